@@ -1,0 +1,48 @@
+"""Errors meant for people: what was wrong, with which value, and what to do about it.
+
+Everything softtargets raises on purpose derives from `SofttargetsError`. The command line shows the
+message as one line and exits with code 2; any other exception is a bug of ours and exits with code 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class SofttargetsError(Exception):
+    """A mistake or a circumstance the user can do something about; the message says what."""
+
+
+class RecipeError(SofttargetsError):
+    """A recipe that cannot be: a misspelt field, an unknown name, an impossible value."""
+
+
+class DataError(SofttargetsError):
+    """A dataset that is missing, damaged or not what it claims to be."""
+
+
+class RunError(SofttargetsError):
+    """A run directory that is missing, damaged, edited by hand or still being written."""
+
+
+class StorageError(SofttargetsError):
+    """The disk refused: full, read-only, no permission."""
+
+
+class StudyError(SofttargetsError):
+    """A study that does not exist or cannot be run as asked."""
+
+
+def nearest(value: str, allowed: Iterable[str]) -> str:
+    """Return ``" (did you mean 'x'?)"`` for the closest allowed name, or an empty string.
+
+    >>> nearest("alhpa", ["alpha", "spread"])
+    " (did you mean 'alpha'?)"
+    >>> nearest("zzz", ["alpha", "spread"])
+    ''
+    """
+    names = list(allowed)
+    folded = {name.lower(): name for name in names}
+    close = get_close_matches(value.lower(), folded, n=1, cutoff=0.5)
+    return f" (did you mean '{folded[close[0]]}'?)" if close else ""
