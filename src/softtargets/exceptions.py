@@ -15,7 +15,19 @@ class SofttargetsError(Exception):
 
 
 class RecipeError(SofttargetsError):
-    """A recipe that cannot be: a misspelt field, an unknown name, an impossible value."""
+    """A recipe that cannot be: a misspelt field, an unknown name, an impossible value.
+
+    `field` is the dotted path of the offending field, as it would be written in YAML.
+    """
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.message = message
+        self.field = field
+
+    def inside(self, outer: str) -> RecipeError:
+        """The same error seen from one level further out: ``alpha`` becomes ``regulariser.alpha``."""
+        return RecipeError(self.message, f"{outer}.{self.field}" if self.field else outer)
 
 
 class DataError(SofttargetsError):

@@ -1,0 +1,79 @@
+"""A claim of a paper, what we measured of it, and a verdict by a rule that is stated before measuring."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from softtargets.claims.published import Published
+from softtargets.claims.sample import Sample
+
+Verdict = Literal["reproduced", "not reproduced", "not enough seeds"]
+
+SEEDS_NEEDED = 3
+CONFIDENCE = 0.95
+
+RULE = (
+    "A claim names a quantity and the region it must lie in. With at least "
+    f"{SEEDS_NEEDED} seeds we take the {CONFIDENCE:.0%} t-interval of its mean: wholly inside the region is "
+    "“reproduced”, wholly outside is “not reproduced”, anything else, or fewer seeds, is “not enough seeds”."
+)
+
+
+@dataclass(frozen=True)
+class Region:
+    """The values that would bear a claim out; ends are excluded.
+
+    >>> str(Region(low=0)), str(Region(low=-0.01, high=0.01))
+    ('above 0', 'between -0.01 and 0.01')
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __str__(self) -> str:
+        if math.isinf(self.high):
+            return f"above {self.low:g}"
+        if math.isinf(self.low):
+            return f"below {self.high:g}"
+        return f"between {self.low:g} and {self.high:g}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper put to the test.
+
+    statement: the claim in words;  published: what the paper printed for it;  quantity: what we measured;
+    sample: its value for each seed;  region: where it must lie;  remark: what the reader should know.
+    """
+
+    statement: str
+    published: tuple[Published, ...]
+    quantity: str
+    sample: Sample
+    region: Region
+    remark: str = ""
+    digits: int = field(default=3, compare=False)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The confidence interval the verdict rests on."""
+        return self.sample.interval(CONFIDENCE)
+
+    @property
+    def verdict(self) -> Verdict:
+        """By `RULE`.
+
+        >>> tested = lambda *values: Claim("", (), "", Sample.of(values), Region(low=0)).verdict
+        >>> tested(0.9, 1.0, 1.1), tested(-0.9, -1.0, -1.1), tested(-1.0, 0.1, 1.0), tested(1.0, 1.0)
+        ('reproduced', 'not reproduced', 'not enough seeds', 'not enough seeds')
+        """
+        if self.sample.n < SEEDS_NEEDED or not all(map(math.isfinite, self.sample.values)):
+            return "not enough seeds"
+        low, high = self.interval
+        if self.region.low < low and high < self.region.high:
+            return "reproduced"
+        if high <= self.region.low or low >= self.region.high:
+            return "not reproduced"
+        return "not enough seeds"

@@ -1,0 +1,39 @@
+"""What the papers printed, as data with its source. The numbers lie in ``published.yaml`` beside this file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+from softtargets.exceptions import nearest
+
+
+@dataclass(frozen=True)
+class Published:
+    """One statement of a paper: the words or number it printed, under which conditions, and where."""
+
+    printed: str
+    setting: str
+    source: str
+    value: float | None = None
+
+
+def published(key: str) -> Published:
+    """Look up a published figure.
+
+    >>> published("muller-2019/ece/cifar100/hard").value
+    0.15
+    """
+    everything = _load()
+    if key not in everything:
+        raise KeyError(f"no published figure '{key}'{nearest(key, everything)}")
+    return everything[key]
+
+
+@cache
+def _load() -> dict[str, Published]:
+    text = files("softtargets.claims").joinpath("published.yaml").read_text(encoding="utf-8")
+    return {key: Published(**fields) for key, fields in yaml.safe_load(text).items()}

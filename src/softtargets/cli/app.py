@@ -1,0 +1,41 @@
+"""The tree of commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from softtargets.cli import data, recipes, runs, studies, training
+
+app = typer.Typer(
+    help="Train with soft targets, measure what they did, reproduce the papers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(studies.app, name="study")
+app.add_typer(runs.app, name="runs")
+app.add_typer(recipes.app, name="recipe")
+app.add_typer(data.app, name="data")
+app.command("train")(training.train)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import softtargets
+
+        typer.echo(softtargets.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
+    ] = False,
+) -> None:
+    """Options of the program itself; --debug is taken out of the command line before it gets here."""

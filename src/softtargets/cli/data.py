@@ -1,0 +1,145 @@
+"""``softtargets data``: list, where, verify, fetch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from softtargets.cli import Interrupted
+from softtargets.cli.options import DataDir, Json
+from softtargets.cli.output import print_json, print_table
+from softtargets.exceptions import DataError
+
+app = typer.Typer(help="Datasets: fetch them, check them, see what is there.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
+    """List the datasets and whether they are here."""
+    from softtargets.data import CATALOGUE, status
+
+    rows = [(name, status(name, data_dir), source.title, source.what) for name, source in CATALOGUE.items()]
+    if as_json:
+        print_json([dict(zip(("name", "status", "title", "what"), row, strict=True)) for row in rows])
+    else:
+        print_table(("name", "status", "title", "what"), rows)
+
+
+@app.command()
+def where(data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Print the data directory, and why it is that one."""
+    from softtargets.data.directory import where as locate
+
+    directory, reason = locate(data_dir)
+    if as_json:
+        print_json({"directory": str(directory), "reason": reason, "exists": directory.is_dir()})
+    else:
+        typer.echo(f"{directory}  ({reason}{'' if directory.is_dir() else '; does not exist yet'})")
+
+
+@app.command()
+def verify(name: str, data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Check every file of a dataset: there, of the right size, with the right checksum."""
+    from softtargets.data import verify as check
+
+    checks = check(name, data_dir)
+    bad = [item for item in checks if not item.ok]
+    if as_json:
+        print_json([{"file": str(c.file), "ok": c.ok, "problem": c.problem, "fix": c.fix} for c in checks])
+    else:
+        for item in checks:
+            typer.echo(
+                f"{'ok ' if item.ok else 'BAD'}  {item.file}{': ' + item.problem if item.problem else ''}"
+            )
+        if not checks:
+            typer.echo(f"{name} comes with a library and has no files to check")
+    if bad:
+        raise DataError(f"{len(bad)} of {len(checks)} files of {name} are missing or damaged. {bad[0].fix}")
+
+
+@app.command()
+def fetch(
+    name: str,
+    to: Annotated[Path | None, typer.Option(help="The directory to fetch into [the data directory].")] = None,
+) -> None:
+    """Download a dataset from its public address, check it, unpack it. Resumes what was broken off."""
+    from softtargets.data import data_directory
+    from softtargets.data import fetch as get
+
+    directory = data_directory(to)
+    progress = _Bar() if sys.stderr.isatty() else _Percent()
+    try:
+        files = get(name, directory, progress)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted; go on with: softtargets data fetch {name} --to {directory}"
+        ) from None
+    finally:
+        progress.finish()
+    typer.echo(f"{name} is ready in {directory}" + (f" ({len(files)} files)" if files else ""))
+
+
+class _Percent:
+    """A line at the start of each file and every ten per cent of it."""
+
+    def start(self, name: str, total: int | None, done: int) -> None:
+        self._name, self._total, self._done, self._shown = name, total, done, -10
+        self._show()
+
+    def advance(self, n: int) -> None:
+        self._done += n
+        self._show()
+
+    def finish(self) -> None:
+        return
+
+    def _show(self) -> None:
+        if self._total:
+            percent = 100 * self._done // self._total
+            if percent < self._shown + 10:
+                return
+            self._shown = percent
+            line = f"{self._name}: {percent} % of {self._total / 1e6:,.1f} MB"
+        elif self._shown < 0:
+            self._shown = 0
+            line = f"{self._name}: size unknown"
+        else:
+            return
+        sys.stderr.write(line + "\n")
+
+
+class _Bar:
+    """A bar with rate and time left."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), DownloadColumn()]
+        columns += [TransferSpeedColumn(), TimeRemainingColumn()]
+        self._progress = Progress(*columns, console=Console(stderr=True))
+        self._tasks: dict[str, Any] = {}
+        self._current: Any = None
+
+    def start(self, name: str, total: int | None, done: int) -> None:
+        self._progress.start()
+        if name not in self._tasks:
+            self._tasks[name] = self._progress.add_task(name, total=total)
+        self._current = self._tasks[name]
+        self._progress.update(self._current, total=total, completed=done)
+
+    def advance(self, n: int) -> None:
+        self._progress.advance(self._current, n)
+
+    def finish(self) -> None:
+        self._progress.stop()

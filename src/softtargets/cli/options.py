@@ -1,0 +1,57 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from softtargets.exceptions import SofttargetsError
+
+RunsDir = Annotated[
+    Path | None, typer.Option("--runs-dir", help="Where runs are kept [env SOFTTARGETS_RUNS; else ./runs].")
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", help="Where datasets are [env SOFTTARGETS_DATA; else a user cache]."),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe field, e.g. optimiser.lr=0.05."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processes that train side by side [the cores on a CPU, 1 on a GPU]."),
+]
+CheckpointSeconds = Annotated[
+    float, typer.Option(min=0.0, help="Seconds between checkpoints of a run (0: after every step).")
+]
+
+
+def runs_directory(explicit: Path | None) -> Path:
+    """The directory of runs: the option, else the environment, else ./runs."""
+    return explicit or Path(os.environ.get("SOFTTARGETS_RUNS") or "runs")
+
+
+def worker_count(explicit: int | None, device: str) -> int:
+    """Small nets do not fill a core, so a CPU trains one run per core; a GPU is shared by the engine."""
+    from softtargets.training import choose_device, cores
+
+    return explicit or (cores() if choose_device(device).type == "cpu" else 1)
+
+
+def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
+    """Read ``KEY=VALUE`` words; values are read as YAML, so numbers, lists and true/false work."""
+    from softtargets.recipes.yaml import parse_yaml
+
+    read: dict[str, Any] = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise SofttargetsError(f"{option} {pair}: write it as KEY=VALUE, for example optimiser.lr=0.05")
+        read[key.strip()] = parse_yaml(value, f"{option} {pair}")
+    return read

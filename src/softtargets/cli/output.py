@@ -1,0 +1,37 @@
+"""Printing: tables for people, JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    typer.echo(json.dumps(_finite(value), indent=1, ensure_ascii=False))
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A plain aligned table: readable on a terminal, greppable in a pipe, never wrapped or cut."""
+    widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
+    for row in [headings, *rows]:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_fields(fields: dict[str, Any]) -> None:
+    """Names and values, aligned."""
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        typer.echo(f"{name.ljust(width)}  {value}")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

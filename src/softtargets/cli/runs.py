@@ -1,0 +1,124 @@
+"""``softtargets runs``: list, show, verify, delete."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from softtargets.cli.options import Json, RunsDir, assignments, runs_directory
+from softtargets.cli.output import print_fields, print_json, print_table
+from softtargets.exceptions import RunError
+
+app = typer.Typer(help="Runs: what trainings left on disk.", no_args_is_help=True)
+
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where", metavar="KEY=VALUE", help="Keep runs with this recipe field, e.g. regulariser.alpha=0.1."
+    ),
+]
+
+
+@app.command("list")
+def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) -> None:
+    """List runs, newest first."""
+    from softtargets.runs import RunStore, check_filter
+
+    wanted = assignments(where, "--where")
+    store = RunStore(runs_directory(runs_dir))
+    entries = store.entries(wanted)
+    if not entries and wanted:
+        check_filter(store.entries(), wanted)
+    if as_json:
+        print_json([asdict(entry) for entry in entries])
+        return
+    if not entries:
+        typer.echo(f"no runs in {store.root}")
+        return
+    rows = [
+        (
+            entry.id,
+            entry.status,
+            _part(entry.recipe, "data"),
+            _part(entry.recipe, "model"),
+            _part(entry.recipe, "regulariser"),
+            str(entry.recipe.get("seed", "")),
+            f"{entry.summary['test_accuracy']:.4f}" if "test_accuracy" in entry.summary else "",
+            f"{entry.seconds:.1f}" if entry.seconds is not None else "",
+        )
+        for entry in entries
+    ]
+    print_table(("run", "status", "data", "model", "regulariser", "seed", "test accuracy", "seconds"), rows)
+
+
+@app.command()
+def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
+    """Show one run: its recipe, last metrics and provenance. A few first digits of the id are enough."""
+    from softtargets.runs import RunStore
+
+    found = RunStore(runs_directory(runs_dir)).get(run)
+    shown: dict[str, Any] = {
+        "id": found.id,
+        "directory": str(found.directory),
+        "status": found.status,
+        "recipe": found.recipe.to_dict(),
+        "summary": found.summary,
+        "provenance": found.provenance,
+    }
+    if as_json:
+        print_json(shown)
+        return
+    for part in ("recipe", "summary", "provenance"):
+        section = shown.pop(part)
+        typer.echo(f"\n{part}")
+        print_fields({f"  {key}": value for key, value in section.items()})
+    typer.echo()
+    print_fields(shown)
+
+
+@app.command()
+def verify(
+    run: Annotated[str | None, typer.Argument(help="A run; all of them if not given.")] = None,
+    runs_dir: RunsDir = None,
+) -> None:
+    """Compare every file of finished runs with the checksum in its manifest."""
+    from softtargets.runs import Run, RunStore
+
+    store = RunStore(runs_directory(runs_dir))
+    if run is not None:
+        chosen = [store.get(run)]
+    else:
+        chosen = [
+            Run(store.root / e.id)
+            for e in store.entries()
+            if e.status not in ("running", "interrupted", "empty")
+        ]
+    problems = []
+    for item in chosen:
+        try:
+            problems += item.problems()
+        except RunError as error:
+            problems.append(str(error))
+    for problem in problems:
+        typer.echo(problem)
+    if problems:
+        raise RunError(f"{len(problems)} problems in {len(chosen)} runs")
+    typer.echo(f"{len(chosen)} runs are as they were written")
+
+
+@app.command()
+def delete(run: str, runs_dir: RunsDir = None) -> None:
+    """Delete one run, finished or not, unless it is being written."""
+    from softtargets.runs import RunStore
+
+    typer.echo(f"deleted {RunStore(runs_directory(runs_dir)).delete(run)}")
+
+
+def _part(recipe: dict[str, object], slot: str) -> str:
+    part = recipe.get(slot)
+    if not isinstance(part, dict):
+        return ""
+    strength = next((f" {part[key]:g}" for key in ("alpha", "temperature") if key in part), "")
+    return f"{part.get('name')}{strength}"

@@ -1,0 +1,153 @@
+"""``softtargets study``: list, show, run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softtargets.cli import Interrupted
+from softtargets.cli.options import (
+    CheckpointSeconds,
+    DataDir,
+    Device,
+    Json,
+    RunsDir,
+    Set,
+    assignments,
+    runs_directory,
+)
+from softtargets.cli.output import print_json, print_table
+
+app = typer.Typer(help="Studies: a table or figure of a paper, from training to page.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_(as_json: Json = False) -> None:
+    """List the studies there are."""
+    from softtargets.studies import STUDIES
+
+    if as_json:
+        print_json(
+            [{"name": s.name, "title": s.title, "papers": list(s.papers), "seeds": s.seeds} for s in STUDIES]
+        )
+    else:
+        print_table(("name", "title"), [(study.name, study.title) for study in STUDIES])
+
+
+@app.command()
+def show(name: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
+    """Say what a study trains and measures, and how much of it is done."""
+    from softtargets.cli.watching import describe
+    from softtargets.runs import RunStore
+    from softtargets.studies import STUDIES, find_study
+
+    study = find_study(STUDIES, name)
+    store = RunStore(runs_directory(runs_dir))
+    trials = study.trials(study.settings())
+    done = {entry.id for entry in store.entries() if entry.status == "finished"}
+    rows = [(t.recipe.id, describe(t.recipe), "finished" if t.recipe.id in done else "to do") for t in trials]
+    if as_json:
+        print_json(
+            {
+                "name": study.name,
+                "title": study.title,
+                "lead": study.lead,
+                "papers": list(study.papers),
+                "seeds": study.seeds,
+                "runs": [
+                    {
+                        "id": t.recipe.id,
+                        "labels": dict(t.labels),
+                        "done": t.recipe.id in done,
+                        "recipe": t.recipe.to_dict(),
+                    }
+                    for t in trials
+                ],
+            }
+        )
+        return
+    typer.echo(f"{study.title}\n\n{study.lead}\n")
+    for paper in study.papers:
+        typer.echo(f"paper: {paper}")
+    finished = sum(row[2] == "finished" for row in rows)
+    typer.echo(f"\n{len(rows)} runs with {study.seeds} seeds, {finished} finished in {store.root}\n")
+    print_table(("run", "recipe", "state"), rows)
+
+
+@app.command()
+def run(
+    name: str,
+    seeds: Annotated[int | None, typer.Option(help="How many seeds (default: the study's own).")] = None,
+    device: Device = "auto",
+    changes: Set = None,
+    runs_dir: RunsDir = None,
+    data_dir: DataDir = None,
+    out: Annotated[Path | None, typer.Option(help="Where the report goes [./reports/NAME].")] = None,
+    checkpoint_seconds: CheckpointSeconds = 30.0,
+    as_json: Json = False,
+) -> None:
+    """Train what is missing, measure, and write the page."""
+    from softtargets.studies import STUDIES, find_study
+
+    study = find_study(STUDIES, name)
+    settings = study.settings(seeds, assignments(changes))
+    study.trials(settings)  # refuses impossible changes before torch is asked for anything
+
+    from softtargets.cli.watching import console_watcher
+    from softtargets.runs import RunStore
+    from softtargets.studies import run_study
+    from softtargets.training import train
+
+    command = _command(name, seeds, device, changes, runs_dir, data_dir, out)
+    try:
+        with console_watcher() as watcher:
+            page = run_study(
+                study,
+                settings,
+                RunStore(runs_directory(runs_dir)),
+                out or Path("reports") / name,
+                command=command,
+                train=train,
+                device=device,
+                data_dir=data_dir,
+                watcher=watcher,
+                checkpoint_seconds=checkpoint_seconds,
+            )
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; everything so far is saved. Go on with: {command}") from None
+    results = json.loads((page.parent / "results.json").read_text(encoding="utf-8"))
+    if as_json:
+        print_json({"report": str(page), "claims": results["claims"], "provenance": results["provenance"]})
+        return
+    for claim in results["claims"]:
+        typer.echo(f"{claim['verdict']:<17} {claim['statement']}")
+    typer.echo(f"\nreport: {page.resolve()}")
+
+
+def _command(
+    name: str,
+    seeds: int | None,
+    device: str,
+    changes: list[str] | None,
+    runs_dir: Path | None,
+    data_dir: Path | None,
+    out: Path | None,
+) -> str:
+    """The command that makes this page again, without what is at its default."""
+    words = ["softtargets", "study", "run", name]
+    options = {
+        "--seeds": seeds,
+        "--device": None if device == "auto" else device,
+        "--runs-dir": runs_dir,
+        "--data-dir": data_dir,
+        "--out": out,
+    }
+    for option, value in options.items():
+        words += [option, str(value)] if value is not None else []
+    for change in changes or []:
+        words += ["--set", change]
+    return shlex.join(words)

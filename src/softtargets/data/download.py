@@ -1,0 +1,321 @@
+"""Download one file over HTTP so that it is either whole and right, or not there.
+
+Bytes go to ``<file>.part``; a sidecar ``<file>.part.json`` remembers which version of the remote file
+they belong to (its ETag or date). A broken download continues from there, and a remote file that has
+changed meanwhile is begun again instead of spliced. The file gets its name only after its checksum has
+been compared.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from email.message import Message
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from softtargets.data.files import BLOCK, checksum_problem, writing
+from softtargets.data.progress import Progress, Silence
+from softtargets.data.source import Archive
+from softtargets.exceptions import DataError
+
+_TOO_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+_MOST_ATTEMPTS = 100
+_CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to keep trying: `attempts` in a row that bring nothing new, with pauses that double."""
+
+    timeout: float = 30.0
+    attempts: int = 5
+    pause: float = 1.0
+    longest_pause: float = 30.0
+    sleep: Callable[[float], None] = time.sleep
+
+
+def download(
+    archive: Archive, destination: Path, progress: Progress | None = None, patience: Patience | None = None
+) -> None:
+    """Download `archive` to `destination`, trying its addresses in turn."""
+    part = _Part(destination)
+    failures = []
+    with writing(destination.parent):
+        destination.parent.mkdir(parents=True, exist_ok=True)
+    for url in archive.urls:
+        listener = progress or Silence()
+        try:
+            _transfer(url, archive, part, listener, patience or Patience())
+            _accept(archive, part)
+        except _Unavailable as failure:
+            failures.append(f"{url}: {failure}")
+            continue
+        finally:
+            listener.finish()
+        part.become(destination)
+        return
+    raise DataError(f"could not fetch {archive.file}: {'; '.join(failures)}")
+
+
+class _Unavailable(Exception):
+    """This address will not give us the file; another might."""
+
+
+class _Interrupted(Exception):
+    """The network or the server failed in a way that may pass."""
+
+
+@dataclass(frozen=True)
+class _Stamp:
+    """Which remote file the bytes of a part belong to."""
+
+    url: str = ""
+    etag: str = ""
+    modified: str = ""
+    total: int | None = None
+
+    @property
+    def validator(self) -> str:
+        return self.etag or self.modified
+
+
+class _Part:
+    """The bytes so far, and their stamp."""
+
+    def __init__(self, destination: Path) -> None:
+        self.path = destination.with_name(destination.name + ".part")
+        self._stamp_path = destination.with_name(destination.name + ".part.json")
+
+    def size(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    def stamp(self) -> _Stamp:
+        try:
+            return _Stamp(**json.loads(self._stamp_path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return _Stamp()  # without a readable stamp the part is simply not continued
+
+    def begin(self, stamp: _Stamp) -> None:
+        # In this order: after a crash in between, the old stamp describes an empty file, which harms nobody.
+        with writing(self.path):
+            self.path.write_bytes(b"")
+            self._stamp_path.write_text(json.dumps(asdict(stamp)), encoding="utf-8")
+
+    def clear(self) -> None:
+        with writing(self.path):
+            self.path.unlink(missing_ok=True)
+            self._stamp_path.unlink(missing_ok=True)
+
+    def become(self, destination: Path) -> None:
+        with writing(destination):
+            os.replace(self.path, destination)
+            self._stamp_path.unlink(missing_ok=True)
+            _flush_directory(destination.parent)
+
+
+def _transfer(url: str, archive: Archive, part: _Part, listener: Progress, patience: Patience) -> None:
+    """Repeat requests until the part is complete; raise _Unavailable when that is hopeless."""
+    idle = 0
+    for _ in range(_MOST_ATTEMPTS):
+        before = part.size()
+        try:
+            if _request(url, archive, part, listener, patience.timeout):
+                return
+            reason = f"the connection was cut after {part.size()} bytes"
+        except _Interrupted as problem:
+            reason = str(problem)
+        idle = 0 if part.size() > before else idle + 1
+        if idle >= patience.attempts:
+            break
+        patience.sleep(min(patience.pause * 2**idle, patience.longest_pause))
+    kept = part.size()
+    hint = f" ({kept} bytes are kept; run the command again to continue)" if kept else ""
+    raise _Unavailable(f"{reason}, {patience.attempts} attempts in a row{hint}")
+
+
+def _request(url: str, archive: Archive, part: _Part, listener: Progress, timeout: float) -> bool:
+    """Make one request and add what comes to the part; return whether it is complete."""
+    stamp, have = part.stamp(), part.size()
+    # Without a validator only a published checksum can tell whether two halves belong together.
+    continuing = have > 0 and stamp.url == url and bool(stamp.validator or archive.checksum)
+    if continuing and stamp.total == have:
+        listener.start(archive.file, have, have)
+        return True
+    headers = {"User-Agent": "softtargets", "Accept-Encoding": "identity"}
+    if continuing:
+        headers["Range"] = f"bytes={have}-"
+        if stamp.validator:
+            headers["If-Range"] = stamp.validator
+    response = _open(url, headers, timeout, part, have if continuing else 0)
+    if response is None:
+        return True
+    with response:
+        offered = _offered(url, response)
+        if response.status == 206:
+            start, total = _content_range(response.headers)
+            changed = offered.validator and stamp.validator and offered.validator != stamp.validator
+            if not continuing or start != have or changed:
+                part.clear()
+                raise _Interrupted("the server continued a different file")
+        else:
+            have, total = 0, offered.total
+        _check_size(archive, total)
+        if response.status != 206:
+            part.begin(offered)
+        listener.start(archive.file, total, have)
+        have += _append(response, part, listener, archive, have)
+    return have == total if total is not None else True
+
+
+def _open(url: str, headers: dict[str, str], timeout: float, part: _Part, have: int) -> Any:
+    """Return the response, or None where the server says that the part is already complete."""
+    _check_scheme(url, url)
+    try:
+        return _opener().open(urllib.request.Request(url, headers=headers), timeout=timeout)
+    except urllib.error.HTTPError as problem:
+        problem.close()
+        if problem.code == 416:
+            _, total = _content_range(problem.headers)
+            if have and total == have:
+                return None
+            part.clear()
+            raise _Interrupted("the server no longer has the rest of the file") from None
+        if problem.code in _TOO_BUSY:
+            raise _Interrupted(f"the server answered {problem.code} {problem.reason}") from None
+        raise _Unavailable(f"the server answered {problem.code} {problem.reason}") from None
+    except urllib.error.URLError as problem:
+        if isinstance(problem.reason, ssl.SSLCertVerificationError):
+            raise _Unavailable(f"the server's certificate is not valid ({problem.reason})") from None
+        raise _Interrupted(str(problem.reason)) from None
+    except (OSError, http.client.HTTPException) as problem:
+        raise _Interrupted(f"{type(problem).__name__} {problem}".strip()) from None
+
+
+def _append(response: Any, part: _Part, listener: Progress, archive: Archive, have: int) -> int:
+    """Copy the response's body to the end of the part; return how many bytes came."""
+    added = 0
+    with writing(part.path), open(part.path, "ab") as file:
+        try:
+            # read1 hands over what has arrived, so that a cut loses nothing already received.
+            while block := _receive(response):
+                file.write(block)
+                added += len(block)
+                listener.advance(len(block))
+                if archive.size is not None and have + added > archive.size:
+                    raise _Unavailable(f"the server sends more than the {archive.size} bytes expected")
+        finally:
+            _flush(file)
+    return added
+
+
+def _receive(response: Any) -> bytes:
+    try:
+        block: bytes = response.read1(BLOCK)
+        return block
+    except (OSError, http.client.HTTPException) as problem:
+        raise _Interrupted(f"the connection was lost ({type(problem).__name__})") from None
+
+
+def _accept(archive: Archive, part: _Part) -> None:
+    """Compare the complete part with what is published; remove it where it is something else."""
+    problem = checksum_problem(part.path, archive.checksum) if archive.checksum else None
+    if problem is None and archive.inspect:
+        try:
+            archive.inspect(part.path)
+        except DataError as damage:
+            problem = str(damage)
+    if problem is None:
+        return
+    page = " and looks like a web page (a login or proxy page?)" if _is_web_page(part.path) else ""
+    size = part.size()
+    part.clear()
+    raise _Unavailable(
+        f"what came ({size} bytes) is not the published file{page}: {problem}; it was removed, so run the "
+        f"command again, and if that does not help the file on the server has changed"
+    )
+
+
+def _is_web_page(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(512).lstrip().lower().startswith((b"<!doctype", b"<html"))
+
+
+def _check_size(archive: Archive, total: int | None) -> None:
+    if archive.size is not None and total is not None and total != archive.size:
+        raise _Unavailable(f"the server offers {total} bytes, expected {archive.size}")
+
+
+def _offered(url: str, response: Any) -> _Stamp:
+    etag = response.headers.get("ETag", "")
+    length = response.headers.get("Content-Length", "")
+    return _Stamp(
+        url=url,
+        etag="" if etag.startswith("W/") else etag,  # a weak one does not promise identical bytes
+        modified=response.headers.get("Last-Modified", ""),
+        total=int(length) if length.isdigit() and response.status == 200 else None,
+    )
+
+
+def _content_range(headers: Message) -> tuple[int | None, int | None]:
+    match = _CONTENT_RANGE.fullmatch(headers.get("Content-Range", "").strip())
+    if match is None:
+        return None, None
+    start, _, total = match.groups()
+    return (None if start is None else int(start)), (None if total == "*" else int(total))
+
+
+class _OnlyHttp(urllib.request.HTTPRedirectHandler):
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        _check_scheme(newurl, req.full_url)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _check_scheme(url: str, origin: str) -> None:
+    scheme = urlsplit(url).scheme.lower()
+    if scheme not in ("http", "https") or (scheme == "http" and urlsplit(origin).scheme.lower() == "https"):
+        raise _Unavailable(f"it leads to '{url}', and only http and https are followed, never down to http")
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Make an opener that knows nothing but HTTP: no files, no FTP, no data addresses."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        _OnlyHttp(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def _flush(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _flush_directory(path: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,64 @@
+"""Labelled images in memory, checked once when made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from softtargets.exceptions import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Images (uint8, N x channels x height x width), their labels (int64, N) and the classes' names.
+
+    >>> import numpy as np
+    >>> pair = Examples(np.zeros((2, 1, 8, 8), np.uint8), np.array([1, 0]), ("cat", "dog"))
+    >>> len(pair), pair.take([1]).labels.tolist()
+    (2, [0])
+    """
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        import numpy as np
+
+        if not isinstance(self.images, np.ndarray) or self.images.dtype != np.uint8 or self.images.ndim != 4:
+            raise DataError(
+                f"images must be a uint8 array of N x channels x height x width, not {_describe(self.images)}"
+            )
+        if not self.images.flags.c_contiguous:
+            raise DataError("images must be C-contiguous; pass them through numpy.ascontiguousarray")
+        if not isinstance(self.labels, np.ndarray) or self.labels.dtype != np.int64 or self.labels.ndim != 1:
+            raise DataError(f"labels must be a one-dimensional int64 array, not {_describe(self.labels)}")
+        if len(self.images) != len(self.labels):
+            raise DataError(f"there are {len(self.images)} images but {len(self.labels)} labels")
+        if len(self.labels) and not 0 <= self.labels.min() <= self.labels.max() < len(self.classes):
+            raise DataError(
+                f"labels run from {self.labels.min()} to {self.labels.max()}, but there are "
+                f"{len(self.classes)} classes"
+            )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, indices: Sequence[int] | NDArray[Any]) -> Examples:
+        """Return the examples at these positions (or where a boolean mask holds), in that order."""
+        import numpy as np
+
+        chosen = np.asarray(indices)
+        if chosen.size == 0:
+            chosen = chosen.astype(np.int64)
+        return Examples(np.ascontiguousarray(self.images[chosen]), self.labels[chosen], self.classes)
+
+
+def _describe(value: object) -> str:
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    return type(value).__name__ if dtype is None else f"{dtype} of shape {shape}"

@@ -1,0 +1,234 @@
+"""Images in directories: a class per directory, CUB-200-2011, Tiny ImageNet, ImageNet.
+
+Listing is separate from decoding. An `ImageIndex` is cheap: it touches directory entries and small text
+files only. `decode` then reads the images: converted to RGB, resized (bilinear, antialiased) so that the
+shorter side is `size`, and cropped about the centre to `size` x `size`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from softtargets.data.examples import Examples
+from softtargets.data.files import read_lines
+from softtargets.data.progress import Progress, Silence
+from softtargets.exceptions import DataError, nearest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".ppm", ".tif", ".tiff"})
+_BLOCK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class ImageIndex:
+    """Where the images are (paths below `root`, as text: ImageNet has 1.3 million) and what they show."""
+
+    root: Path
+    paths: tuple[str, ...]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
+def image_folder(root: Path, classes: Sequence[str] | None = None) -> ImageIndex:
+    """List a directory that has one subdirectory of images per class, classes in name order.
+
+    With `classes` given (the train split's), directories must be among them, so that train and test
+    number their classes alike.
+    """
+    found = class_directories(root)
+    order = list(classes) if classes is not None else found
+    number = {name: label for label, name in enumerate(order)}
+    for name in found:
+        if name not in number:
+            raise DataError(f"{root / name} is a class the train split does not have{nearest(name, order)}")
+    return _index(root, ((path, number[name]) for name in found for path in _images(root, name)), order)
+
+
+def class_directories(root: Path) -> list[str]:
+    """Return the names of the class directories, sorted; hidden ones are not classes."""
+    if not root.is_dir():
+        raise DataError(f"{root} is not a directory; expected one with a subdirectory of images per class")
+    with os.scandir(root) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+    if not names:
+        raise DataError(f"{root} has no subdirectories; expected one per class")
+    return names
+
+
+def cub200(root: Path, split: str) -> ImageIndex:
+    """List CUB-200-2011's train or test images by its own four text files."""
+    names = _numbered(root / "images.txt")
+    labels = _numbered(root / "image_class_labels.txt")
+    trains = _numbered(root / "train_test_split.txt")
+    classes = _numbered(root / "classes.txt")
+    for file, entries in (("image_class_labels.txt", labels), ("train_test_split.txt", trains)):
+        if entries.keys() != names.keys():
+            raise DataError(f"{root / file} does not list the same images as {root / 'images.txt'}")
+    number = {key: label for label, key in enumerate(classes)}
+    wanted = "1" if split == "train" else "0"
+    rows = []
+    for key, name in names.items():
+        if labels[key] not in number:
+            raise DataError(f"{root / 'image_class_labels.txt'} has class {labels[key]}, not in classes.txt")
+        if trains[key] == wanted:
+            rows.append((f"images/{_inside(name, root / 'images.txt')}", number[labels[key]]))
+    titles = [name.partition(".")[2].replace("_", " ") or name for name in classes.values()]
+    return _index(root, rows, titles)
+
+
+def tiny_imagenet(root: Path, split: str) -> ImageIndex:
+    """List Tiny ImageNet's train images, or for ``test`` its labelled validation images.
+
+    Classes are numbered by sorted WordNet id and named by the first of their words.
+    """
+    wnids = sorted(line.strip() for line in read_lines(root / "wnids.txt") if line.strip())
+    number = {wnid: label for label, wnid in enumerate(wnids)}
+    if split == "train":
+        rows = [(path, number[wnid]) for wnid in wnids for path in _images(root, f"train/{wnid}")]
+    else:
+        annotations = root / "val" / "val_annotations.txt"
+        rows = []
+        for line_number, line in enumerate(read_lines(annotations), start=1):
+            columns = line.split("\t")
+            if len(columns) < 2 or columns[1] not in number:
+                raise DataError(f"{annotations} line {line_number} names no image with a class of wnids.txt")
+            rows.append((f"val/images/{_inside(columns[0], annotations)}", number[columns[1]]))
+    return _index(root, rows, _words(root / "words.txt", wnids))
+
+
+def imagenet(root: Path, split: str) -> ImageIndex:
+    """List ImageNet's ``train/<wnid>`` or, for ``test``, its ``val/<wnid>`` images."""
+    if split == "train":
+        return image_folder(root / "train")
+    train = root / "train"
+    return image_folder(root / "val", class_directories(train) if train.is_dir() else None)
+
+
+def decode(
+    index: ImageIndex, size: int, progress: Progress | None = None, workers: int | None = None
+) -> Examples:
+    """Read every image as RGB: shorter side resized to `size`, then the central `size` x `size`.
+
+    Runs in threads, which decode in parallel because Pillow lets go of the interpreter's lock.
+    """
+    import numpy as np
+
+    if size < 1:
+        raise DataError(f"size must be at least 1, not {size}")
+    _check_memory(index, size)
+    images = np.empty((len(index), 3, size, size), np.uint8)
+
+    def fill(start: int) -> int:
+        stop = min(start + _BLOCK, len(index))
+        for position in range(start, stop):
+            images[position] = _decode_one(index.root / index.paths[position], size)
+        return stop - start
+
+    listener = progress or Silence()
+    listener.start(index.root.name, len(index), 0)
+    pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
+    try:
+        for count in pool.map(fill, range(0, len(index), _BLOCK)):
+            listener.advance(count)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        listener.finish()
+    return Examples(images, index.labels, index.classes)
+
+
+def _decode_one(path: Path, size: int) -> NDArray[Any]:
+    import numpy as np
+    from PIL import Image
+
+    try:
+        with Image.open(path) as opened:
+            image = opened.convert("RGB")
+    except FileNotFoundError:
+        raise DataError(f"{path} is listed but does not exist") from None
+    # Pillow's decoders raise a wide and changing choice of exceptions on damaged files.
+    except Exception as problem:
+        raise DataError(f"{path} could not be decoded as an image: {problem}") from None
+    width, height = image.size
+    shorter = min(width, height)
+    if shorter != size:
+        width, height = round(width * size / shorter), round(height * size / shorter)
+        image = image.resize((width, height), Image.Resampling.BILINEAR)
+    left, top = (width - size) // 2, (height - size) // 2
+    cropped = np.asarray(image.crop((left, top, left + size, top + size)), np.uint8)
+    return np.moveaxis(cropped, 2, 0)
+
+
+def _check_memory(index: ImageIndex, size: int) -> None:
+    needed = len(index) * 3 * size * size
+    try:
+        available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return  # this system does not say; the attempt will tell
+    if needed > available:
+        raise DataError(
+            f"{len(index)} images of {size} x {size} need {needed / 2**30:.1f} GiB, and this machine has "
+            f"{available / 2**30:.1f}; choose a smaller size"
+        )
+
+
+def _index(root: Path, rows: Iterable[tuple[str, int]], classes: Sequence[str]) -> ImageIndex:
+    import numpy as np
+
+    listed = list(rows)
+    labels = np.array([label for _, label in listed], np.int64)
+    return ImageIndex(root, tuple(path for path, _ in listed), labels, tuple(classes))
+
+
+def _images(root: Path, below: str) -> list[str]:
+    """Return the images anywhere below a directory, sorted, as paths relative to `root`."""
+    base = root / below
+    found = []
+    for folder, _, files in os.walk(base):
+        inside = os.path.relpath(folder, root).replace(os.sep, "/")
+        found += [f"{inside}/{file}" for file in files if is_image(file)]
+    if not found:
+        raise DataError(f"{base} holds no images; every class needs at least one")
+    return sorted(found)
+
+
+def is_image(file: str) -> bool:
+    """Tell by the name whether a file is an image; hidden files (``._x.jpg``) are not.
+
+    >>> is_image("n01_1.JPEG"), is_image("._n01_1.JPEG"), is_image("notes.txt")
+    (True, False, False)
+    """
+    return os.path.splitext(file)[1].lower() in IMAGE_SUFFIXES and not file.startswith(".")
+
+
+def _numbered(path: Path) -> dict[str, str]:
+    """Read lines of ``key value``."""
+    entries = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        key, _, value = line.strip().partition(" ")
+        if not value:
+            raise DataError(f"{path} line {number} is not 'number value': {line!r:.80}")
+        entries[key] = value
+    return entries
+
+
+def _words(path: Path, wnids: Sequence[str]) -> list[str]:
+    words = dict(line.split("\t", 1) for line in read_lines(path) if "\t" in line) if path.exists() else {}
+    return [words.get(wnid, wnid).split(",")[0].strip() for wnid in wnids]
+
+
+def _inside(name: str, listed_in: Path) -> str:
+    pure = PurePosixPath(name)
+    if pure.is_absolute() or ".." in pure.parts or "\\" in name:
+        raise DataError(f"{listed_in} names the image '{name}', which lies outside the dataset")
+    return name

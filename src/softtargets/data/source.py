@@ -1,0 +1,82 @@
+"""The records that describe a dataset: where it comes from and which files it consists of."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Inspect = Callable[[Path], None]
+"""Reads a file and raises DataError where its content is not the expected one."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One download. Paths are relative to the data directory.
+
+    A kept archive (``unpack="keep"``) is itself the dataset's file. Of a tar or zip the directory `top`
+    becomes the directory `into`; what lies outside `top` is left behind.
+    """
+
+    file: str
+    urls: tuple[str, ...]
+    checksum: str | None = None
+    size: int | None = None
+    unpack: Literal["keep", "tar", "zip"] = "keep"
+    top: str = ""
+    into: str = ""
+    inspect: Inspect | None = None
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """A file the dataset consists of; `instead` are other forms of it that readers take as well."""
+
+    path: str
+    size: int | None = None
+    checksum: str | None = None
+    inspect: Inspect | None = None
+    instead: tuple[KnownFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A directory tree of images: so many directories directly inside it, so many images in all."""
+
+    path: str
+    directories: int
+    images: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dataset: what it is, whom to thank, where to get it and how to tell that it is whole.
+
+    A dataset may come in several `layouts`; any one of them is enough. `by_hand` is for data that cannot
+    be downloaded by a program: it says what to do, with ``{to}`` for the data directory.
+    """
+
+    name: str
+    title: str
+    what: str
+    citation: str
+    terms: str
+    homepage: str
+    archives: tuple[Archive, ...] = ()
+    layouts: tuple[tuple[KnownFile, ...], ...] = ()
+    folders: tuple[Folder, ...] = ()
+    by_hand: str = ""
+
+    @property
+    def download_size(self) -> int | None:
+        """Bytes to download, or None where a publisher states no size."""
+        sizes = [archive.size for archive in self.archives]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    def remedy(self, data_dir: Path) -> str:
+        """Say how to get this dataset into `data_dir`, as the end of an error message."""
+        if self.by_hand:
+            return self.by_hand.format(to=data_dir)
+        return f"get it with: softtargets data fetch {self.name} --to {shlex.quote(str(data_dir))}"

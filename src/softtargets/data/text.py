@@ -1,0 +1,105 @@
+"""Parallel text: two aligned files, one sentence a line, or one file of two tab-separated columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from softtargets.data.files import read_lines
+from softtargets.exceptions import DataError, nearest
+
+MULTI30K_LANGUAGES = ("en", "de", "fr")
+MULTI30K_PARTS = (
+    "train",
+    "val",
+    "test_2016_flickr",
+    "test_2017_flickr",
+    "test_2017_mscoco",
+    "test_2018_flickr",
+)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Sentences and their translations, in order.
+
+    >>> list(Pairs(("Hello",), ("Hallo",)))
+    [('Hello', 'Hallo')]
+    """
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.sources) != len(self.targets):
+            raise DataError(f"there are {len(self.sources)} sentences but {len(self.targets)} translations")
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(zip(self.sources, self.targets, strict=True))
+
+
+def read_parallel(source: Path, target: Path) -> Pairs:
+    """Read two aligned files, each plain or ``.gz``; their line counts must agree."""
+    sources, targets = read_lines(source), read_lines(target)
+    if len(sources) != len(targets):
+        raise DataError(
+            f"{source} has {len(sources)} lines but {target} has {len(targets)}; aligned files need the same "
+            f"number"
+        )
+    return Pairs(tuple(sources), tuple(targets))
+
+
+def read_tsv(path: Path) -> Pairs:
+    """Read source and target from the two tab-separated columns of a plain or ``.gz`` file."""
+    rows = []
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise DataError(f"{path} line {number} has {len(columns)} tab-separated columns, expected 2")
+        rows.append(columns)
+    return Pairs(tuple(row[0] for row in rows), tuple(row[1] for row in rows))
+
+
+def multi30k_files(root: Path, source: str, target: str, part: str) -> tuple[Path, Path]:
+    """Return the two files of a Multi30k part, whether or not they exist."""
+    for language in (source, target):
+        _one_of("Multi30k has no language", language, MULTI30K_LANGUAGES)
+    _one_of("Multi30k has no part", part, MULTI30K_PARTS)
+    folder = root / "multi30k"
+    return plain_or_gz(folder / f"{part}.{source}.gz"), plain_or_gz(folder / f"{part}.{target}.gz")
+
+
+def parallel_files(folder: Path, source: str, target: str, part: str) -> Pairs:
+    """Read ``part.source`` and ``part.target``, or the columns of ``part.source-target.tsv``.
+
+    Each may end in ``.gz``; a table for the opposite direction is turned round.
+    """
+    two = plain_or_gz(folder / f"{part}.{source}.gz"), plain_or_gz(folder / f"{part}.{target}.gz")
+    if all(path.exists() for path in two):
+        return read_parallel(*two)
+    table = plain_or_gz(folder / f"{part}.{source}-{target}.tsv.gz")
+    if table.exists():
+        return read_tsv(table)
+    turned = plain_or_gz(folder / f"{part}.{target}-{source}.tsv.gz")
+    if turned.exists():
+        pairs = read_tsv(turned)
+        return Pairs(pairs.targets, pairs.sources)
+    raise DataError(
+        f"{folder} has neither {part}.{source} and {part}.{target} nor {part}.{source}-{target}.tsv "
+        f"(each may end in .gz)"
+    )
+
+
+def plain_or_gz(compressed: Path) -> Path:
+    """Return the plain file where only that exists, else the compressed one."""
+    plain = compressed.with_suffix("")
+    return plain if plain.exists() and not compressed.exists() else compressed
+
+
+def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise DataError(f"{what} '{value}'{nearest(value, allowed)}; there are {', '.join(allowed)}")

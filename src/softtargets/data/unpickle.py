@@ -1,0 +1,245 @@
+"""Read pickles of plain containers and numpy arrays without executing anything they ask for.
+
+A pickle is a program. This one runs it with every door closed: the few names it may mention stand for
+small objects of ours that check their arguments and remember them, and numpy builds the arrays only
+afterwards, from bytes whose type and length have been compared. Anything else is refused by name.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+import pickletools
+import re
+from typing import Any, NoReturn
+
+from softtargets.exceptions import DataError
+
+_NUMERIC = re.compile(r"[<>=|]?(b1|[iu][1248]|f[248])")
+# They reach for things outside the pickle or make objects of classes; no array needs them.
+_FORBIDDEN = frozenset(
+    {"PERSID", "BINPERSID", "EXT1", "EXT2", "EXT4", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX"}
+    | {"NEXT_BUFFER", "READONLY_BUFFER"}
+)
+
+
+def restricted_loads(data: bytes, origin: str) -> Any:
+    """Return what the pickle holds; `origin` is what to call it in errors, usually its path.
+
+    Byte strings written by Python 2 stay bytes, so a dictionary from there has bytes for keys.
+
+    >>> restricted_loads(b"cos\\nsystem\\n(S'true'\\ntR.", "evil.pkl")
+    Traceback (most recent call last):
+        ...
+    softtargets.exceptions.DataError: evil.pkl is refused: its pickle asks for 'os.system', and only plain
+    containers and numpy arrays are read
+    """
+    try:
+        _scan(data, origin)
+        return _materialise(_Unpickler(data, origin).load(), {})
+    except DataError:
+        raise
+    except Exception as problem:  # a hostile pickle can make the unpickler raise nearly anything
+        reason = f"{type(problem).__name__}: {problem}"
+        raise DataError(f"{origin} is not a readable pickle ({reason})") from None
+
+
+def _scan(data: bytes, origin: str) -> None:
+    """Walk the opcodes before running them: no forbidden ones, no claims larger than the file."""
+    for opcode, argument, _ in pickletools.genops(data):
+        if opcode.name in _FORBIDDEN:
+            raise DataError(f"{origin} is refused: its pickle uses the operation {opcode.name}")
+        # The memo is an array as long as its largest index, so an index of 4 billion takes 32 GB.
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(argument or 0) <= len(data):
+            raise DataError(f"{origin} is refused: its pickle numbers an object {argument}")
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, data: bytes, origin: str) -> None:
+        super().__init__(io.BytesIO(data), encoding="bytes")
+        self._origin = origin
+
+    def find_class(self, module: str, name: str) -> Any:
+        stand_in = _ALLOWED.get((module, name))
+        if stand_in is None:
+            raise DataError(
+                f"{self._origin} is refused: its pickle asks for '{module}.{name}', and only plain "
+                f"containers and numpy arrays are read"
+            )
+        return stand_in(self._origin)
+
+
+class _StandIn:
+    """Takes the place of one allowed name; a fresh one each time, so that no pickle can alter the next."""
+
+    __slots__ = ("_origin",)
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+
+    def __setstate__(self, state: object) -> None:
+        self._refuse("sets the state of a name")
+
+    def __call__(self, *arguments: object) -> Any:
+        self._refuse("calls what is not a function")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise DataError(f"{self._origin} is refused: its pickle {what}")
+
+
+class _NdarrayName(_StandIn):
+    __slots__ = ()
+
+
+class _Reconstruct(_StandIn):
+    __slots__ = ()
+
+    def __call__(self, *arguments: object) -> _Array:
+        if len(arguments) != 3 or not isinstance(arguments[0], _NdarrayName):
+            self._refuse("rebuilds an array in an unknown way")
+        return _Array(self._origin)
+
+
+class _MakeDtype(_StandIn):
+    __slots__ = ()
+
+    def __call__(self, *arguments: object) -> _Dtype:
+        code = _text(arguments[0]) if arguments else ""
+        if not _NUMERIC.fullmatch(code):
+            self._refuse(f"has an array of dtype '{code}', and only numbers are read")
+        return _Dtype(self._origin, code)
+
+
+class _MakeScalar(_StandIn):
+    __slots__ = ()
+
+    def __call__(self, *arguments: object) -> Any:
+        import numpy as np
+
+        if len(arguments) != 2 or not isinstance(arguments[0], _Dtype):
+            self._refuse("has a number of unknown type")
+        dtype, raw = np.dtype(arguments[0].code), arguments[1]
+        if not isinstance(raw, bytes) or len(raw) != dtype.itemsize:
+            self._refuse("has a number whose bytes do not fit its type")
+        return np.frombuffer(raw, dtype)[0].item()
+
+
+class _Encode(_StandIn):
+    """Python 3 writes bytes into old pickles as ``_codecs.encode(text, "latin1")``."""
+
+    __slots__ = ()
+
+    def __call__(self, *arguments: object) -> bytes:
+        if len(arguments) != 2 or not isinstance(arguments[0], str):
+            self._refuse("encodes what is not text")
+        if _text(arguments[1]).replace("-", "") != "latin1":
+            self._refuse(f"encodes text as '{_text(arguments[1])}'")
+        return arguments[0].encode("latin1")
+
+
+class _NoBytes(_StandIn):
+    """... and empty bytes as ``bytes()``; with an argument it could claim any amount of memory."""
+
+    __slots__ = ()
+
+    def __call__(self, *arguments: object) -> bytes:
+        if arguments:
+            self._refuse("makes bytes from an argument")
+        return b""
+
+
+class _Dtype:
+    __slots__ = ("_origin", "code")
+
+    def __init__(self, origin: str, code: str) -> None:
+        self._origin = origin
+        self.code = code.lstrip("<>=|")
+
+    def __setstate__(self, state: object) -> None:
+        # (version, byte order, subdtype, names, fields, size, alignment, flags[, metadata])
+        if (
+            not isinstance(state, tuple)
+            or len(state) not in (8, 9)
+            or any(part is not None for part in state[2:5])
+        ):
+            raise DataError(f"{self._origin} is refused: its pickle has an array of structured dtype")
+        order = _text(state[1])
+        if order not in ("<", ">", "=", "|"):
+            raise DataError(f"{self._origin} is refused: its pickle has the byte order '{order}'")
+        # "=" would mean whatever machine wrote the file; in practice that is little-endian.
+        self.code = ("<" if order == "=" else order) + self.code.lstrip("<>=|")
+
+
+class _Array:
+    __slots__ = ("_origin", "state")
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self.state: tuple[tuple[int, ...], str, bool, bytes] | None = None
+
+    def __setstate__(self, state: object) -> None:
+        if not isinstance(state, tuple) or len(state) != 5:
+            raise DataError(f"{self._origin} is refused: its pickle has an array of unknown version")
+        _, shape, dtype, fortran, raw = state
+        if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
+            raise DataError(f"{self._origin} is refused: its pickle has an array of shape {shape!r:.80}")
+        if not isinstance(dtype, _Dtype) or not isinstance(raw, bytes):
+            raise DataError(f"{self._origin} is refused: its pickle has an array of objects")
+        size = math.prod(shape) * int(dtype.code[-1])
+        if size != len(raw):
+            raise DataError(f"{self._origin} is damaged: an array of {size} bytes comes with {len(raw)}")
+        self.state = (shape, dtype.code, bool(fortran), raw)
+
+    def build(self) -> Any:
+        import numpy as np
+
+        if self.state is None:
+            raise DataError(f"{self._origin} is damaged: its pickle has an array without content")
+        shape, code, fortran, raw = self.state
+        return np.frombuffer(raw, code).reshape(shape, order="F" if fortran else "C").copy()
+
+
+def _materialise(value: Any, done: dict[int, tuple[Any, Any]]) -> Any:
+    """Put real arrays where stand-ins are.
+
+    `done` maps identities to (original, result): shared and circular parts are visited once, and keeping
+    the originals alive keeps their identities from being used again.
+    """
+    if id(value) in done:
+        return done[id(value)][1]
+    if isinstance(value, _Array):
+        done[id(value)] = value, value.build()
+    elif isinstance(value, list):
+        done[id(value)] = value, value
+        value[:] = [_materialise(item, done) for item in value]
+    elif isinstance(value, dict):
+        done[id(value)] = value, value
+        for key, item in value.items():
+            value[key] = _materialise(item, done)
+    elif isinstance(value, tuple):
+        done[id(value)] = value, tuple(_materialise(item, done) for item in value)
+    elif isinstance(value, (_StandIn, _Dtype)):
+        raise DataError("a pickle is refused: it holds a type where a value should be")
+    else:
+        return value
+    return done[id(value)][1]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode("latin1")
+    return value if isinstance(value, str) else repr(value)
+
+
+_ALLOWED: dict[tuple[str, str], type[_StandIn]] = {
+    ("numpy", "ndarray"): _NdarrayName,
+    ("numpy", "dtype"): _MakeDtype,
+    ("numpy.core.multiarray", "_reconstruct"): _Reconstruct,
+    ("numpy._core.multiarray", "_reconstruct"): _Reconstruct,
+    ("numpy.core.multiarray", "scalar"): _MakeScalar,
+    ("numpy._core.multiarray", "scalar"): _MakeScalar,
+    ("_codecs", "encode"): _Encode,
+    ("builtins", "bytes"): _NoBytes,
+    ("__builtin__", "bytes"): _NoBytes,  # Python 3 writes Python 2's names into old protocols
+}

@@ -1,0 +1,112 @@
+"""Tell whether a dataset on disk is there, whole and the real one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from softtargets.data.catalogue import find_source
+from softtargets.data.directory import data_directory
+from softtargets.data.files import checksum_problem
+from softtargets.data.folders import is_image
+from softtargets.data.source import Folder, KnownFile, Source
+from softtargets.exceptions import DataError
+
+Status = Literal["ready", "missing", "incomplete"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One file or directory looked at; where it is not `ok`, what the problem is and what to do."""
+
+    file: Path
+    ok: bool
+    problem: str = ""
+    fix: str = ""
+
+
+def verify(name: str, data_dir: Path | str | None = None) -> list[Check]:
+    """Check a dataset's files: existence, size, checksum; image directories: how much is in them.
+
+    A dataset that comes with a library (digits) has no files, hence no checks.
+    """
+    return check_source(find_source(name), data_directory(data_dir))
+
+
+def status(name: str, data_dir: Path | str | None = None) -> Status:
+    """Say at a glance, by existence only, whether a dataset can be loaded.
+
+    >>> status("digits")
+    'ready'
+    """
+    source, root = find_source(name), data_directory(data_dir)
+    folders = [(root / folder.path).is_dir() for folder in source.folders]
+    found = [
+        [_present(file, root) is not None for file in layout] + folders for layout in source.layouts or ((),)
+    ]
+    if any(all(layout) for layout in found):
+        return "ready"
+    return "incomplete" if any(any(layout) for layout in found) else "missing"
+
+
+def check_source(source: Source, root: Path) -> list[Check]:
+    """Check the files of any source below `root`, in the layout that is there."""
+    checks = [_check_file(file, source, root) for file in _layout_on_disk(source, root)]
+    return checks + [_check_folder(folder, source, root) for folder in source.folders]
+
+
+def _layout_on_disk(source: Source, root: Path) -> tuple[KnownFile, ...]:
+    """Return the layout most of whose files exist; the first where that is a tie."""
+    if not source.layouts:
+        return ()
+    return max(
+        source.layouts, key=lambda layout: sum(_present(f, root) is not None for f in layout) / len(layout)
+    )
+
+
+def _present(file: KnownFile, root: Path) -> KnownFile | None:
+    return next((form for form in (file, *file.instead) if (root / form.path).is_file()), None)
+
+
+def _check_file(file: KnownFile, source: Source, root: Path) -> Check:
+    form = _present(file, root)
+    if form is None:
+        return Check(root / file.path, False, "it is missing", source.remedy(root))
+    problem = _file_problem(form, root / form.path)
+    return Check(root / form.path, not problem, problem, source.remedy(root) if problem else "")
+
+
+def _file_problem(file: KnownFile, path: Path) -> str:
+    size = path.stat().st_size
+    if file.size is not None and size != file.size:
+        return f"it has {size} bytes, expected {file.size}"
+    problem = checksum_problem(path, file.checksum) if file.checksum else None
+    if problem:
+        return f"its {problem}"
+    if file.inspect:
+        try:
+            file.inspect(path)
+        except DataError as damage:
+            return str(damage)
+    return ""
+
+
+def _check_folder(folder: Folder, source: Source, root: Path) -> Check:
+    path = root / folder.path
+    if not path.is_dir():
+        return Check(path, False, "it is missing", source.remedy(root))
+    directories = sum(entry.is_dir() for entry in os.scandir(path))
+    images = sum(1 for _ in _images_below(path))
+    if (directories, images) == (folder.directories, folder.images):
+        return Check(path, True)
+    expected = f"expected {folder.images} and {folder.directories}"
+    problem = f"it has {images} images and {directories} directories, {expected}"
+    return Check(path, False, problem, source.remedy(root))
+
+
+def _images_below(path: Path) -> Iterator[str]:
+    for _, _, files in os.walk(path):
+        yield from filter(is_image, files)

@@ -1,0 +1,98 @@
+"""What a recipe can train on. Each name is also the name `softtargets data` knows the set by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
+
+from softtargets.recipes.schema import Count, Index, Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset(Part):
+    """Fields shared by every dataset.
+
+    validation:  so many examples at the end of the training set are held out as the ``validation`` split.
+    limit:       train on the first so many of the rest; nothing means all of them.
+    standardise: ``unit`` divides by 255; ``channel`` also subtracts the training mean and divides by the
+                 training deviation of each channel; ``image`` does so with each image's own.
+    """
+
+    validation: Index = 0
+    limit: Count | None = None
+    standardise: Literal["unit", "channel", "image"] = "unit"
+
+    def reader_options(self) -> dict[str, Any]:
+        """The fields that only this dataset has: what its reader must be told."""
+        shared = {field.name for field in fields(Dataset)}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in shared}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Digits(Dataset):
+    """scikit-learn's handwritten digits: 1,797 grey images of 8 x 8, 10 classes, no download."""
+
+    name: ClassVar[str] = "digits"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MNIST(Dataset):
+    """Handwritten digits, 28 x 28 grey, 60,000 + 10,000, 10 classes."""
+
+    name: ClassVar[str] = "mnist"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FashionMNIST(Dataset):
+    """Articles of clothing, 28 x 28 grey, 60,000 + 10,000, 10 classes."""
+
+    name: ClassVar[str] = "fashion-mnist"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EMNIST(Dataset):
+    """Handwritten digits and letters, 28 x 28 grey; the replication uses the balanced part, 47 classes."""
+
+    name: ClassVar[str] = "emnist"
+    part: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = "balanced"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CIFAR10(Dataset):
+    """Colour images of 32 x 32, 50,000 + 10,000, 10 classes; `labels` may be CIFAR-10N's human ones."""
+
+    name: ClassVar[str] = "cifar10"
+    labels: Literal["clean", "aggregate", "worse", "random1", "random2", "random3"] = "clean"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CIFAR100(Dataset):
+    """Colour images of 32 x 32, 50,000 + 10,000, 100 fine or 20 coarse classes; see CIFAR-10 for `labels`."""
+
+    name: ClassVar[str] = "cifar100"
+    labels: Literal["clean", "noisy"] = "clean"
+    coarse: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CUB200(Dataset):
+    """Caltech-UCSD Birds 200-2011: 5,994 + 5,794 photographs, 200 classes, resized and cropped to `size`."""
+
+    name: ClassVar[str] = "cub200"
+    size: Count = 224
+
+
+@dataclass(frozen=True, kw_only=True)
+class TinyImageNet(Dataset):
+    """Tiny ImageNet: 100,000 + 10,000 images of 64 x 64, 200 classes; its validation set is our test."""
+
+    name: ClassVar[str] = "tiny-imagenet"
+    size: Count = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageNet(Dataset):
+    """ImageNet (ILSVRC 2012), resized and cropped to `size`; its validation set is our test."""
+
+    name: ClassVar[str] = "imagenet"
+    size: Count = 224

@@ -1,0 +1,128 @@
+"""A recipe: everything that decides how one training turns out, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from softtargets.exceptions import RecipeError
+from softtargets.recipes.corruptions import Augmentation, Clean, Noise
+from softtargets.recipes.datasets import Dataset
+from softtargets.recipes.models import Model
+from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
+from softtargets.recipes.regularisers import CrossEntropy, Distillation, Regulariser
+from softtargets.recipes.schema import Count, Index, Part, build
+from softtargets.recipes.yaml import parse_yaml, read_yaml
+
+# Part of what is hashed. Raise it only when old recipes must not share runs with new ones.
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Part):
+    """One training. Two recipes with the same `id` are the same training, and share one run.
+
+    >>> from softtargets.recipes import Digits, LabelSmoothing, MLP
+    >>> smoothing = LabelSmoothing(alpha=0.1)
+    >>> recipe = Recipe(data=Digits(), model=MLP(hidden=[64]), regulariser=smoothing, epochs=5)
+    >>> recipe.replace({"regulariser.alpha": 0.2}).regulariser.alpha
+    0.2
+    >>> recipe.replace({"regulariser.alhpa": 0.2})
+    Traceback (most recent call last):
+    softtargets.exceptions.RecipeError: regulariser.alhpa: no such field of 'label_smoothing' (did you mean
+    'alpha'?); allowed: alpha, spread
+    """
+
+    data: Dataset
+    model: Model
+    regulariser: Regulariser = CrossEntropy()
+    optimiser: Optimiser = SGD()
+    schedule: Schedule = Constant()
+    epochs: Count | None = None
+    steps: Count | None = None
+    batch: Count = 128
+    augmentation: tuple[Augmentation, ...] = ()
+    noise: Noise = Clean()
+    seed: Index = 0
+    precision: Literal["fp32", "tf32", "bf16"] = "fp32"
+
+    def check(self) -> None:
+        """The length is given once, and a teacher speaks of the same classes."""
+        if (self.epochs is None) == (self.steps is None):
+            given = "both are given" if self.epochs else "neither is given"
+            raise RecipeError(f"give either epochs or steps; {given}", "epochs")
+        if isinstance(self.regulariser, Distillation):
+            taught, learnt = self.regulariser.teacher.data, self.data
+            if _classes_of(taught) != _classes_of(learnt):
+                raise RecipeError(
+                    f"the teacher's classes ({taught.name}) are not the student's ({learnt.name}); "
+                    "train both on the same dataset",
+                    "regulariser.teacher.data",
+                )
+
+    @cached_property
+    def id(self) -> str:
+        """The canonical hash: sixteen hexadecimal digits."""
+        text = json.dumps({"format": FORMAT, **self.canonical()}, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def teacher(self) -> Recipe | None:
+        """The recipe whose run must be finished before this one can start, if there is one."""
+        return self.regulariser.teacher if isinstance(self.regulariser, Distillation) else None
+
+    def replace(self, changes: Mapping[str, Any]) -> Recipe:
+        """A new recipe with dotted fields changed: ``{"optimiser.lr": 0.05, "model": "cnn"}``."""
+        tree = self.to_dict()
+        for path, value in changes.items():
+            _set(tree, path, value)
+        return Recipe.from_dict(tree)
+
+    @classmethod
+    def from_dict(cls, tree: Mapping[str, Any]) -> Recipe:
+        """Build and validate a recipe from plain values."""
+        return build(cls, tree)
+
+    @classmethod
+    def from_yaml(cls, text: str, source: str = "recipe") -> Recipe:
+        """Read a recipe from YAML text; `source` names it in errors."""
+        return _from_tree(parse_yaml(text, source), source)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recipe:
+        """Read a recipe from a YAML file."""
+        return _from_tree(read_yaml(path), str(path))
+
+
+def _from_tree(tree: Any, source: str) -> Recipe:
+    try:
+        return Recipe.from_dict(tree)
+    except RecipeError as error:
+        raise RecipeError(f"{source}: {error}") from None
+
+
+def _classes_of(data: Dataset) -> tuple[Any, ...]:
+    # Human labels and sizes change the examples, not the set of classes.
+    options = data.reader_options()
+    return data.name, options.get("coarse"), options.get("part")
+
+
+def _set(tree: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    node: Any = tree
+    for depth, key in enumerate(parents):
+        try:
+            node = node[int(key)] if isinstance(node, list) else node[key]
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise RecipeError("no such field to change", ".".join(parents[: depth + 1])) from None
+    if isinstance(node, list) and last.isdigit() and int(last) < len(node):
+        node[int(last)] = value
+    elif isinstance(node, dict):
+        node[last] = value
+    else:
+        raise RecipeError("no such field to change", path)

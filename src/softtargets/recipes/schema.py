@@ -1,0 +1,244 @@
+"""Validated, frozen descriptions: the small mechanism under every recipe.
+
+A `Part` is a frozen dataclass whose fields are checked against their annotations the moment it is made,
+whether from Python or from YAML. A field annotated with a part *slot* (a subclass of `Part` that has named
+kinds, such as ``Model`` with ``MLP`` and ``CNN``) takes an instance, a bare name, or a mapping with a
+``name``. We wrote these two hundred lines instead of taking a validation library because the refusals are
+the feature (field, value, what is allowed, nearest match), and because recipes must load without torch and
+without compiled dependencies, on any machine that trains.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from softtargets.exceptions import RecipeError, nearest
+
+P = TypeVar("P", bound="Part")
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers a field accepts; an end marked open is itself refused."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        above = value > self.low if self.open_low else value >= self.low
+        below = value < self.high if self.open_high else value <= self.high
+        return above and below
+
+    def __str__(self) -> str:
+        low = "" if self.low == -math.inf else f"{'above' if self.open_low else 'at least'} {self.low:g}"
+        high = "" if self.high == math.inf else f"{'below' if self.open_high else 'at most'} {self.high:g}"
+        return " and ".join(part for part in (low, high) if part)
+
+
+Probability = Annotated[float, Range(0, 1)]
+ProperFraction = Annotated[float, Range(0, 1, open_high=True)]
+Positive = Annotated[float, Range(0, open_low=True)]
+NonNegative = Annotated[float, Range(0)]
+Count = Annotated[int, Range(1)]
+Index = Annotated[int, Range(0)]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A frozen, validated piece of a recipe. Subclasses that a recipe can name set `name`."""
+
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        hints = _hints(type(self))
+        for field in fields(self):
+            try:
+                value = _coerce(getattr(self, field.name), hints[field.name])
+            except RecipeError as error:
+                raise error.inside(field.name) from None
+            object.__setattr__(self, field.name, value)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse combinations of fields that make no sense together. Overridden where there are any."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field, defaults included, as plain JSON values; the inverse of `build`."""
+        named = {"name": self.name} if self.name else {}
+        return named | {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+    def canonical(self) -> dict[str, Any]:
+        """Only what differs from the defaults: the form that is hashed.
+
+        Leaving defaults out means that a new option, added later with a default that keeps the old
+        behaviour, does not change the identity of every run ever made.
+        """
+        named = {"name": self.name} if self.name else {}
+        return named | {
+            field.name: _plain(value, canonical=True)
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != _default(field)
+        }
+
+
+def kinds(slot: type[P]) -> dict[str, type[P]]:
+    """The named parts that fit a slot, by name.
+
+    >>> from softtargets.recipes import Schedule
+    >>> sorted(kinds(Schedule))
+    ['constant', 'cosine', 'linear', 'step']
+    """
+    found: dict[str, type[P]] = {}
+    for part in slot.__subclasses__():
+        if part.name:
+            found[part.name] = part
+        found |= kinds(part)
+    return found
+
+
+def build(slot: type[P], value: object) -> P:
+    """Make a part from plain values (what YAML or JSON gives), or refuse with the field and the reason."""
+    if isinstance(value, slot):
+        return value
+    choices = kinds(slot)
+    if isinstance(value, str) and choices:
+        value = {"name": value}
+    if not isinstance(value, Mapping):
+        expected = f"one of {_listed(choices)}" if choices else "a mapping of fields"
+        raise RecipeError(f"{value!r} is not {expected}")
+    options = {str(key): option for key, option in value.items()}
+    part = slot
+    if choices:
+        if "name" not in options:
+            raise RecipeError(f"has no 'name'; allowed: {_listed(choices)}")
+        name = options.pop("name")
+        if name not in choices:
+            raise RecipeError(
+                f"{name!r} is not known{nearest(str(name), choices)}; allowed: {_listed(choices)}"
+            )
+        part = choices[name]
+    allowed = {field.name: field for field in fields(part)}
+    for key in options:
+        if key not in allowed:
+            owner = f"'{part.name}'" if part.name else "a recipe"
+            close = nearest(key, allowed)
+            raise RecipeError(f"no such field of {owner}{close}; allowed: {_listed(allowed)}", key)
+    for key, field in allowed.items():
+        if key not in options and _default(field) is MISSING:
+            raise RecipeError("is required", key)
+    return part(**options)
+
+
+def field_types(part: type[Part]) -> dict[str, Any]:
+    """The annotation of each field, ready for `describe`."""
+    return {field.name: _hints(part)[field.name] for field in fields(part)}
+
+
+def describe(hint: object) -> str:
+    """What a field accepts, in words; used by error messages and by ``softtargets recipe parts``."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return f"{describe(arguments[0])} {arguments[1]}"
+    if origin is Literal:
+        return "one of " + _listed(arguments)
+    if origin in (Union, types.UnionType):
+        return " or ".join("nothing" if arm is type(None) else describe(arm) for arm in arguments)
+    if origin is tuple:
+        return f"a list of {describe(arguments[0])}"
+    if isinstance(hint, type) and issubclass(hint, Part):
+        return "one of " + _listed(kinds(hint)) if kinds(hint) else f"a {hint.__name__.lower()}"
+    return {float: "a number", int: "a whole number", bool: "true or false", str: "text"}[hint]  # type: ignore[index]
+
+
+_HINTS: dict[type[Part], dict[str, Any]] = {}
+
+
+def _hints(part: type[Part]) -> dict[str, Any]:
+    if part not in _HINTS:
+        # Parts may refer to each other by class name across modules (a distillation names its teacher's
+        # recipe), which annotations alone cannot resolve without a circular import.
+        _HINTS[part] = get_type_hints(part, localns=_all_parts(), include_extras=True)
+    return _HINTS[part]
+
+
+def _all_parts() -> dict[str, type[Part]]:
+    found, queue = {}, [Part]
+    while queue:
+        part = queue.pop()
+        found[part.__name__] = part
+        queue += part.__subclasses__()
+    return found
+
+
+def _default(field: Field[Any]) -> Any:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(str(name) for name in names)
+
+
+def _plain(value: Any, canonical: bool = False) -> Any:
+    if isinstance(value, Part):
+        return value.canonical() if canonical else value.to_dict()
+    if isinstance(value, tuple):
+        return [_plain(item, canonical) for item in value]
+    return value
+
+
+def _coerce(value: Any, hint: Any) -> Any:
+    """Return `value` as the annotated type, without ever guessing; raise `RecipeError` otherwise."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        value = _coerce(value, arguments[0])
+        if value not in arguments[1]:
+            raise RecipeError(f"{value!r} is out of range: must be {arguments[1]}")
+        return value
+    if origin is Literal:
+        if value not in arguments:
+            close = nearest(str(value), map(str, arguments))
+            raise RecipeError(f"{value!r} is not known{close}; allowed: {_listed(arguments)}")
+        return value
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        (arm,) = (arm for arm in arguments if arm is not type(None))
+        return _coerce(value, arm)
+    if origin is tuple:
+        return _coerce_items(value, hint, arguments)
+    if isinstance(hint, type) and issubclass(hint, Part):
+        return build(hint, value)
+    return _coerce_scalar(value, hint)
+
+
+def _coerce_items(value: Any, hint: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise RecipeError(f"{value!r} is not {describe(hint)}")
+    if arguments[-1] is not Ellipsis and len(value) != len(arguments):
+        raise RecipeError(f"{list(value)!r} has {len(value)} items, not {len(arguments)}")
+    items = []
+    for position, item in enumerate(value):
+        try:
+            items.append(_coerce(item, arguments[0]))
+        except RecipeError as error:
+            raise error.inside(str(position)) from None
+    return tuple(items)
+
+
+def _coerce_scalar(value: Any, hint: Any) -> Any:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is float and number and math.isfinite(value):
+        return float(value) + 0.0  # minus zero and zero are the same recipe
+    if hint is int and number and math.isfinite(value) and value == int(value):
+        return int(value)
+    if hint in (bool, str) and isinstance(value, hint):
+        return value
+    raise RecipeError(f"{value!r} is not {describe(hint)}")

@@ -1,0 +1,66 @@
+"""YAML as people mean it: 1e-3 is a number, `no` is a word, a key given twice is a mistake."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from softtargets.exceptions import RecipeError
+
+_FLOAT = re.compile(
+    r"^[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)([eE][-+]?\d+)?$"
+    r"|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$"
+)
+_BOOL = re.compile(r"^(true|True|TRUE|false|False|FALSE)$")
+_REPLACED = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp")
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader with the two YAML 1.1 surprises taken out and repeated keys refused."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                line = key_node.start_mark.line + 1
+                raise yaml.constructor.ConstructorError(None, None, f"'{key}' is given twice (line {line})")
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    letter: [(tag, pattern) for tag, pattern in resolvers if tag not in _REPLACED]
+    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOL, list("tTfF"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
+
+
+def parse_yaml(text: str, source: str = "YAML") -> Any:
+    """Plain values from YAML text.
+
+    >>> parse_yaml("{lr: 1e-3, milestones: [60, 120], name: no}")
+    {'lr': 0.001, 'milestones': [60, 120], 'name': 'no'}
+    """
+    try:
+        return yaml.load(text, Loader=_Loader)  # a SafeLoader: plain values only
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        reason = " ".join(str(getattr(error, "problem", None) or error).split())
+        mark = getattr(error, "problem_mark", None)
+        place = f" on line {mark.line + 1}" if mark else ""
+        raise RecipeError(f"{source} is not readable YAML{place}: {reason}") from None
+
+
+def read_yaml(path: str | Path) -> Any:
+    """Plain values from a YAML file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise RecipeError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise RecipeError(f"{path} is not a text file in UTF-8") from None
+    return parse_yaml(text, str(path))

@@ -1,0 +1,63 @@
+"""The look all figures share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+# Colours that stay apart in grey and for colour-blind readers (Okabe and Ito 2008).
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#d55e00",
+    "#cc79a7",
+    "#56b4e9",
+    "#6b7280",
+)
+
+_STYLE: dict[Any, Any] = {
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#9ca3af",
+    "axes.labelcolor": "#374151",
+    "xtick.color": "#4b5563",
+    "ytick.color": "#4b5563",
+    "axes.grid": True,
+    "grid.color": "#e5e7eb",
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "softtargets",
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw inside this to get the project's look, whatever the user's matplotlib settings are."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+def plain(text: str) -> str:
+    """Text for matplotlib to show as it is: a class called ``$x$`` is not a formula.
+
+    >>> plain("costs $5")
+    'costs \\\\$5'
+    """
+    return text.replace("\\", "\\\\").replace("$", r"\$")

@@ -1,0 +1,88 @@
+"""What a page is made of. Plain data: rendering is elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from softtargets.claims import Claim, Sample
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its key in files, its heading on the page, and how numbers are written."""
+
+    key: str
+    heading: str
+    digits: int = 3
+    percent: bool = False
+
+    def show(self, value: Any) -> str:
+        """A cell as a person reads it: ``0.912``, ``91.2 %``, ``91.2 ± 0.4 %``."""
+        if value is None:
+            return "–"
+        if isinstance(value, Sample):
+            spread = "" if math.isnan(value.spread) else f" ± {self._number(value.spread)}"
+            return f"{self._number(value.mean)}{spread}{' %' if self.percent else ''}"
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return str(value)
+        if isinstance(value, int) and not self.percent:
+            return f"{value:,}"
+        return self._number(value) + (" %" if self.percent else "")
+
+    def _number(self, value: float) -> str:
+        if not math.isfinite(value):
+            return "–"
+        return f"{100 * value:.{max(self.digits - 2, 0)}f}" if self.percent else f"{value:.{self.digits}f}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of values. A `Sample` in a cell is shown as mean and spread and written out in full to files."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture and the numbers it shows. `draw` makes it; `alt` says in words what it shows."""
+
+    name: str
+    title: str
+    draw: Callable[[], Drawing]
+    data: Table
+    caption: str = ""
+    alt: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, paragraphs and exhibits in reading order."""
+
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    exhibits: tuple[Table | Figure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything a report says about one study."""
+
+    name: str
+    title: str
+    lead: str
+    sections: tuple[Section, ...]
+    claims: tuple[Claim, ...]
+    command: str
+    provenance: Mapping[str, Any]
+    runs: Table
+    warnings: Sequence[str] = field(default=())

@@ -1,0 +1,143 @@
+"""A page on disk: one HTML file that needs no network, and beside it the figures and the numbers."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from softtargets.claims import RULE, Claim, Sample
+from softtargets.report.drawing import house_style
+from softtargets.report.page import Figure, Page, Table
+from softtargets.runs.files import make_directory, write_atomically, write_json
+
+
+def write_page(page: Page, directory: Path) -> Path:
+    """Write ``index.html``, ``figures/*.png|svg``, ``tables/*.csv`` and ``results.json``; return the page."""
+    pictures = {figure.name: _render(figure, directory / "figures") for figure in _figures(page)}
+    for table in _tables(page):
+        make_directory(directory / "tables")
+        write_atomically(directory / "tables" / f"{table.name}.csv", _csv(table).encode())
+    write_json(directory / "results.json", _results(page))
+    path = directory / "index.html"
+    write_atomically(path, _html(page, pictures).encode())
+    return path
+
+
+def _figures(page: Page) -> Iterator[Figure]:
+    for section in page.sections:
+        yield from (exhibit for exhibit in section.exhibits if isinstance(exhibit, Figure))
+
+
+def _tables(page: Page) -> Iterator[Table]:
+    for section in page.sections:
+        yield from (item.data if isinstance(item, Figure) else item for item in section.exhibits)
+    yield page.runs
+
+
+def _render(figure: Figure, directory: Path) -> str:
+    """Draw a figure, write it as PNG and SVG, and return the SVG as a data address."""
+    make_directory(directory)
+    with house_style():
+        drawing = figure.draw()
+        written = {}
+        for kind in ("png", "svg"):
+            buffer = io.BytesIO()
+            # Without a date the same numbers give the same bytes.
+            metadata = {"Date": None} if kind == "svg" else {"Software": None}
+            drawing.savefig(buffer, format=kind, bbox_inches="tight", metadata=metadata)
+            written[kind] = buffer.getvalue()
+            write_atomically(directory / f"{figure.name}.{kind}", written[kind])
+    return "data:image/svg+xml;base64," + base64.b64encode(written["svg"]).decode()
+
+
+def _csv(table: Table) -> str:
+    """Samples become three columns: mean, standard deviation, n."""
+    flat = [_flat(row) for row in table.rows]
+    header = list(dict.fromkeys(key for row in flat for key in row)) or [
+        column.key for column in table.columns
+    ]
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, header, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    return buffer.getvalue()
+
+
+def _flat(row: Any) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, Sample):
+            flat |= {f"{key}_mean": value.mean, f"{key}_sd": value.spread, f"{key}_n": value.n}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _results(page: Page) -> dict[str, Any]:
+    return {
+        "study": page.name,
+        "title": page.title,
+        "command": page.command,
+        "provenance": dict(page.provenance),
+        "warnings": list(page.warnings),
+        "rule": RULE,
+        "claims": [_claim(claim) for claim in page.claims],
+        "tables": {table.name: [_json(row) for row in table.rows] for table in _tables(page)},
+    }
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {
+        "statement": claim.statement,
+        "published": [vars(item) for item in claim.published],
+        "quantity": claim.quantity,
+        "region": str(claim.region),
+        "measured": _json(claim.sample),
+        "interval": [_json(end) for end in claim.interval],
+        "verdict": claim.verdict,
+        "remark": claim.remark,
+    }
+
+
+def _json(value: Any) -> Any:
+    # JSON has no NaN or infinity; null is what every reader understands.
+    if isinstance(value, Sample):
+        return {
+            "mean": _json(value.mean),
+            "sd": _json(value.spread),
+            "n": value.n,
+            "values": list(value.values),
+        }
+    if isinstance(value, dict):
+        return {key: _json(item) for key, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _html(page: Page, pictures: dict[str, str]) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("softtargets.report"),
+        autoescape=True,  # class names, run names and commands are data, never markup
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.tests["figure"] = lambda exhibit: isinstance(exhibit, Figure)
+    environment.filters["signed"] = lambda value, digits: (
+        f"{value:+.{digits}f}" if math.isfinite(value) else "–"
+    )
+    counts = {
+        verdict: sum(claim.verdict == verdict for claim in page.claims)
+        for verdict in ("reproduced", "not reproduced", "not enough seeds")
+    }
+    return environment.get_template("page.html").render(
+        page=page, pictures=pictures, rule=RULE, counts=counts
+    )

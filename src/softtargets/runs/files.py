@@ -1,0 +1,85 @@
+"""Writing files so that a crash at any moment leaves the old one or the new one, never half of either."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from softtargets.exceptions import StorageError
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full; free some space and run the same command again",
+    errno.EDQUOT: "the disk quota is used up; free some space and run the same command again",
+    errno.EROFS: "the disk is read-only; choose another directory",
+    errno.EACCES: "permission denied; choose another directory or change its permissions",
+    errno.EPERM: "permission denied; choose another directory or change its permissions",
+    errno.ENOTDIR: "a part of the path is a file, not a directory; choose another directory",
+}
+
+
+@contextmanager
+def storage_errors(path: Path, action: str = "write") -> Iterator[None]:
+    """Turn an operating-system refusal into one sentence that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+        raise StorageError(f"cannot {action} {path}: {reason} (finished runs are safe)") from error
+
+
+def make_directory(path: Path) -> Path:
+    """Create a directory and its parents; existing ones are fine."""
+    with storage_errors(path, "create"):
+        path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace `path` by `content` in one step that survives a crash or a power cut."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with storage_errors(path):
+        try:
+            with open(temporary, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_directory(path.parent)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON atomically, in a form a person can read and a diff can show."""
+    write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Size and SHA-256 of a file, as the run manifest stores them."""
+    with open(path, "rb") as file:
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return {"bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+
+
+def sweep_temporaries(directory: Path) -> None:
+    """Remove what a killed writer left behind. Call only while holding the directory's lock."""
+    for leftover in directory.rglob(".*.tmp"):
+        leftover.unlink(missing_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    # Without this the rename itself may be lost in a power cut.
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,55 @@
+"""Where a number comes from: the code, the libraries and the machine that made it."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from datetime import datetime, timezone
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import softtargets
+
+
+def now() -> str:
+    """The time in UTC, to the second, as ISO 8601."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+@cache
+def code_version() -> dict[str, Any]:
+    """Package version and, when the package runs from its own git checkout, commit and cleanliness."""
+    package = Path(softtargets.__file__).parent
+    commit = None
+    # The tracked-file test keeps us from reporting the commit of a repository that merely contains the
+    # virtual environment we are installed in.
+    if _git(package, "ls-files", "--error-unmatch", "__init__.py") is not None:
+        commit = _git(package, "rev-parse", "HEAD")
+    changed = bool(_git(package, "status", "--porcelain", "--", ".")) if commit else None
+    return {"softtargets": softtargets.__version__, "commit": commit, "uncommitted_changes": changed}
+
+
+def environment(device: str) -> dict[str, Any]:
+    """Versions and hardware a run depends on. `device` is a torch device string."""
+    import torch
+
+    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else platform.machine()
+    return code_version() | {
+        "torch": str(torch.__version__),
+        "python": platform.python_version(),
+        "platform": platform.system(),
+        "device": device,
+        "device_name": name,
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _git(directory: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(directory), *arguments], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,204 @@
+"""The directory of runs: finding, claiming, listing and deleting them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from softtargets.exceptions import RunError, StorageError, nearest
+from softtargets.recipes import Recipe
+from softtargets.runs.files import make_directory, storage_errors, write_atomically
+from softtargets.runs.lock import acquire, is_held
+from softtargets.runs.run import CHECKPOINT, LOCK, MANIFEST, RECIPE, Run
+from softtargets.runs.writer import RunWriter
+
+INDEX = "index.json"
+_ID = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run as a listing shows it. `status` is finished, failed, running, interrupted or damaged."""
+
+    id: str
+    status: str
+    recipe: dict[str, Any]
+    summary: dict[str, Any]
+    seconds: float | None
+    finished: str | None
+
+
+class RunStore:
+    """All runs under one directory, one subdirectory per recipe, named by the recipe's hash.
+
+    The files are the truth. ``index.json`` only saves reading thousands of small files again; an entry is
+    used while its run's manifest has the recorded time and size, and the whole index may be deleted.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+
+    def find(self, recipe: Recipe) -> Run | None:
+        """The concluded run of a recipe, checked for damage that can be seen without reading it all."""
+        run = Run(self.root / recipe.id)
+        if not (run.directory / MANIFEST).exists():
+            return None
+        problems = run.problems(thorough=False)
+        if problems:
+            advice = f"`softtargets runs delete {run.id}` and run again to make it anew"
+            raise RunError(f"{problems[0]}; run {run.id} is damaged, other runs are not affected: {advice}")
+        return run
+
+    def claim(self, recipe: Recipe) -> RunWriter | None:
+        """The right to write a run, or None while another process has it."""
+        directory = make_directory(self.root / recipe.id)
+        lock = acquire(directory / LOCK)
+        if lock is None:
+            return None
+        try:
+            return RunWriter(directory, recipe, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def get(self, prefix: str) -> Run:
+        """A run by its id or the beginning of it, as git takes commits."""
+        matches = [name for name in self._ids() if name.startswith(prefix)]
+        if len(matches) == 1:
+            return Run(self.root / matches[0])
+        if matches:
+            raise RunError(f"'{prefix}' could be any of {len(matches)} runs: {', '.join(matches[:4])} ...")
+        raise RunError(f"no run '{prefix}' in {self.root}; `softtargets runs list` shows what is there")
+
+    def delete(self, prefix: str) -> str:
+        """Delete one run, unless a process is writing it."""
+        run = self.get(prefix)
+        lock = acquire(run.directory / LOCK)
+        if lock is None:
+            raise RunError(f"run {run.id} is being written right now; stop that process first")
+        try:
+            with storage_errors(run.directory, "delete"):
+                # The manifest goes first, so that an interrupted deletion leaves an unfinished run.
+                (run.directory / MANIFEST).unlink(missing_ok=True)
+                shutil.rmtree(run.directory)
+        finally:
+            lock.release()
+        return run.id
+
+    def entries(self, where: Mapping[str, Any] | None = None) -> list[Entry]:
+        """Every run, newest first; `where` keeps those whose recipe has the given dotted values.
+
+        A slot may be given by the name of what is in it: ``{"model": "mlp", "regulariser.alpha": 0.1}``.
+        """
+        known = self._read_index()
+        fresh: dict[str, Any] = {}
+        changed = False
+        found = []
+        for name in self._ids():
+            stamp = _stamp(self.root / name / MANIFEST)
+            old = known.get(name)
+            if stamp is not None and old is not None and old["stamp"] == stamp:
+                fresh[name] = old
+            else:
+                entry = _read_entry(self.root / name)
+                if stamp is None or entry.status == "damaged":
+                    found.append(entry)
+                    continue
+                fresh[name] = {"stamp": stamp, "entry": asdict(entry)}
+                changed = True
+            found.append(Entry(**fresh[name]["entry"]))
+        if changed or len(fresh) != len(known):
+            self._write_index(fresh)
+        found.sort(key=lambda entry: (entry.finished or "~", entry.id), reverse=True)
+        return [entry for entry in found if _matches(entry.recipe, where)] if where else found
+
+    def _ids(self) -> list[str]:
+        try:
+            return [item.name for item in os.scandir(self.root) if _ID.fullmatch(item.name)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StorageError(f"cannot read the runs in {self.root}: {error.strerror}") from None
+
+    def _read_index(self) -> dict[str, Any]:
+        try:
+            index = json.loads((self.root / INDEX).read_bytes())
+            return dict(index) if all({"stamp", "entry"} <= item.keys() for item in index.values()) else {}
+        except (OSError, ValueError, AttributeError, TypeError):
+            return {}  # no index, or a damaged one: the runs themselves are read again
+
+    def _write_index(self, index: dict[str, Any]) -> None:
+        try:
+            write_atomically(self.root / INDEX, json.dumps(index, separators=(",", ":")).encode())
+        except StorageError:
+            return  # a listing must also work where nothing may be written
+
+
+def check_filter(entries: list[Entry], where: Mapping[str, Any]) -> None:
+    """Refuse a filter on a field that no listed run has; most likely it is misspelt."""
+    paths = {path for entry in entries for path in _paths(entry.recipe)}
+    for path in where:
+        if entries and path not in paths:
+            raise RunError(f"no run has a recipe field '{path}'{nearest(path, paths)}")
+
+
+def _matches(recipe: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+    for path, wanted in where.items():
+        value: Any = recipe
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if isinstance(value, Mapping):
+            value = value.get("name")
+        if value != wanted:
+            return False
+    return True
+
+
+def _paths(tree: Mapping[str, Any], prefix: str = "") -> set[str]:
+    found = set()
+    for key, value in tree.items():
+        found.add(prefix + key)
+        if isinstance(value, Mapping):
+            found |= _paths(value, f"{prefix}{key}.")
+    return found
+
+
+def _stamp(path: Path) -> list[int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return [stat.st_mtime_ns, stat.st_size]
+
+
+def _read_entry(directory: Path) -> Entry:
+    run = Run(directory)
+    try:
+        recipe = json.loads((directory / RECIPE).read_bytes())
+        if not isinstance(recipe, dict):
+            raise ValueError
+    except (OSError, ValueError):
+        return Entry(directory.name, "damaged", {}, {}, None, None)
+    if not (directory / MANIFEST).exists():
+        held = is_held(directory / LOCK)
+        begun = (directory / CHECKPOINT).exists()
+        status = "running" if held else "interrupted" if begun else "empty"
+        return Entry(directory.name, status, recipe, {}, None, None)
+    try:
+        provenance = run.provenance
+        return Entry(
+            directory.name,
+            run.status,
+            recipe,
+            run.summary,
+            provenance.get("seconds"),
+            provenance.get("finished"),
+        )
+    except RunError:
+        return Entry(directory.name, "damaged", recipe, {}, None, None)

@@ -1,0 +1,147 @@
+"""The one object that may write a run: checkpoints while it trains, then the finished files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from softtargets.exceptions import RunError
+from softtargets.recipes import Recipe
+from softtargets.runs.files import (
+    fingerprint,
+    make_directory,
+    sweep_temporaries,
+    write_atomically,
+    write_json,
+)
+from softtargets.runs.lock import Lock
+from softtargets.runs.run import (
+    CHECKPOINT,
+    MANIFEST,
+    METRICS,
+    RECIPE,
+    WEIGHTS,
+    Run,
+    predictions_file,
+    read_recipe,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything needed to go on as if nothing had happened: tensors, and plain JSON beside them."""
+
+    tensors: dict[str, Tensor]
+    progress: dict[str, Any]
+
+
+class RunWriter:
+    """Exclusive right to write one run; a context manager that gives the right back.
+
+    While training there is one file, the checkpoint, replaced in one step. At the end the parts are written
+    and the manifest last: a run without a manifest is not finished, whatever else lies there.
+    """
+
+    def __init__(self, directory: Path, recipe: Recipe, lock: Lock) -> None:
+        self.recipe = recipe
+        self.run = Run(directory)
+        self._directory = directory
+        self._lock = lock
+        sweep_temporaries(directory)
+        if (directory / RECIPE).exists():
+            read_recipe(directory)  # refuses an edited one before anything is trained on it
+        else:
+            write_json(directory / RECIPE, recipe.to_dict())
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    @property
+    def finished(self) -> bool:
+        """Whether another process finished this run before we got the lock."""
+        return (self._directory / MANIFEST).exists()
+
+    def restore(self) -> Checkpoint | None:
+        """The last checkpoint, or None when the run has not begun."""
+        from safetensors import SafetensorError, safe_open
+
+        path = self._directory / CHECKPOINT
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, framework="pt") as file:
+                progress = json.loads(file.metadata()["progress"])
+                return Checkpoint({name: file.get_tensor(name) for name in file.keys()}, progress)  # noqa: SIM118
+        except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
+            raise RunError(
+                f"{path} cannot be read ({error}); delete it with "
+                f"`softtargets runs delete {self.run.id}` and run again to start this run anew"
+            ) from None
+
+    def checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Replace the last checkpoint by this one."""
+        self._write_tensors(CHECKPOINT, checkpoint.tensors, {"progress": json.dumps(checkpoint.progress)})
+
+    def finish(
+        self,
+        weights: Mapping[str, Tensor],
+        predictions: Mapping[str, Mapping[str, Tensor]],
+        history: list[dict[str, Any]],
+        provenance: Mapping[str, Any],
+    ) -> Run:
+        """Write everything, then the manifest, then drop the checkpoint."""
+        self._write_tensors(WEIGHTS, weights)
+        for split, tensors in predictions.items():
+            self._write_tensors(predictions_file(split), tensors)
+        return self._conclude("finished", history, provenance, [WEIGHTS, *map(predictions_file, predictions)])
+
+    def fail(self, reason: str, history: list[dict[str, Any]], provenance: Mapping[str, Any]) -> Run:
+        """Record that this training cannot succeed (it diverged), so that it is not tried again."""
+        return self._conclude("failed", history, {**provenance, "reason": reason}, [])
+
+    def add_predictions(self, split: str, tensors: Mapping[str, Tensor]) -> Run:
+        """Add the predictions on one more split to a finished run."""
+        name = predictions_file(split)
+        self._write_tensors(name, tensors)
+        manifest = dict(Run(self._directory).manifest)
+        manifest["files"] = {**manifest["files"], name: fingerprint(self._directory / name)}
+        write_json(self._directory / MANIFEST, manifest)
+        return Run(self._directory)
+
+    def _conclude(
+        self, status: str, history: list[dict[str, Any]], provenance: Mapping[str, Any], files: list[str]
+    ) -> Run:
+        lines = "".join(json.dumps(row) + "\n" for row in history)
+        write_atomically(self._directory / METRICS, lines.encode())
+        manifest = {
+            "format": FORMAT,
+            "id": self.run.id,
+            "status": status,
+            "summary": history[-1] if history else {},
+            "provenance": dict(provenance),
+            "files": {name: fingerprint(self._directory / name) for name in [RECIPE, METRICS, *files]},
+        }
+        write_json(self._directory / MANIFEST, manifest)
+        (self._directory / CHECKPOINT).unlink(missing_ok=True)
+        return Run(self._directory)
+
+    def _write_tensors(
+        self, name: str, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None
+    ) -> None:
+        from safetensors.torch import save
+
+        path = self._directory / name
+        make_directory(path.parent)
+        plain = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+        write_atomically(path, save(plain, metadata))

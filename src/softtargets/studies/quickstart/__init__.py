@@ -1,0 +1,21 @@
+"""The quickstart: the story of Müller et al. 2019 on real digits, in under a minute on a CPU."""
+
+from softtargets.studies.quickstart.findings import findings
+from softtargets.studies.quickstart.grid import KEEP, measure, trials
+from softtargets.studies.study import Study
+
+study = Study(
+    name="quickstart",
+    title="When does label smoothing help? The short story, on handwritten digits",
+    lead=(
+        "Müller, Kornblith and Hinton (2019) found that label smoothing calibrates a net, gathers its classes "
+        "into tight clusters, and makes it a poor teacher. Here is each of these effects on a small, real "
+        "dataset, trained and measured on your own machine."
+    ),
+    papers=("Müller, Kornblith, Hinton: When does label smoothing help? NeurIPS 2019",),
+    trials=trials,
+    keep=KEEP,
+    measure=measure,
+    findings=findings,
+    axes=("seed", "regulariser", "regulariser.name", "regulariser.alpha"),
+)

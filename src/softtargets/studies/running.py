@@ -1,0 +1,84 @@
+"""From a study to its page: train what is missing, measure, draw, write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from softtargets.exceptions import StudyError
+from softtargets.report import Column, Page, Table, write_page
+from softtargets.runs import Run, RunStore
+from softtargets.runs.provenance import code_version, now
+from softtargets.studies.study import Outcome, Results, Settings, Study, Trial
+
+Train = Callable[..., list[Run]]
+
+
+def run_study(
+    study: Study,
+    settings: Settings,
+    store: RunStore,
+    directory: Path,
+    *,
+    command: str,
+    train: Train,
+    **how: Any,
+) -> Path:
+    """Train the grid with `train` (an engine: recipes in, runs out), then write the page; return its path."""
+    started = time.monotonic()
+    trials = study.trials(settings)
+    runs = train([trial.recipe for trial in trials], store, keep=study.keep, **how)
+    finished = [(trial, run) for trial, run in zip(trials, runs, strict=True) if run.status == "finished"]
+    if not finished:
+        raise StudyError(f"every run of '{study.name}' failed: {runs[0].provenance.get('reason')}")
+    outcomes = tuple(Outcome(trial, run, study.measure(trial, run)) for trial, run in finished)
+    findings = study.findings(Results(outcomes))
+    failed = [run for run in runs if run.status != "finished"]
+    page = Page(
+        name=study.name,
+        title=study.title,
+        lead=study.lead,
+        sections=findings.sections,
+        claims=findings.claims,
+        command=command,
+        provenance=_provenance(runs, time.monotonic() - started),
+        runs=_run_table(trials, runs, {outcome.run.id: outcome for outcome in outcomes}),
+        warnings=[f"Run {run.id} failed: {run.provenance.get('reason')}." for run in failed],
+    )
+    return write_page(page, directory)
+
+
+def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
+    code = code_version()
+    unique = {run.id: run.provenance for run in runs}.values()
+    commit = (code["commit"] or "not from a git checkout")[:12]
+
+    def several(key: str) -> str:
+        return ", ".join(sorted({str(provenance[key]) for provenance in unique}))
+
+    return {
+        "made": now(),
+        "softtargets": f"{code['softtargets']} ({commit}{', with changes' if code['uncommitted_changes'] else ''})",
+        "torch": several("torch"),
+        "python": several("python"),
+        "device": several("device") + f" ({several('device_name')})",
+        "runs": len(unique),
+        "training": f"{sum(p['seconds'] for p in unique):.1f} s, {sum(p['images'] for p in unique):,} images",
+        "this command": f"{seconds:.1f} s",
+    }
+
+
+def _run_table(trials: list[Trial], runs: list[Run], outcomes: dict[str, Outcome]) -> Table:
+    """Every run with its labels, status and measures, so that nothing behind a mean is hidden."""
+    rows = []
+    for trial, run in zip(trials, runs, strict=True):
+        measures = outcomes[run.id].measures if run.id in outcomes else {}
+        labels = {**trial.labels, "seed": trial.recipe.seed}
+        rows.append(
+            {"run": run.id, **labels, "status": run.status, **measures, "seconds": run.provenance["seconds"]}
+        )
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    columns = tuple(Column(key, key.replace("_", " "), digits=4) for key in keys)
+    return Table("runs", "Runs", columns, tuple(rows))

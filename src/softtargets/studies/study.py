@@ -1,0 +1,129 @@
+"""What a study is: a grid of recipes, measurements on their runs, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from softtargets.claims import Claim, Sample
+from softtargets.exceptions import StudyError, nearest
+from softtargets.recipes import Recipe
+from softtargets.report import Section
+from softtargets.runs import Run
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user may change about a study: how many seeds, and fields of its base recipes."""
+
+    seeds: int
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    def base(self, recipe: Recipe) -> Recipe:
+        """A base recipe with the user's changes; a study varies its axes from there."""
+        return recipe.replace(self.changes) if self.changes else recipe
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One cell of the grid: a recipe, and the study's own names for what distinguishes it."""
+
+    recipe: Recipe
+    labels: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trial with its run and what was measured on it."""
+
+    trial: Trial
+    run: Run
+    measures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Results:
+    """The outcomes of a study, to be asked by label."""
+
+    outcomes: tuple[Outcome, ...]
+
+    def where(self, **labels: Any) -> Results:
+        """The outcomes whose labels have these values."""
+        kept = (o for o in self.outcomes if all(o.trial.labels.get(k) == v for k, v in labels.items()))
+        return Results(tuple(kept))
+
+    def sample(self, measure: str, **labels: Any) -> Sample:
+        """One measure over seeds, in the order of the seeds."""
+        chosen = sorted(self.where(**labels).outcomes, key=lambda outcome: outcome.trial.recipe.seed)
+        return Sample.of(outcome.measures[measure] for outcome in chosen)
+
+    def difference(self, measure: str, this: Mapping[str, Any], that: Mapping[str, Any]) -> Sample:
+        """`this` minus `that`, seed by seed, over the seeds for which both finished."""
+        left, right = (
+            {
+                outcome.trial.recipe.seed: outcome.measures[measure]
+                for outcome in self.where(**labels).outcomes
+            }
+            for labels in (this, that)
+        )
+        return Sample.of(left[seed] - right[seed] for seed in sorted(left.keys() & right.keys()))
+
+    def first(self, **labels: Any) -> Outcome:
+        """The outcome with the lowest seed."""
+        chosen = self.where(**labels).outcomes
+        if not chosen:
+            raise StudyError(
+                f"no finished run with {labels}; see the failed runs with `softtargets runs list`"
+            )
+        return min(chosen, key=lambda outcome: outcome.trial.recipe.seed)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a study has to say about its results."""
+
+    sections: tuple[Section, ...]
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A table or figure of a paper (or a few of them) as one object; each lives in a module of this room.
+
+    trials:   the grid, given the user's settings.
+    keep:     the splits whose predictions the measurements need.
+    measure:  numbers from one run.
+    findings: tables, figures and claims from all of them.
+    axes:     fields the grid itself varies, which ``--set`` therefore may not change.
+    """
+
+    name: str
+    title: str
+    lead: str
+    papers: Sequence[str]
+    trials: Callable[[Settings], list[Trial]]
+    keep: tuple[str, ...]
+    measure: Callable[[Trial, Run], dict[str, float]]
+    findings: Callable[[Results], Findings]
+    axes: tuple[str, ...] = ("seed",)
+    seeds: int = 5
+
+    def settings(self, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Settings:
+        """The user's settings, refused where they make no sense for this study."""
+        count = self.seeds if seeds is None else seeds
+        if count < 1:
+            raise StudyError(f"--seeds {count}: a study needs at least one seed")
+        for key in changes or {}:
+            if key in self.axes:
+                advice = "use --seeds" if key == "seed" else "it is what the study compares"
+                raise StudyError(f"--set {key}: the study '{self.name}' varies {key} itself; {advice}")
+        return Settings(count, dict(changes or {}))
+
+
+def find_study(studies: Iterable[Study], name: str) -> Study:
+    """A study by name, or an error with the nearest one."""
+    known = {study.name: study for study in studies}
+    if name not in known:
+        raise StudyError(f"no study '{name}'{nearest(name, known)}; there are: {', '.join(known)}")
+    return known[name]

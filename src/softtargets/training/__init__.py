@@ -1,0 +1,6 @@
+"""Training: recipes in, runs out."""
+
+from softtargets.training.engine import CHECKPOINT_SECONDS, choose_device, train
+from softtargets.training.watching import Plan, Watcher
+
+__all__ = ["CHECKPOINT_SECONDS", "Plan", "Watcher", "choose_device", "train"]

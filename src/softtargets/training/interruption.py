@@ -1,0 +1,45 @@
+"""Ctrl-C between two steps, not in the middle of one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class Interruption:
+    """Whether somebody asked us to stop."""
+
+    requested = False
+
+
+@contextmanager
+def graceful_interruption() -> Iterator[Interruption]:
+    """Catch the first Ctrl-C or SIGTERM as a request; a second one interrupts at once as usual.
+
+    A checkpoint taken wherever the signal happens to land could hold half an update. Inside this context the
+    loop looks at `requested` after each step instead.
+    """
+    interruption = Interruption()
+    if threading.current_thread() is not threading.main_thread():
+        yield interruption
+        return
+    previous: dict[int, Any] = {}
+
+    def restore() -> None:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+    def request(_number: int, _frame: FrameType | None) -> None:
+        interruption.requested = True
+        restore()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        previous[number] = signal.signal(number, request)
+    try:
+        yield interruption
+    finally:
+        restore()

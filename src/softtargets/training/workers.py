@@ -1,0 +1,82 @@
+"""More processes for many small runs on one machine.
+
+Helpers call the engine on the same recipes and the same store; the locks in the store share the work out.
+They only ever save time: what a helper did not finish, because it failed or was killed, the caller trains
+itself, so nobody needs to hear from them.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from softtargets.recipes import Recipe
+from softtargets.runs import RunStore
+from softtargets.training.watching import Watcher
+
+
+def cores() -> int:
+    """The processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def helpers(
+    count: int, train: Callable[..., Any], recipes: list[Recipe], store: RunStore, **how: Any
+) -> Iterator[None]:
+    """Keep `count` processes busy on the same recipes while the block runs; share the cores fairly."""
+    if count < 1 or len(recipes) < 2:
+        yield
+        return
+    import torch
+
+    before = torch.get_num_threads()
+    threads = max(1, cores() // (count + 1))
+    spawn = multiprocessing.get_context("spawn")
+    processes = [
+        spawn.Process(target=_help, args=(train, recipes, store, threads, os.getpid(), how), daemon=True)
+        for _ in range(count)
+    ]
+    torch.set_num_threads(threads)
+    try:
+        for process in processes:
+            process.start()
+        yield
+    finally:
+        torch.set_num_threads(before)
+        for process in processes:
+            process.terminate()  # a helper still at work takes this as Ctrl-C: it saves and goes
+        for process in processes:
+            process.join()
+
+
+class _StopWithParent(Watcher):
+    """Ends a helper whose parent was killed without a chance to say so."""
+
+    def __init__(self, parent: int) -> None:
+        self._parent = parent
+
+    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
+        if os.getppid() != self._parent:
+            raise SystemExit
+
+
+def _help(
+    train: Callable[..., Any],
+    recipes: list[Recipe],
+    store: RunStore,
+    threads: int,
+    parent: int,
+    how: dict[str, Any],
+) -> None:
+    import contextlib
+
+    import torch
+
+    torch.set_num_threads(threads)
+    # Whatever goes wrong here goes wrong in the caller too, who has a user to tell.
+    with contextlib.suppress(BaseException):
+        train(recipes, store, watcher=_StopWithParent(parent), **how)
