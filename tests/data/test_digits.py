@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,9 +32,19 @@ def test_values_span_the_bytes():
 
 def test_the_split_is_the_one_it_always_was():
     """Results are compared across machines, so this may never change."""
-    labels = read_digits("test").labels.astype(np.uint8).tobytes()
-    images = read_digits("test").images.tobytes()
-    assert hashlib.sha256(labels + images).hexdigest()[:16] == "737e6a05b6026e68"
+    found = hashlib.sha256()
+    for split in ("train", "test"):
+        examples = read_digits(split)
+        found.update(examples.labels.astype(np.uint8).tobytes() + examples.images.tobytes())
+    assert found.hexdigest()[:16] == "4b4c1981dc69e87c"
+
+
+@pytest.mark.parametrize("part", [slice(0, 100), slice(400, 600), slice(-400, None)])
+def test_every_stretch_of_the_training_digits_has_all_classes_in_proportion(part):
+    labels = read_digits("train").labels
+    share = np.bincount(labels) / len(labels)
+    counts = np.bincount(labels[part], minlength=10)
+    np.testing.assert_allclose(counts, share * counts.sum(), atol=1.5)
 
 
 @given(labels=st.lists(st.integers(0, 4), min_size=1, max_size=60), share=st.floats(0, 1))

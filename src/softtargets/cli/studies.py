@@ -17,8 +17,10 @@ from softtargets.cli.options import (
     Json,
     RunsDir,
     Set,
+    Workers,
     assignments,
     runs_directory,
+    worker_count,
 )
 from softtargets.cli.output import print_json, print_table
 
@@ -87,6 +89,7 @@ def run(
     runs_dir: RunsDir = None,
     data_dir: DataDir = None,
     out: Annotated[Path | None, typer.Option(help="Where the report goes [./reports/NAME].")] = None,
+    workers: Workers = None,
     checkpoint_seconds: CheckpointSeconds = 30.0,
     as_json: Json = False,
 ) -> None:
@@ -116,6 +119,7 @@ def run(
                 data_dir=data_dir,
                 watcher=watcher,
                 checkpoint_seconds=checkpoint_seconds,
+                workers=worker_count(workers, device),
             )
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; everything so far is saved. Go on with: {command}") from None

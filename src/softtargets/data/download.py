@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from softtargets.data.files import BLOCK, checksum_problem, writing
+from softtargets.data.files import BLOCK, checksum_problem
 from softtargets.data.progress import Progress, Silence
 from softtargets.data.source import Archive
 from softtargets.exceptions import DataError
+from softtargets.storage import storage_errors
 
 _TOO_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MOST_ATTEMPTS = 100
@@ -50,7 +51,7 @@ def download(
     """Download `archive` to `destination`, trying its addresses in turn."""
     part = _Part(destination)
     failures = []
-    with writing(destination.parent):
+    with storage_errors(destination.parent):
         destination.parent.mkdir(parents=True, exist_ok=True)
     for url in archive.urls:
         listener = progress or Silence()
@@ -110,17 +111,17 @@ class _Part:
 
     def begin(self, stamp: _Stamp) -> None:
         # In this order: after a crash in between, the old stamp describes an empty file, which harms nobody.
-        with writing(self.path):
+        with storage_errors(self.path):
             self.path.write_bytes(b"")
             self._stamp_path.write_text(json.dumps(asdict(stamp)), encoding="utf-8")
 
     def clear(self) -> None:
-        with writing(self.path):
+        with storage_errors(self.path):
             self.path.unlink(missing_ok=True)
             self._stamp_path.unlink(missing_ok=True)
 
     def become(self, destination: Path) -> None:
-        with writing(destination):
+        with storage_errors(destination):
             os.replace(self.path, destination)
             self._stamp_path.unlink(missing_ok=True)
             _flush_directory(destination.parent)
@@ -207,7 +208,7 @@ def _open(url: str, headers: dict[str, str], timeout: float, part: _Part, have: 
 def _append(response: Any, part: _Part, listener: Progress, archive: Archive, have: int) -> int:
     """Copy the response's body to the end of the part; return how many bytes came."""
     added = 0
-    with writing(part.path), open(part.path, "ab") as file:
+    with storage_errors(part.path), open(part.path, "ab") as file:
         try:
             # read1 hands over what has arrived, so that a cut loses nothing already received.
             while block := _receive(response):

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from softtargets.data.catalogue import find_source
-from softtargets.data.files import checksum_problem, writing
-from softtargets.data.lock import exclusive
+from softtargets.data.files import checksum_problem
 from softtargets.data.progress import Progress
 from softtargets.data.source import Archive, Source
 from softtargets.data.unpack import LARGEST, unpack
 from softtargets.data.verify import check_source
 from softtargets.exceptions import DataError, StorageError
+from softtargets.storage import exclusive, storage_errors
 
 if TYPE_CHECKING:
     from softtargets.data.download import Patience
@@ -40,7 +40,7 @@ def fetch_source(
         raise DataError(f"{source.title} cannot be fetched automatically; {source.remedy(root)}")
     if not source.archives:
         return []
-    with writing(root):
+    with storage_errors(root):
         root.mkdir(parents=True, exist_ok=True)
     # A second process waits here, and then finds everything done.
     with exclusive(root / f".{source.name}.lock"):
@@ -72,7 +72,7 @@ def _fetch_packed(
     _fetch_kept(archive, root, progress, patience)
     assert archive.unpack != "keep"
     unpack(packed, archive.unpack, archive.top, root / archive.into, largest=largest)
-    with writing(packed):
+    with storage_errors(packed):
         packed.unlink()
 
 

@@ -1,10 +1,8 @@
-"""Reading, hashing and writing files with errors that name the file."""
+"""Reading and hashing files with errors that name the file."""
 
 from __future__ import annotations
 
-import errno
 import gzip
-import hashlib
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from softtargets.exceptions import DataError, StorageError
+from softtargets.storage import digest
 
 BLOCK = 1 << 20
 
@@ -77,32 +76,5 @@ def read_lines(path: Path) -> list[str]:
 def checksum_problem(path: Path, checksum: str) -> str | None:
     """Compare a file with ``"md5:..."`` or ``"sha256:..."``; return what differs, or None."""
     algorithm, _, expected = checksum.partition(":")
-    found = _digest(path, algorithm)
+    found = digest(path, algorithm)
     return None if found == expected else f"{algorithm} is {found}, expected {expected}"
-
-
-def _digest(path: Path, algorithm: str) -> str:
-    # md5 guards against damage here, not against malice: it is what the publishers give.
-    digest = hashlib.new(algorithm, usedforsecurity=False)
-    try:
-        with open(path, "rb") as file:
-            while block := file.read(BLOCK):
-                digest.update(block)
-    except OSError as problem:
-        raise StorageError(f"could not read {path}: {problem.strerror or problem}") from None
-    return digest.hexdigest()
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn the disk's refusals while writing `path` into StorageError."""
-    try:
-        yield
-    except OSError as problem:
-        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageError(
-                f"the disk is full: could not write {path}; free some space and run the command again"
-            ) from None
-        if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise StorageError(f"not allowed to write {path}: {problem.strerror}") from None
-        raise StorageError(f"could not write {path}: {problem.strerror or problem}") from None

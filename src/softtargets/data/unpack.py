@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal
 
-from softtargets.data.files import BLOCK, writing
+from softtargets.data.files import BLOCK
 from softtargets.exceptions import DataError
+from softtargets.storage import storage_errors
 
 LARGEST = 16 << 30
 MOST_MEMBERS = 1_000_000
@@ -42,7 +43,7 @@ def unpack(
     Where `target` exists already, files are replaced one by one and others left alone. More than
     `largest` bytes, counted as they come out rather than as declared, are refused.
     """
-    with writing(target.parent):
+    with storage_errors(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(target)
         workshop = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=_SUFFIX, dir=target.parent))
@@ -50,7 +51,7 @@ def unpack(
         _extract(archive, kind, top, workshop, largest)
         if not (workshop / top).is_dir():
             raise DataError(f"{archive.name} has no directory '{top}'; it is not the expected archive")
-        with writing(target):
+        with storage_errors(target):
             _move_into_place(workshop / top, target)
     finally:
         shutil.rmtree(workshop, ignore_errors=True)
@@ -67,7 +68,7 @@ def _extract(archive: Path, kind: Literal["tar", "zip"], top: str, workshop: Pat
             if parts[: len(prefix)] != prefix:
                 continue
             destination = workshop.joinpath(*parts)
-            with writing(destination):
+            with storage_errors(destination):
                 if member.directory:
                     destination.mkdir(parents=True, exist_ok=True)
                     continue
@@ -91,14 +92,14 @@ def _copy(content: IO[bytes], destination: Path, left: int, archive: Path) -> in
     except FileExistsError:
         raise DataError(f"{archive.name} holds '{destination.name}' twice; refused") from None
     except OSError:
-        with writing(destination):
+        with storage_errors(destination):
             raise
     with file:
         while block := content.read(BLOCK):
             left -= len(block)
             if left < 0:
                 raise DataError(f"{archive.name} unpacks to more than expected; refused as a likely bomb")
-            with writing(destination):
+            with storage_errors(destination):
                 file.write(block)
     return left
 

@@ -13,7 +13,7 @@ from typing import Any
 from softtargets.claims import RULE, Claim, Sample
 from softtargets.report.drawing import house_style
 from softtargets.report.page import Figure, Page, Table
-from softtargets.runs.files import make_directory, write_atomically, write_json
+from softtargets.storage import make_directory, write_atomically, write_json
 
 
 def write_page(page: Page, directory: Path) -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from softtargets.exceptions import RecipeError, RunError
 from softtargets.recipes import Recipe
-from softtargets.runs.files import fingerprint
+from softtargets.storage import fingerprint
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,10 +13,9 @@ from typing import Any
 
 from softtargets.exceptions import RunError, StorageError, nearest
 from softtargets.recipes import Recipe
-from softtargets.runs.files import make_directory, storage_errors, write_atomically
-from softtargets.runs.lock import acquire, is_held
 from softtargets.runs.run import CHECKPOINT, LOCK, MANIFEST, RECIPE, Run
 from softtargets.runs.writer import RunWriter
+from softtargets.storage import acquire, is_held, make_directory, storage_errors, write_atomically
 
 INDEX = "index.json"
 _ID = re.compile(r"[0-9a-f]{16}")

@@ -10,14 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from softtargets.exceptions import RunError
 from softtargets.recipes import Recipe
-from softtargets.runs.files import (
-    fingerprint,
-    make_directory,
-    sweep_temporaries,
-    write_atomically,
-    write_json,
-)
-from softtargets.runs.lock import Lock
 from softtargets.runs.run import (
     CHECKPOINT,
     MANIFEST,
@@ -27,6 +19,14 @@ from softtargets.runs.run import (
     Run,
     predictions_file,
     read_recipe,
+)
+from softtargets.storage import (
+    Lock,
+    fingerprint,
+    make_directory,
+    sweep_temporaries,
+    write_atomically,
+    write_json,
 )
 
 if TYPE_CHECKING:

@@ -23,10 +23,11 @@ from softtargets.training.precision import float32_products
 from softtargets.training.prediction import predict
 from softtargets.training.preparation import Prepared, input_shape, prepare, with_noise
 from softtargets.training.watching import Plan, Watcher
+from softtargets.training.workers import helpers
 
 KEEP = ("validation", "test")
 CHECKPOINT_SECONDS = 30.0
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 0.2
 _REPORT_SECONDS = 0.1
 
 
@@ -39,17 +40,22 @@ def train(
     data_dir: Path | None = None,
     watcher: Watcher | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    workers: int = 1,
 ) -> list[Run]:
     """Train every recipe that has no finished run yet, teachers first, and return the runs in order.
 
-    keep:  the splits on which predictions are kept (those that the recipe's data has).
+    keep:     the splits on which predictions are kept (those that the recipe's data has).
+    workers:  processes that share the recipes out among them, this one included.
     Finished runs are reused; interrupted ones go on where they stopped; a recipe that another process is
     training is waited for. A diverged run comes back with status ``failed``.
     """
     recipes = list(recipes)
-    return _Engine(store, choose_device(device), keep, data_dir, watcher or Watcher(), checkpoint_seconds)(
-        recipes
-    )
+    how = {"device": device, "keep": keep, "data_dir": data_dir, "checkpoint_seconds": checkpoint_seconds}
+    with helpers(workers - 1, train, recipes, store, **how):
+        engine = _Engine(
+            store, choose_device(device), keep, data_dir, watcher or Watcher(), checkpoint_seconds
+        )
+        return engine(recipes)
 
 
 def choose_device(name: str) -> torch.device:
@@ -90,20 +96,24 @@ class _Engine:
         self._prepared: dict[Dataset, Prepared] = {}
 
     def __call__(self, recipes: list[Recipe]) -> list[Run]:
-        todo = list(_with_teachers(recipes).values())
-        found = {recipe.id: self.store.find(recipe) for recipe in todo}
-        self.watcher.planned(Plan(runs=len(todo), reused=sum(run is not None for run in found.values())))
-        later: list[Recipe] = []
-        for recipe in todo:
-            # A recipe whose teacher is still being trained elsewhere must wait with it.
-            blocked = recipe.teacher is not None and recipe.teacher in later
-            run = found[recipe.id] or (None if blocked else self._attempt(recipe))
-            if run is None:
-                later.append(recipe)
-            else:
-                self._complete(recipe, run)
-        for recipe in later:
-            self._complete(recipe, self._attempt(recipe) or self._wait(recipe))
+        todo = _with_teachers(recipes)
+        found = {recipe.id: run for recipe in todo.values() if (run := self.store.find(recipe)) is not None}
+        self.watcher.planned(Plan(runs=len(todo), reused=len(found)))
+        for key, run in found.items():
+            self._complete(todo.pop(key), run)
+        while todo:
+            done = 0
+            for recipe in list(todo.values()):
+                # A recipe whose teacher is still being trained elsewhere must wait with it.
+                if recipe.teacher is None or recipe.teacher.id not in todo:
+                    trained = self._attempt(recipe)
+                    if trained is not None:
+                        self._complete(todo.pop(recipe.id), trained)
+                        done += 1
+            if todo and not done:
+                # Should the other process die, its lock is free again and we take over from its checkpoint.
+                self.watcher.waiting(next(iter(todo.values())))
+                time.sleep(_POLL_SECONDS)
         return [Run(self.store.root / recipe.id) for recipe in recipes]
 
     def _attempt(self, recipe: Recipe) -> Run | None:
@@ -112,23 +122,16 @@ class _Engine:
         if writer is None:
             return None
         with writer:
-            if writer.finished:
-                return self.store.find(recipe)
-            run = self._train(recipe, writer)
+            run = (self.store.find(recipe) if writer.finished else None) or self._train(recipe, writer)
         self.watcher.finished(run)
         return run
 
-    def _wait(self, recipe: Recipe) -> Run:
-        self.watcher.waiting(recipe)
-        while True:
-            time.sleep(_POLL_SECONDS)
-            # If the other process died, its lock is free again and we take over from its checkpoint.
-            run = self.store.find(recipe) or self._attempt(recipe)
-            if run is not None:
-                return run
-
     def _train(self, recipe: Recipe, writer: RunWriter) -> Run:
         prepared = self._data(recipe)
+        if recipe.teacher is not None and Run(self.store.root / recipe.teacher.id).status != "finished":
+            nothing = {"started": now(), "finished": now(), "seconds": 0.0, "images": 0}
+            reason = f"its teacher {recipe.teacher.id} failed"
+            return writer.fail(reason, [], environment(str(self.device)) | nothing)
         fork = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=fork), float32_products(recipe.precision):
             training = Training(recipe, prepared, self.device, self._teacher(recipe))
@@ -203,11 +206,9 @@ class _Engine:
     def _teacher(self, recipe: Recipe) -> Teacher | None:
         if recipe.teacher is None:
             return None
-        run = self.store.find(recipe.teacher)
-        if run is None or run.status != "finished":
-            raise RunError(f"run {recipe.id} needs its teacher {recipe.teacher.id}, which did not finish")
         prepared = self._data(recipe.teacher)
-        return Teacher(recipe.teacher, self._load_model(recipe.teacher, run, prepared), prepared)
+        model = self._load_model(recipe.teacher, Run(self.store.root / recipe.teacher.id), prepared)
+        return Teacher(recipe.teacher, model, prepared)
 
     def _load_model(self, recipe: Recipe, run: Run, prepared: Prepared) -> Classifier:
         model = build_model(recipe, input_shape(recipe, prepared), len(prepared.classes))

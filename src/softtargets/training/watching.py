@@ -36,4 +36,4 @@ class Watcher:
         """Another process is training this recipe; we wait for it."""
 
     def finished(self, run: Run) -> None:
-        """A run is finished, or has failed."""
+        """A run is finished, or has failed, here or in another process we waited for."""

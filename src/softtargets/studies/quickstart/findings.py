@@ -9,7 +9,6 @@ from softtargets.studies.quickstart.grid import ALPHAS
 from softtargets.studies.study import Findings, Results
 
 HARD, SMOOTHED = {"role": "net", "alpha": 0.0}, {"role": "net", "alpha": 0.1}
-WEAK = {"role": "net", "alpha": 0.02}
 SAME_ALPHA_AS_PAPER = {"role": "net", "alpha": 0.05}
 HARD_TEACHER, SMOOTHED_TEACHER = {"role": "teacher", "alpha": 0.0}, {"role": "teacher", "alpha": 0.1}
 STUDENT_OF_HARD = {"role": "student", "alpha": 0.0, "temperature": 4.0}
@@ -91,7 +90,14 @@ def _net_table(results: Results) -> Table:
     return Table("nets", "All nets.", columns, rows, caption)
 
 
+def _tuned_alpha(results: Results) -> float:
+    """The strength a user would choose: best calibrated on the validation digits."""
+    nets = results.where(role="net")
+    return min(ALPHAS[1:], key=lambda alpha: nets.sample("ece_validation", alpha=alpha).mean)
+
+
 def _claims(results: Results) -> tuple[Claim, ...]:
+    tuned = _tuned_alpha(results)
     return (
         Claim(
             "Nets trained with hard targets are over-confident: the best temperature is above 1.",
@@ -117,12 +123,12 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "The paper's alpha for CIFAR-100; digits are easier and want less.",
         ),
         Claim(
-            "Some label smoothing lowers the calibration error.",
+            "Label smoothing of a suitable strength lowers the calibration error.",
             (published("muller-2019/ece/imagenet/hard"), published("muller-2019/ece/imagenet/smoothed")),
-            "ECE at alpha 0.02 minus ECE at alpha 0",
-            results.difference("ece", WEAK, HARD),
+            f"ECE at alpha {tuned:g} minus ECE at alpha 0",
+            results.difference("ece", {"role": "net", "alpha": tuned}, HARD),
             Region(high=0),
-            "Our own, weaker dose; the paper prints none for data this easy.",
+            "The alpha with the lowest ECE on the validation digits, judged on the test digits.",
         ),
         Claim(
             "Label smoothing costs no accuracy worth mentioning.",

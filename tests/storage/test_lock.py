@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from softtargets.data.lock import exclusive
 from softtargets.exceptions import StorageError
+from softtargets.storage import exclusive
 
 
 def test_only_one_at_a_time(tmp_path):
@@ -34,7 +34,7 @@ def test_only_one_at_a_time(tmp_path):
 
 def test_a_killed_holder_leaves_no_lock(tmp_path):
     code = (
-        "import sys, time; from pathlib import Path; from softtargets.data.lock import exclusive\n"
+        "import sys, time; from pathlib import Path; from softtargets.storage import exclusive\n"
         "with exclusive(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen(
@@ -50,5 +50,5 @@ def test_a_killed_holder_leaves_no_lock(tmp_path):
 
 
 def test_a_directory_that_is_not_there_is_a_storage_error(tmp_path):
-    with pytest.raises(StorageError, match="could not write"), exclusive(tmp_path / "none" / "lock"):
+    with pytest.raises(StorageError, match="cannot lock"), exclusive(tmp_path / "none" / "lock"):
         pass

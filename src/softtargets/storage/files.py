@@ -19,6 +19,7 @@ _REASONS = {
     errno.EROFS: "the disk is read-only; choose another directory",
     errno.EACCES: "permission denied; choose another directory or change its permissions",
     errno.EPERM: "permission denied; choose another directory or change its permissions",
+    errno.EEXIST: "a file of that name is in the way; choose another directory",
     errno.ENOTDIR: "a part of the path is a file, not a directory; choose another directory",
 }
 
@@ -30,7 +31,7 @@ def storage_errors(path: Path, action: str = "write") -> Iterator[None]:
         yield
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise StorageError(f"cannot {action} {path}: {reason} (finished runs are safe)") from error
+        raise StorageError(f"cannot {action} {path}: {reason}") from None
 
 
 def make_directory(path: Path) -> Path:
@@ -61,13 +62,19 @@ def write_json(path: Path, content: Any) -> None:
     write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
 
+def digest(path: Path, algorithm: str = "sha256") -> str:
+    """The checksum of a file, in hexadecimal."""
+    # md5 guards against damage here, not against malice: it is what publishers of datasets give.
+    found = hashlib.new(algorithm, usedforsecurity=False)
+    with storage_errors(path, "read"), open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()
+
+
 def fingerprint(path: Path) -> dict[str, Any]:
     """Size and SHA-256 of a file, as the run manifest stores them."""
-    with open(path, "rb") as file:
-        digest = hashlib.sha256()
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return {"bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+    return {"bytes": path.stat().st_size, "sha256": digest(path)}
 
 
 def sweep_temporaries(directory: Path) -> None:
