@@ -11,11 +11,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw_reliability(axes: Axes, curves: Mapping[str, Reliability], colours: Mapping[str, str]) -> None:
-    """Accuracy over confidence, one line per named curve; the area of a point is its bin's share."""
+def draw_reliability(
+    axes: Axes, curves: Mapping[str, Reliability], colours: Mapping[str, str], fewest: int = 1
+) -> None:
+    """Accuracy over confidence, one line per named curve; the area of a point is its bin's share.
+
+    Bins with fewer than `fewest` examples are not drawn.
+    """
     axes.plot([0, 1], [0, 1], linestyle="--", color="0.6", linewidth=1, zorder=1)
     for name, curve in curves.items():
-        full = curve.counts > 0
+        full = curve.counts >= fewest
         share = (curve.counts[full] / curve.counts.sum()).numpy()
         x, y = curve.confidence[full].numpy(), curve.accuracy[full].numpy()
         axes.plot(x, y, color=colours[name], linewidth=1.5, label=name, zorder=2)

@@ -50,12 +50,12 @@ def train(
     training is waited for. A diverged run comes back with status ``failed``.
     """
     recipes = list(recipes)
+    engine = _Engine(store, choose_device(device), keep, data_dir, watcher or Watcher(), checkpoint_seconds)
+    todo = engine.reuse(recipes)
     how = {"device": device, "keep": keep, "data_dir": data_dir, "checkpoint_seconds": checkpoint_seconds}
-    with helpers(workers - 1, train, recipes, store, **how):
-        engine = _Engine(
-            store, choose_device(device), keep, data_dir, watcher or Watcher(), checkpoint_seconds
-        )
-        return engine(recipes)
+    with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, **how):
+        engine.train(todo)
+    return [Run(store.root / recipe.id) for recipe in recipes]
 
 
 def choose_device(name: str) -> torch.device:
@@ -95,12 +95,17 @@ class _Engine:
         self.checkpoint_seconds = checkpoint_seconds
         self._prepared: dict[Dataset, Prepared] = {}
 
-    def __call__(self, recipes: list[Recipe]) -> list[Run]:
+    def reuse(self, recipes: list[Recipe]) -> dict[str, Recipe]:
+        """Take what is finished already; return, in order, what must be trained, teachers included."""
         todo = _with_teachers(recipes)
         found = {recipe.id: run for recipe in todo.values() if (run := self.store.find(recipe)) is not None}
         self.watcher.planned(Plan(runs=len(todo), reused=len(found)))
         for key, run in found.items():
             self._complete(todo.pop(key), run)
+        return todo
+
+    def train(self, todo: dict[str, Recipe]) -> None:
+        """Train until nothing is left to do, here or in other processes."""
         while todo:
             done = 0
             for recipe in list(todo.values()):
@@ -114,7 +119,6 @@ class _Engine:
                 # Should the other process die, its lock is free again and we take over from its checkpoint.
                 self.watcher.waiting(next(iter(todo.values())))
                 time.sleep(_POLL_SECONDS)
-        return [Run(self.store.root / recipe.id) for recipe in recipes]
 
     def _attempt(self, recipe: Recipe) -> Run | None:
         """Train a recipe to the end, or return None when another process is doing so."""

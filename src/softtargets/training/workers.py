@@ -28,7 +28,7 @@ def helpers(
     count: int, train: Callable[..., Any], recipes: list[Recipe], store: RunStore, **how: Any
 ) -> Iterator[None]:
     """Keep `count` processes busy on the same recipes while the block runs; share the cores fairly."""
-    if count < 1 or len(recipes) < 2:
+    if count < 1:
         yield
         return
     import torch

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from softtargets.claims import Sample
 
 PLANE_ALPHA = 0.1
-SMOOTHED = 0.05
+# Bins with fewer predictions than this are left out of the diagram: their accuracy is mostly chance.
+FEWEST = 10
 
 
 def sweep(results: Results) -> Figure:
@@ -47,7 +48,7 @@ def sweep(results: Results) -> Figure:
             axes.set_xlabel("label smoothing alpha")
         return drawing
 
-    columns = (Column("alpha", "alpha", 2), Column("accuracy", "accuracy"), Column("ece", "ECE"))
+    columns = tuple(Column(key, key) for key in rows[0])
     return Figure(
         "sweep",
         "Accuracy and calibration against the strength of smoothing.",
@@ -59,16 +60,17 @@ def sweep(results: Results) -> Figure:
     )
 
 
-def reliability_diagram(results: Results) -> Figure:
-    """Müller et al., figure 2, on digits: hard targets, hard targets with temperature, smoothing."""
+def reliability_diagram(results: Results, tuned: float) -> Figure:
+    """Müller et al., figure 2, on digits: hard targets, the same with a temperature, two strengths of smoothing."""
     hard = _pooled(results, alpha=0.0)
     curves = {
         "hard targets": reliability(hard["raw"].softmax(-1), hard["labels"]),
         "hard targets, temperature-scaled": reliability(hard["scaled"].softmax(-1), hard["labels"]),
     }
-    soft = _pooled(results, alpha=SMOOTHED)
-    curves[f"label smoothing {SMOOTHED:g}"] = reliability(soft["raw"].softmax(-1), soft["labels"])
-    colours = dict(zip(curves, (RED, GREEN, BLUE), strict=True))
+    for alpha in sorted({tuned, PLANE_ALPHA}):
+        soft = _pooled(results, alpha=alpha)
+        curves[f"label smoothing {alpha:g}"] = reliability(soft["raw"].softmax(-1), soft["labels"])
+    colours = dict(zip(curves, (RED, GREEN, BLUE, PURPLE), strict=False))
     rows = tuple(
         {
             "curve": name,
@@ -84,21 +86,20 @@ def reliability_diagram(results: Results) -> Figure:
 
     def draw() -> Drawing:
         drawing, (left, right) = _panels(2, width=8.6, height=3.9)
-        draw_reliability(left, curves, colours)
+        draw_reliability(left, curves, colours, fewest=FEWEST)
         left.set_title("Reliability diagram, 15 bins")
         for index, (name, curve) in enumerate(curves.items()):
             width = (curve.edges[1] - curve.edges[0]) / (len(curves) + 0.6)
             x = curve.edges[:-1] + (index + 0.5) * width
-            right.bar(
-                x, 100 * curve.counts / curve.counts.sum(), width=width, color=colours[name], align="edge"
-            )
+            shares = 100 * curve.counts / curve.counts.sum()
+            right.bar(x, shares, width=width, color=colours[name], align="edge")
         right.set(
             title="How often each confidence occurs",
             xlabel="confidence",
             ylabel="predictions, %",
             xlim=(0, 1.02),
         )
-        drawing.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        drawing.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2)
         return drawing
 
     columns = tuple(Column(key, key.replace("_", " ")) for key in rows[0])
@@ -108,8 +109,9 @@ def reliability_diagram(results: Results) -> Figure:
         draw,
         Table("reliability", "Reliability bins", columns, rows),
         "Below the diagonal a net is over-confident, above it under-confident. Predictions of all seeds are "
-        "pooled; the area of a point is the share of predictions in its bin.",
-        "Reliability diagram of three nets beside a histogram of their confidences.",
+        "pooled; the area of a point is the share of predictions in its bin, and bins with fewer than "
+        f"{FEWEST} predictions are left out of the diagram (they are in the CSV).",
+        "Reliability diagram of several nets beside a histogram of their confidences.",
     )
 
 
@@ -175,7 +177,8 @@ def distillation(results: Results) -> Figure:
             sample = teachers.sample("accuracy", alpha=alpha)
             _errorbars(left, [position], [sample], colour, name, scale=100)
             curve = [students.sample("accuracy", alpha=alpha, temperature=t) for t in TEMPERATURES]
-            _errorbars(right, range(len(TEMPERATURES)), curve, colour, f"teacher: {name}", scale=100)
+            beside = [place + 0.06 * position for place in range(len(TEMPERATURES))]
+            _errorbars(right, beside, curve, colour, f"teacher: {name}", scale=100)
             alone = 100 * baselines.sample("accuracy", alpha=alpha).mean
             right.axhline(alone, color=colour, linestyle=":", linewidth=1.4, label=f"no teacher, {name}")
         left.set(title="The teachers", ylabel="test accuracy, %", xlim=(-0.6, 1.6))
@@ -195,7 +198,7 @@ def distillation(results: Results) -> Figure:
     )
     return Figure(
         "distillation",
-        "The better teacher does not make the better student.",
+        "Two teachers and their students.",
         draw,
         Table("distillation", "Teachers and students", columns, rows),
         "Students see 100 digits and only the teacher's probabilities; teachers saw all 897. Dotted: the same "

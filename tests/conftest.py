@@ -1,0 +1,45 @@
+"""Set-up for all tests."""
+
+from __future__ import annotations
+
+import os
+
+# Before torch loads: bf16 matrix products die with "Illegal instruction" on some virtual CPUs that claim AMX.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
+import pytest
+import torch
+
+from softtargets.recipes import MLP, SGD, Digits, LabelSmoothing, Linear, Recipe, Shift, Symmetric
+
+# Tests run side by side; one thread each is many times faster than all of them fighting for every core.
+torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not torch.cuda.is_available():
+        for item in items:
+            if "cuda" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+
+
+@pytest.fixture(autouse=True)
+def own_directories(monkeypatch, tmp_path):
+    """No test reads or writes the user's runs."""
+    monkeypatch.setenv("SOFTTARGETS_RUNS", str(tmp_path / "runs"))
+
+
+@pytest.fixture
+def recipe() -> Recipe:
+    """A training with everything that could break a resume: momentum, dropout, augmentation, noise, a schedule."""
+    return Recipe(
+        data=Digits(validation=100, limit=150),
+        model=MLP(hidden=(32,), dropout=0.2),
+        regulariser=LabelSmoothing(alpha=0.1),
+        optimiser=SGD(lr=0.1, momentum=0.9, weight_decay=1e-4),
+        schedule=Linear(),
+        augmentation=(Shift(pixels=1),),
+        noise=Symmetric(rate=0.1),
+        epochs=4,
+        batch=32,
+    )

@@ -1,0 +1,166 @@
+"""Whatever interrupts a training, resuming it gives bit for bit what an uninterrupted one gives."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import time
+
+import pytest
+import torch
+
+from forking import finish, start
+from softtargets.exceptions import StorageError
+from softtargets.recipes import Distillation
+from softtargets.runs import Run, RunStore
+from softtargets.training import Watcher, train
+
+
+def same(one: Run, other: Run) -> bool:
+    """Equal weights, predictions and metrics, to the last bit."""
+    weights, others = one.weights(), other.weights()
+    assert weights.keys() == others.keys()
+    equal = all(torch.equal(weights[name], others[name]) for name in weights)
+    for split in ("validation", "test"):
+        a, b = one.predictions(split), other.predictions(split)
+        equal &= torch.equal(a.logits, b.logits) and torch.equal(a.features, b.features)
+    return equal and one.history() == other.history()
+
+
+def test_kill_9_at_ten_random_moments_changes_nothing(recipe, tmp_path):
+    recipe = recipe.replace({"epochs": 150})
+    (whole,) = train([recipe], RunStore(tmp_path / "whole"))
+    store = RunStore(tmp_path / "killed")
+    moments = random.Random(0)
+    killed = 0
+    while killed < 10:
+        child = start(lambda: train([recipe], store, checkpoint_seconds=0) and None)
+        time.sleep(moments.uniform(0.02, 0.25))
+        os.kill(child, signal.SIGKILL)
+        assert finish(child) == -signal.SIGKILL, "the training ended before it could be killed ten times"
+        killed += 1
+    assert store.find(recipe) is None
+    (resumed,) = train([recipe], store)
+    assert resumed.provenance["resumed"] >= 1
+    assert same(whole, resumed)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_kill_9_at_every_single_commit_of_a_file_changes_nothing(recipe, after, tmp_path):
+    """The exhaustive version: die just before, or just after, each atomic replacement up to the last one."""
+    recipe = recipe.replace({"epochs": 1})
+    (whole,) = train([recipe], RunStore(tmp_path / "whole"))
+    replace = os.replace
+
+    def die_at(commit: int, store: RunStore) -> None:
+        calls = 0
+
+        def fatal(source, target):
+            nonlocal calls
+            calls += 1
+            if calls == commit and not after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            replace(source, target)
+            if calls == commit:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        os.replace = fatal
+        train([recipe], store, checkpoint_seconds=0)
+
+    # The recipe, a checkpoint for each of five steps, weights, two predictions, metrics and the manifest.
+    commits = 1 + 5 + 1 + 2 + 1 + 1
+    for commit in range(1, commits + 2):
+        store = RunStore(tmp_path / str(commit))
+        code = finish(start(lambda commit=commit, store=store: die_at(commit, store)))
+        assert code == (-signal.SIGKILL if commit <= commits else 0)
+        finished = store.find(recipe) is not None
+        assert finished == (commit > commits or (commit == commits and after))
+        assert same(whole, train([recipe], store)[0])
+        assert not list(store.root.rglob("*.tmp"))
+
+
+def test_ctrl_c_saves_between_two_steps_and_resuming_is_exact(recipe, tmp_path):
+    (whole,) = train([recipe], RunStore(tmp_path / "whole"))
+    store = RunStore(tmp_path / "interrupted")
+
+    class Interrupting(Watcher):
+        def epoch(self, recipe, row):
+            if row["epoch"] == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train([recipe], store, watcher=Interrupting())
+    assert [entry.status for entry in store.entries()] == ["interrupted"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    (resumed,) = train([recipe], store)
+    assert resumed.provenance["resumed"] == 1
+    assert same(whole, resumed)
+
+
+def test_a_full_disk_is_one_clear_error_and_costs_nothing(recipe, tmp_path, monkeypatch):
+    first, second = recipe, recipe.replace({"seed": 1})
+    store = RunStore(tmp_path)
+    (done,) = train([first], store)
+    (whole,) = train([second], RunStore(tmp_path / "whole"))
+    fsync, left = os.fsync, 5
+
+    def filling(descriptor):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", filling)
+    with pytest.raises(
+        StorageError, match="the disk is full; free some space and run the same command again"
+    ):
+        train([first, second], store, checkpoint_seconds=0)
+    monkeypatch.undo()
+    assert done.problems() == []
+    assert not list(tmp_path.rglob("*.tmp"))
+    assert same(whole, train([first, second], store)[1])
+
+
+def test_two_processes_train_each_run_once(recipe, tmp_path):
+    recipes = [recipe.replace({"seed": seed, "epochs": 3}) for seed in range(6)]
+    recipes.append(recipes[0].replace({"regulariser": Distillation(teacher=recipes[1])}))
+    store = RunStore(tmp_path / "runs")
+    log = tmp_path / "log"
+
+    class Noting(Watcher):
+        def started(self, recipe, step, total_steps):
+            with open(log, "a") as file:
+                file.write(f"{recipe.id} {step}\n")
+
+    def work():
+        train(recipes, store, watcher=Noting(), checkpoint_seconds=0)
+
+    children = [start(work), start(work)]
+    assert [finish(child) for child in children] == [0, 0]
+    assert sorted(log.read_text().split("\n")[:-1]) == sorted(f"{recipe.id} 0" for recipe in recipes)
+    for recipe in recipes:
+        run = store.find(recipe)
+        assert run.problems() == []
+        assert same(run, train([recipe], RunStore(tmp_path / "alone"))[0])
+
+
+def test_a_run_whose_process_died_is_taken_over(recipe, tmp_path):
+    recipe = recipe.replace({"epochs": 200})
+    store = RunStore(tmp_path)
+    child = start(lambda: train([recipe], store, checkpoint_seconds=0) and None)
+    while not (tmp_path / recipe.id / "checkpoint.safetensors").exists():
+        time.sleep(0.01)
+    waited = []
+
+    class KillingTheOther(Watcher):
+        def waiting(self, recipe):
+            waited.append(recipe)
+            os.kill(child, signal.SIGKILL)
+
+    (run,) = train([recipe], store, watcher=KillingTheOther())
+    finish(child)
+    assert waited
+    assert run.provenance["resumed"] == 1
