@@ -45,7 +45,8 @@ class Claim:
     """One statement of a paper put to the test.
 
     statement: the claim in words;  published: what the paper printed for it;  quantity: what we measured;
-    sample: its value for each seed;  region: where it must lie;  remark: what the reader should know.
+    sample: its value for each seed;  region: where it must lie;  measured: our figures as the paper prints its
+    own, to stand beside them;  remark: what the reader should know.
     """
 
     statement: str
@@ -53,6 +54,7 @@ class Claim:
     quantity: str
     sample: Sample
     region: Region
+    measured: str = ""
     remark: str = ""
     digits: int = field(default=3, compare=False)
 

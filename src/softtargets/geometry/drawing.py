@@ -16,7 +16,7 @@ def draw_plane(
 ) -> None:
     """Scatter projected activations (N, 2), one colour per class."""
     for label, name in names.items():
-        chosen = points[labels == label]
+        chosen = points[labels == label].numpy()
         axes.scatter(
             chosen[:, 0],
             chosen[:, 1],

@@ -99,6 +99,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "region": str(claim.region),
         "measured": _json(claim.sample),
         "interval": [_json(end) for end in claim.interval],
+        "shown": claim.measured,
         "verdict": claim.verdict,
         "remark": claim.remark,
     }
@@ -120,6 +121,14 @@ def _json(value: Any) -> Any:
     return value
 
 
+def _number(value: float, claim: Claim, plus: bool = True) -> str:
+    """A number of a claim; differences carry their sign, quantities that must exceed some value do not."""
+    if not math.isfinite(value):
+        return "–"
+    sign = "+" if plus and claim.region.low <= 0 else ""
+    return f"{value:{sign}.{claim.digits}f}".replace("-", "−")
+
+
 def _html(page: Page, pictures: dict[str, str]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -131,9 +140,7 @@ def _html(page: Page, pictures: dict[str, str]) -> str:
         lstrip_blocks=True,
     )
     environment.tests["figure"] = lambda exhibit: isinstance(exhibit, Figure)
-    environment.filters["signed"] = lambda value, digits: (
-        f"{value:+.{digits}f}" if math.isfinite(value) else "–"
-    )
+    environment.filters["number"] = _number
     counts = {
         verdict: sum(claim.verdict == verdict for claim in page.claims)
         for verdict in ("reproduced", "not reproduced", "not enough seeds")

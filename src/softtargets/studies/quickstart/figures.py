@@ -89,9 +89,9 @@ def reliability_diagram(results: Results, tuned: float) -> Figure:
         draw_reliability(left, curves, colours, fewest=FEWEST)
         left.set_title("Reliability diagram, 15 bins")
         for index, (name, curve) in enumerate(curves.items()):
-            width = (curve.edges[1] - curve.edges[0]) / (len(curves) + 0.6)
-            x = curve.edges[:-1] + (index + 0.5) * width
-            shares = 100 * curve.counts / curve.counts.sum()
+            width = float(curve.edges[1] - curve.edges[0]) / (len(curves) + 0.6)
+            x = (curve.edges[:-1] + (index + 0.5) * width).numpy()
+            shares = (100 * curve.counts / curve.counts.sum()).numpy()
             right.bar(x, shares, width=width, color=colours[name], align="edge")
         right.set(
             title="How often each confidence occurs",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from softtargets.claims import Claim, Region, Sample, published
+from typing import Any
+
+from softtargets.claims import Claim, Region, published
 from softtargets.report import Column, Section, Table
 from softtargets.studies.quickstart import figures
 from softtargets.studies.quickstart.grid import ALPHAS
@@ -112,6 +114,11 @@ def _tuned_alpha(results: Results) -> float:
 
 def _claims(results: Results) -> tuple[Claim, ...]:
     tuned = _tuned_alpha(results)
+    suitable = {"role": "net", "alpha": tuned}
+
+    def mean(measure: str, which: dict[str, Any], form: str = ".3f") -> str:
+        return format(results.sample(measure, **which).mean, form)
+
     return (
         Claim(
             "Nets trained with hard targets are over-confident: the best temperature is above 1.",
@@ -119,14 +126,16 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "fitted temperature",
             results.sample("temperature", **HARD),
             Region(low=1),
+            mean("temperature", HARD, ".2f"),
             digits=2,
         ),
         Claim(
             "Temperature scaling lowers the calibration error of hard targets.",
             (published("muller-2019/ece/cifar100/hard"), published("muller-2019/ece/cifar100/scaled")),
             "ECE with fitted T minus ECE with T = 1",
-            _scaling_gain(results),
+            results.sample("ece_scaled", **HARD).minus(results.sample("ece", **HARD)),
             Region(high=0),
+            f"{mean('ece', HARD)}, then {mean('ece_scaled', HARD)} at T = {mean('temperature', HARD, '.2f')}",
         ),
         Claim(
             "Label smoothing of 0.05 lowers the calibration error.",
@@ -134,14 +143,16 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "ECE at alpha 0.05 minus ECE at alpha 0",
             results.difference("ece", SAME_ALPHA_AS_PAPER, HARD),
             Region(high=0),
+            f"{mean('ece', HARD)}, then {mean('ece', SAME_ALPHA_AS_PAPER)} at alpha = 0.05",
             "The paper's alpha for CIFAR-100; digits are easier and want less.",
         ),
         Claim(
             "Label smoothing of a suitable strength lowers the calibration error.",
             (published("muller-2019/ece/imagenet/hard"), published("muller-2019/ece/imagenet/smoothed")),
             f"ECE at alpha {tuned:g} minus ECE at alpha 0",
-            results.difference("ece", {"role": "net", "alpha": tuned}, HARD),
+            results.difference("ece", suitable, HARD),
             Region(high=0),
+            f"{mean('ece', HARD)}, then {mean('ece', suitable)} at alpha = {tuned:g}",
             "The alpha with the lowest ECE on the validation digits, judged on the test digits.",
         ),
         Claim(
@@ -153,6 +164,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "accuracy at alpha 0.1 minus accuracy at alpha 0",
             results.difference("accuracy", SMOOTHED, HARD),
             Region(low=-0.01),
+            f"{mean('accuracy', HARD, '.1%')}, then {mean('accuracy', SMOOTHED, '.1%')} at alpha = 0.1",
             "“Worth mentioning” is one point of accuracy.",
         ),
         Claim(
@@ -161,6 +173,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "cluster spread at alpha 0.1 minus at alpha 0, training set",
             results.difference("spread_train", SMOOTHED, HARD),
             Region(high=0),
+            f"spread {mean('spread_train', HARD)}, then {mean('spread_train', SMOOTHED)} at alpha = 0.1",
         ),
         Claim(
             "A smoothed teacher classifies better than one with hard targets.",
@@ -171,6 +184,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "teacher accuracy at alpha 0.1 minus at alpha 0",
             results.difference("accuracy", SMOOTHED_TEACHER, HARD_TEACHER),
             Region(low=0),
+            f"{mean('accuracy', HARD_TEACHER, '.1%')}, then {mean('accuracy', SMOOTHED_TEACHER, '.1%')} accuracy",
         ),
         Claim(
             "The student of the smoothed teacher is worse than the student of the hard one.",
@@ -181,10 +195,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "accuracy of the smoothed teacher's student (T = 1) minus the hard teacher's (T = 4)",
             results.difference("accuracy", STUDENT_OF_SMOOTHED, STUDENT_OF_HARD),
             Region(high=0),
+            f"{mean('accuracy', STUDENT_OF_HARD, '.1%')}, then {mean('accuracy', STUDENT_OF_SMOOTHED, '.1%')} accuracy",
             "Temperatures fixed beforehand: the paper's 1 for smoothed teachers, and 4 from the middle of its list.",
         ),
     )
-
-
-def _scaling_gain(results: Results) -> Sample:
-    return results.sample("ece_scaled", **HARD).minus(results.sample("ece", **HARD))

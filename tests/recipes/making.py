@@ -1,0 +1,148 @@
+"""Recipes for tests: every named part, a plain recipe, and strategies that draw any valid value of a field."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import fields
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from hypothesis import strategies as st
+
+from softtargets.recipes import (
+    CIFAR10,
+    CIFAR100,
+    CNN,
+    CUB200,
+    EMNIST,
+    MLP,
+    MNIST,
+    SGD,
+    Adam,
+    Augmentation,
+    Clean,
+    Constant,
+    Cosine,
+    Crop,
+    CrossEntropy,
+    Dataset,
+    Digits,
+    Distillation,
+    FashionMNIST,
+    Flip,
+    ImageNet,
+    LabelSmoothing,
+    Linear,
+    Model,
+    Noise,
+    Optimiser,
+    Pair,
+    Recipe,
+    Regulariser,
+    Schedule,
+    Shift,
+    Step,
+    Symmetric,
+    TinyImageNet,
+)
+from softtargets.recipes.schema import Part, field_types
+
+NAMES: dict[type[Part], dict[str, type[Part]]] = {
+    Dataset: {
+        "digits": Digits,
+        "mnist": MNIST,
+        "fashion-mnist": FashionMNIST,
+        "emnist": EMNIST,
+        "cifar10": CIFAR10,
+        "cifar100": CIFAR100,
+        "cub200": CUB200,
+        "tiny-imagenet": TinyImageNet,
+        "imagenet": ImageNet,
+    },
+    Model: {"mlp": MLP, "cnn": CNN},
+    Regulariser: {
+        "cross_entropy": CrossEntropy,
+        "label_smoothing": LabelSmoothing,
+        "distillation": Distillation,
+    },
+    Optimiser: {"sgd": SGD, "adam": Adam},
+    Schedule: {"constant": Constant, "step": Step, "linear": Linear, "cosine": Cosine},
+    Augmentation: {"shift": Shift, "flip": Flip, "crop": Crop},
+    Noise: {"none": Clean, "symmetric": Symmetric, "pair": Pair},
+}
+PARTS = [(slot, part) for slot, named in NAMES.items() for part in named.values()]
+FIELDS = [(part, field.name) for _, part in PARTS for field in fields(part)]
+
+
+def plain_recipe(**changes: Any) -> Recipe:
+    return Recipe(**({"data": Digits(), "model": MLP(hidden=[64]), "epochs": 5} | changes))
+
+
+def options_for(part: type[Part]) -> dict[str, Any]:
+    """What a part cannot be made without."""
+    return {"teacher": plain_recipe()} if part is Distillation else {}
+
+
+def recipe_with(slot: type[Part], part: Part) -> Recipe:
+    """A recipe that has `part` in its slot."""
+    if slot is Augmentation:
+        return plain_recipe(augmentation=[part])
+    return plain_recipe(**{"data" if slot is Dataset else slot.__name__.lower(): part})
+
+
+def values(hint: Any) -> st.SearchStrategy[Any]:
+    """Any valid value of a field with this annotation."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        kind, allowed = arguments
+        if kind is int:
+            return st.integers(int(allowed.low), 10_000)
+        return st.floats(
+            allowed.low,
+            min(allowed.high, 1e6),
+            exclude_min=allowed.open_low,
+            exclude_max=allowed.open_high,
+        )
+    if origin is Literal:
+        return st.sampled_from(arguments)
+    if origin in (Union, types.UnionType):
+        (arm,) = (arm for arm in arguments if arm is not type(None))
+        return st.none() | values(arm)
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return st.lists(values(arguments[0]), max_size=3).map(tuple)
+    if origin is tuple:
+        return st.tuples(*map(values, arguments))
+    if hint is bool:
+        return st.booleans()
+    if hint is Recipe:
+        return st.integers(0, 100).map(lambda seed: plain_recipe(seed=seed))
+    return st.one_of([parts(part) for part in NAMES[hint].values()])
+
+
+def parts(part: type[Part]) -> st.SearchStrategy[Part]:
+    """Any valid part of a kind."""
+    drawn = {name: values(hint) for name, hint in field_types(part).items()}
+    return st.fixed_dictionaries(drawn).map(lambda options: part(**_agreeing(part, options)))
+
+
+@st.composite
+def recipes(draw: st.DrawFn, depth: int = 1, data: Dataset | None = None) -> Recipe:
+    """Any valid recipe; a student's teacher is trained on the student's dataset."""
+    hints = field_types(Recipe)
+    options = {name: draw(values(hint)) for name, hint in hints.items() if name != "regulariser"}
+    options["data"] = data or options["data"]
+    length = draw(st.integers(1, 500))
+    options |= draw(st.sampled_from([{"epochs": length, "steps": None}, {"epochs": None, "steps": length}]))
+    if depth and draw(st.booleans()):
+        teacher = draw(recipes(depth=depth - 1, data=options["data"]))
+        options["regulariser"] = Distillation(teacher=teacher, temperature=draw(st.floats(0.5, 20)))
+    else:
+        options["regulariser"] = draw(parts(CrossEntropy) | parts(LabelSmoothing))
+    return Recipe(**options)
+
+
+def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
+    if part is SGD and options["nesterov"]:
+        return options | {"momentum": options["momentum"] or 0.9, "dampening": 0}
+    if part is Step:
+        return options | {"milestones": sorted(set(options["milestones"]))}
+    return options

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from softtargets.exceptions import RecipeError
+from softtargets.losses import REGULARISERS
+from softtargets.recipes import CrossEntropy, Distillation, LabelSmoothing, Regulariser, build
+
+from .making import NAMES, plain_recipe
+
+
+def test_every_regulariser_a_recipe_names_is_built_in_the_losses_room():
+    assert set(REGULARISERS) == set(NAMES[Regulariser])
+
+
+@pytest.mark.parametrize(
+    "part", [LabelSmoothing(), Distillation(teacher=plain_recipe())], ids=lambda part: part.name
+)
+def test_the_loss_takes_exactly_the_fields_with_the_same_defaults(part):
+    parameters = inspect.signature(REGULARISERS[part.name]).parameters.values()
+    expected = {name: value for name, value in vars(part).items() if name != "teacher"}
+    assert {parameter.name: parameter.default for parameter in parameters} == expected
+
+
+def test_cross_entropy_needs_no_options():
+    assert vars(CrossEntropy()) == {}
+    assert REGULARISERS["cross_entropy"]().label_smoothing == 0
+
+
+def test_a_teacher_is_a_whole_recipe():
+    teacher = plain_recipe(seed=9)
+    by_instance = Distillation(teacher=teacher)
+    by_values = build(Regulariser, {"name": "distillation", "teacher": teacher.to_dict()})
+    assert by_instance == by_values
+    assert by_values.to_dict()["teacher"] == teacher.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("teacher", "message"),
+    [
+        ("mnist", "teacher: 'mnist' is not a mapping of fields"),
+        (None, "teacher: None is not a mapping of fields"),
+        ({"data": "digits"}, "teacher.model: is required"),
+        (
+            {"data": "digits", "model": "mlp", "epochs": 1, "lr": 0.1},
+            "teacher.lr: no such field of a recipe; allowed: data, model, regulariser, optimiser, schedule, "
+            "epochs, steps, batch, augmentation, noise, seed, precision",
+        ),
+        ({"data": "digits", "model": "mlp"}, "teacher.epochs: give either epochs or steps; neither is given"),
+    ],
+)
+def test_what_is_no_recipe_is_no_teacher(teacher, message):
+    with pytest.raises(RecipeError) as caught:
+        Distillation(teacher=teacher)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": 0}, "temperature: 0.0 is out of range: must be above 0"),
+        ({"beta": 1.1}, "beta: 1.1 is out of range: must be at least 0 and at most 1"),
+        ({"student_temperature": 1}, "student_temperature: 1 is not true or false"),
+    ],
+)
+def test_distillation_refuses_impossible_options(options, message):
+    with pytest.raises(RecipeError) as caught:
+        Distillation(teacher=plain_recipe(), **options)
+    assert str(caught.value) == message

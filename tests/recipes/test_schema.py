@@ -1,0 +1,417 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import subprocess
+import sys
+import types
+from typing import Annotated, Literal, Union, get_args, get_origin
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from softtargets.exceptions import RecipeError
+from softtargets.recipes import (
+    CIFAR10,
+    CIFAR100,
+    CNN,
+    EMNIST,
+    MLP,
+    SGD,
+    Adam,
+    Augmentation,
+    Crop,
+    Digits,
+    Distillation,
+    LabelSmoothing,
+    Model,
+    Optimiser,
+    Recipe,
+    Schedule,
+    Step,
+    build,
+    describe,
+    kinds,
+)
+from softtargets.recipes.schema import (
+    Count,
+    Index,
+    NonNegative,
+    Positive,
+    Probability,
+    ProperFraction,
+    Range,
+    field_types,
+)
+
+from .making import FIELDS, NAMES, PARTS, options_for, parts, plain_recipe, recipe_with, values
+
+
+def named(item):
+    return item if isinstance(item, str) else item.__name__
+
+
+def refusal(kind, **options):
+    with pytest.raises(RecipeError) as caught:
+        kind(**options)
+    return caught.value
+
+
+def innermost(hint):
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return innermost(arguments[0])
+    if origin in (Union, types.UnionType):
+        return innermost(next(arm for arm in arguments if arm is not type(None)))
+    return hint
+
+
+ALL_FIELDS = [*FIELDS, *((Recipe, field.name) for field in dataclasses.fields(Recipe))]
+
+
+def fields_ending_in(kind):
+    return [(part, name) for part, name in ALL_FIELDS if innermost(field_types(part)[name]) is kind]
+
+
+def fields_of_origin(origin):
+    return [(part, name) for part, name in ALL_FIELDS if get_origin(field_types(part)[name]) is origin]
+
+
+def options_with(part, name, value):
+    given = {"data": Digits(), "model": MLP(), "epochs": 1} if part is Recipe else options_for(part)
+    return given | {name: value}
+
+
+@pytest.mark.parametrize("slot", NAMES, ids=named)
+def test_every_slot_has_exactly_the_named_kinds(slot):
+    assert kinds(slot) == NAMES[slot]
+
+
+@pytest.mark.parametrize(("slot", "part"), PARTS, ids=named)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_plain_values_build_the_part_they_came_from(slot, part, data):
+    original = data.draw(parts(part))
+    tree = original.to_dict()
+    assert list(tree) == ["name", *(field.name for field in dataclasses.fields(part))]
+    assert build(slot, json.loads(json.dumps(tree, allow_nan=False))) == original
+    assert build(slot, original.canonical()) == original
+
+
+@pytest.mark.parametrize(("slot", "part"), PARTS, ids=named)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_the_canonical_form_has_exactly_the_fields_that_differ_from_the_defaults(slot, part, data):
+    original, standard = data.draw(parts(part)), part(**options_for(part))
+    expected = {"name"} | {
+        field.name
+        for field in dataclasses.fields(part)
+        if field.name == "teacher" or getattr(original, field.name) != getattr(standard, field.name)
+    }
+    assert set(original.canonical()) == expected
+
+
+@pytest.mark.parametrize(("slot", "part"), PARTS, ids=named)
+def test_a_part_with_all_defaults_is_its_bare_name(slot, part):
+    if part is Distillation:
+        assert part(**options_for(part)).canonical() == {
+            "name": "distillation",
+            "teacher": {
+                "data": {"name": "digits"},
+                "model": {"name": "mlp", "hidden": [64]},
+                "epochs": 5,
+            },
+        }
+        return
+    assert part().canonical() == {"name": part.name}
+    assert build(slot, part.name) == part()
+
+
+@pytest.mark.parametrize(("part", "name"), FIELDS, ids=named)
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_changing_any_field_of_any_part_changes_the_recipe_id(part, name, data):
+    slot = next(slot for slot, named in NAMES.items() if part in named.values())
+    strategy = values(field_types(part)[name])
+    original = data.draw(parts(part))
+    value = data.draw(strategy.filter(lambda drawn: drawn != getattr(original, name)))
+    tree = original.to_dict() | {name: value}
+    try:
+        changed = build(slot, tree)
+    except RecipeError:
+        assert (part, name) in {
+            (Step, "milestones"),
+            (SGD, "nesterov"),
+            (SGD, "momentum"),
+            (SGD, "dampening"),
+        }
+        return
+    assert changed != original
+    assert recipe_with(slot, changed).id != recipe_with(slot, original).id
+
+
+@pytest.mark.parametrize(("slot", "part"), PARTS, ids=named)
+def test_parts_are_frozen(slot, part):
+    original = part(**options_for(part))
+    for field in dataclasses.fields(part):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(original, field.name, getattr(original, field.name))
+    with pytest.raises((dataclasses.FrozenInstanceError, TypeError)):
+        original.something_new = 1
+
+
+@pytest.mark.parametrize(("slot", "part"), PARTS, ids=named)
+def test_equal_parts_hash_alike_and_take_keywords_only(slot, part):
+    assert hash(part(**options_for(part))) == hash(part(**options_for(part)))
+    with pytest.raises(TypeError):
+        part(1)
+
+
+def test_the_list_a_part_was_made_from_can_change_without_changing_the_part():
+    widths = [64, 32]
+    model = MLP(hidden=widths)
+    widths.append(16)
+    model.to_dict()["hidden"].append(8)
+    model.canonical()["hidden"].append(4)
+    assert model.hidden == (64, 32)
+
+
+def test_minus_zero_is_zero():
+    assert math.copysign(1, SGD(momentum=-0.0).momentum) == 1
+    assert SGD(momentum=-0.0).canonical() == {"name": "sgd"}
+
+
+@pytest.mark.parametrize(("part", "name"), fields_ending_in(float), ids=named)
+def test_number_fields_refuse_what_is_no_number(part, name):
+    for value in (True, False, "0.1", math.nan, math.inf, -math.inf, None, [0.1], 1j):
+        error = refusal(part, **options_with(part, name, value))
+        assert (error.field, str(error)) == (name, f"{name}: {value!r} is not a number")
+
+
+@pytest.mark.parametrize(("part", "name"), fields_ending_in(int), ids=named)
+def test_whole_number_fields_refuse_what_is_no_whole_number(part, name):
+    for value in (True, False, "3", 2.5, math.nan, math.inf, -math.inf, [3], 3j):
+        error = refusal(part, **options_with(part, name, value))
+        assert (error.field, str(error)) == (name, f"{name}: {value!r} is not a whole number")
+
+
+@pytest.mark.parametrize(("part", "name"), fields_ending_in(int), ids=named)
+def test_only_fields_that_say_so_may_be_nothing(part, name):
+    if (part is Recipe and name in ("epochs", "steps")) or name == "limit" or (part, name) == (Crop, "size"):
+        length = {"steps": 1} if name == "epochs" else {}
+        assert getattr(part(**options_with(part, name, None) | length), name) is None
+    else:
+        assert str(refusal(part, **options_with(part, name, None))) == f"{name}: None is not a whole number"
+
+
+@pytest.mark.parametrize(("part", "name"), fields_ending_in(bool), ids=named)
+def test_true_or_false_fields_refuse_anything_else(part, name):
+    for value in (1, 0, "true", "no", None, [True]):
+        error = refusal(part, **options_with(part, name, value))
+        assert str(error) == f"{name}: {value!r} is not true or false"
+
+
+@pytest.mark.parametrize(("part", "name"), fields_of_origin(Literal), ids=named)
+def test_choices_refuse_other_words_and_name_all_that_are_allowed(part, name):
+    allowed = get_args(field_types(part)[name])
+    for value in ("zzzzzz", 1, None, True, [allowed[0]], 0.5):
+        message = str(refusal(part, **options_with(part, name, value)))
+        assert message.startswith(f"{name}: {value!r} is not known")
+        assert message.endswith(f"; allowed: {', '.join(allowed)}")
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "misspelt", "meant"),
+    [
+        (EMNIST, "part", "balenced", "balanced"),
+        (CIFAR10, "labels", "agregate", "aggregate"),
+        (CIFAR100, "labels", "noise", "noisy"),
+        (Digits, "standardise", "chanel", "channel"),
+        (Step, "unit", "epochs", "epoch"),
+        (LabelSmoothing, "spread", "other", "others"),
+        (Recipe, "precision", "FP23", "fp32"),
+    ],
+)
+def test_a_misspelt_choice_is_refused_with_the_nearest_one(part, name, misspelt, meant):
+    message = str(refusal(part, **options_with(part, name, misspelt)))
+    assert message.startswith(f"{name}: {misspelt!r} is not known (did you mean '{meant}'?); allowed: ")
+
+
+@pytest.mark.parametrize(("part", "name"), fields_of_origin(tuple), ids=named)
+def test_list_fields_refuse_what_is_no_list(part, name):
+    for value in ("64", 64, None, {"a": 1}, {1, 2}, True):
+        message = str(refusal(part, **options_with(part, name, value)))
+        assert message.startswith(f"{name}: {value!r} is not a list of ")
+
+
+@pytest.mark.parametrize(
+    ("part", "options", "message"),
+    [
+        (LabelSmoothing, {"alpha": 1.5}, "alpha: 1.5 is out of range: must be at least 0 and at most 1"),
+        (LabelSmoothing, {"alpha": -1}, "alpha: -1.0 is out of range: must be at least 0 and at most 1"),
+        (MLP, {"dropout": 1}, "dropout: 1.0 is out of range: must be at least 0 and below 1"),
+        (SGD, {"lr": 0}, "lr: 0.0 is out of range: must be above 0"),
+        (SGD, {"weight_decay": -1e-9}, "weight_decay: -1e-09 is out of range: must be at least 0"),
+        (CNN, {"hidden": 0}, "hidden: 0 is out of range: must be at least 1"),
+        (Digits, {"validation": -1}, "validation: -1 is out of range: must be at least 0"),
+        (Digits, {"limit": 0}, "limit: 0 is out of range: must be at least 1"),
+        (MLP, {"hidden": [64, 0]}, "hidden.1: 0 is out of range: must be at least 1"),
+        (MLP, {"hidden": [64, "32"]}, "hidden.1: '32' is not a whole number"),
+        (CNN, {"channels": [8]}, "channels: [8] has 1 items, not 2"),
+        (CNN, {"channels": [8, 8, 8]}, "channels: [8, 8, 8] has 3 items, not 2"),
+        (Adam, {"betas": (0.9,)}, "betas: [0.9] has 1 items, not 2"),
+        (Adam, {"betas": (0.9, 1.0)}, "betas.1: 1.0 is out of range: must be at least 0 and below 1"),
+    ],
+)
+def test_the_whole_message_for_a_value_out_of_range(part, options, message):
+    assert str(refusal(part, **options)) == message
+
+
+@pytest.mark.parametrize(
+    ("hint", "inside", "outside"),
+    [
+        (Probability, [0, 0.5, 1], [-1e-12, 1 + 1e-12]),
+        (ProperFraction, [0, 1 - 1e-12], [-1e-12, 1]),
+        (Positive, [1e-300, 1e300], [0, -1]),
+        (NonNegative, [0, 1e300], [-1e-300]),
+        (Count, [1, 10**9], [0, -1]),
+        (Index, [0, 10**9], [-1]),
+    ],
+)
+def test_ranges_hold_their_ends_as_stated(hint, inside, outside):
+    allowed = get_args(hint)[1]
+    assert all(value in allowed for value in inside)
+    assert not any(value in allowed for value in outside)
+
+
+def test_ranges_in_words():
+    assert str(Range(0, 1)) == "at least 0 and at most 1"
+    assert str(Range(0, 1, open_low=True, open_high=True)) == "above 0 and below 1"
+    assert str(Range(high=2.5)) == "at most 2.5"
+    assert str(Range()) == ""
+
+
+def test_a_misspelt_field_is_refused_with_the_nearest_one():
+    with pytest.raises(RecipeError) as caught:
+        build(Optimiser, {"name": "sgd", "momentm": 0.9})
+    assert str(caught.value) == (
+        "momentm: no such field of 'sgd' (did you mean 'momentum'?); "
+        "allowed: lr, momentum, dampening, nesterov, weight_decay"
+    )
+    assert caught.value.field == "momentm"
+
+
+def test_a_field_like_no_other_is_refused_without_a_suggestion():
+    with pytest.raises(RecipeError) as caught:
+        build(Model, {"name": "mlp", "zzz": 1})
+    assert str(caught.value) == "zzz: no such field of 'mlp'; allowed: hidden, dropout"
+
+
+def test_a_field_of_another_part_is_refused():
+    with pytest.raises(RecipeError, match="channels: no such field of 'mlp'"):
+        build(Model, {"name": "mlp", "channels": [8, 8]})
+
+
+@pytest.mark.parametrize(
+    ("slot", "value", "message"),
+    [
+        (Model, "mpl", "'mpl' is not known (did you mean 'mlp'?); allowed: mlp, cnn"),
+        (Model, {"name": "CN"}, "'CN' is not known (did you mean 'cnn'?); allowed: mlp, cnn"),
+        (Schedule, "zzzz", "'zzzz' is not known; allowed: constant, step, linear, cosine"),
+        (Model, {"hidden": [64]}, "has no 'name'; allowed: mlp, cnn"),
+        (Model, {}, "has no 'name'; allowed: mlp, cnn"),
+        (Model, 3, "3 is not one of mlp, cnn"),
+        (Model, None, "None is not one of mlp, cnn"),
+        (Model, ["mlp"], "['mlp'] is not one of mlp, cnn"),
+        (Recipe, [], "[] is not a mapping of fields"),
+        (Recipe, "digits", "'digits' is not a mapping of fields"),
+        (Recipe, None, "None is not a mapping of fields"),
+    ],
+)
+def test_the_whole_message_for_a_part_that_cannot_be_built(slot, value, message):
+    with pytest.raises(RecipeError) as caught:
+        build(slot, value)
+    assert str(caught.value) == message
+
+
+def test_names_are_taken_as_written():
+    for name in ("MLP", "Mlp", " mlp", "mlp "):
+        with pytest.raises(RecipeError, match="did you mean 'mlp'"):
+            build(Model, name)
+
+
+def test_a_part_of_another_slot_is_refused():
+    with pytest.raises(RecipeError, match=r"model: .* is not one of mlp, cnn"):
+        plain_recipe(model=SGD())
+
+
+def test_an_instance_is_taken_as_it_is():
+    model = MLP(hidden=[3])
+    assert build(Model, model) is model
+
+
+def test_a_required_field_that_is_missing_is_named():
+    with pytest.raises(RecipeError) as caught:
+        build(Recipe, {"data": "digits", "epochs": 1})
+    assert str(caught.value) == "model: is required"
+    with pytest.raises(RecipeError) as caught:
+        plain_recipe(regulariser="distillation")
+    assert str(caught.value) == "regulariser.teacher: is required"
+
+
+def test_errors_deep_inside_name_the_whole_path():
+    teacher = {"data": "digits", "model": {"name": "mlp", "hidden": [8, -8]}, "epochs": 1}
+    with pytest.raises(RecipeError) as caught:
+        plain_recipe(regulariser={"name": "distillation", "teacher": teacher})
+    assert caught.value.field == "regulariser.teacher.model.hidden.1"
+    with pytest.raises(RecipeError) as caught:
+        plain_recipe(augmentation=["flip", {"name": "shift", "pixel": 1}])
+    assert str(caught.value).startswith(
+        "augmentation.1.pixel: no such field of 'shift' (did you mean 'pixels'?)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (
+            Step,
+            {
+                "warmup": "a whole number at least 0",
+                "unit": "one of epoch, step",
+                "milestones": "a list of a whole number at least 1",
+                "factor": "a number above 0",
+            },
+        ),
+        (CNN, {"dropout": "a number at least 0 and below 1"}),
+        (Digits, {"limit": "a whole number at least 1 or nothing"}),
+        (SGD, {"nesterov": "true or false"}),
+        (Distillation, {"teacher": "a recipe"}),
+        (Recipe, {"model": "one of mlp, cnn", "augmentation": "a list of one of shift, flip, crop"}),
+    ],
+)
+def test_fields_in_words(part, words):
+    found = {name: describe(hint) for name, hint in field_types(part).items()}
+    assert {name: found[name] for name in words} == words
+    assert set(found) == {field.name for field in dataclasses.fields(part)}
+
+
+def test_every_field_can_be_described():
+    for part in [*(part for _, part in PARTS), Recipe]:
+        assert all(describe(hint) for hint in field_types(part).values())
+    assert describe(str) == "text"
+
+
+def test_the_slot_itself_is_not_a_kind():
+    assert "" not in kinds(Augmentation)
+    assert all(part.name == name for named in NAMES.values() for name, part in named.items())
+
+
+def test_recipes_load_without_torch():
+    code = (
+        "import sys, softtargets.recipes; print([m for m in ('torch', 'numpy', 'scipy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+
+import pytest
+
+from softtargets.claims import Claim, Published, Region, Sample
+from softtargets.report import Column, Figure, Page, Section, Table, write_page
+
+EVIL = '<script>alert("x")</script>'
+
+
+def draw_with(title: str):
+    def draw():
+        from matplotlib.figure import Figure as Drawing
+
+        from softtargets.report.drawing import plain
+
+        drawing = Drawing(figsize=(2, 1))
+        axes = drawing.subplots()
+        axes.plot([0, 1], [0, 1], label=plain(title))
+        axes.set_title(plain(title))
+        return drawing
+
+    return draw
+
+
+def page(text: str = "plain", **changes) -> Page:
+    table = Table(
+        "numbers",
+        text,
+        (Column("name", text), Column("value", "value"), Column("share", "share", percent=True)),
+        (
+            {"name": text, "value": Sample.of([1.0, 2.0, 3.0]), "share": Sample.of([0.5, 0.25])},
+            {"name": "alone", "value": Sample.of([4.0]), "share": 0.125},
+        ),
+        text,
+    )
+    figure = Figure("picture", text, draw_with(text), table, text, text)
+    claim = Claim(
+        text, (Published(text, text, text, 0.5),), text, Sample.of([0.1, 0.2, 0.3]), Region(low=0), text
+    )
+    parts = {
+        "name": text,
+        "title": text,
+        "lead": text,
+        "sections": (Section(text, (text,), (figure, table)),),
+        "claims": (claim,),
+        "command": text,
+        "provenance": {text: text},
+        "runs": Table("runs", text, (Column("run", text),), ({"run": text},)),
+        "warnings": [text],
+    }
+    return Page(**(parts | changes))
+
+
+def test_a_page_is_one_file_that_asks_the_network_for_nothing(tmp_path):
+    html = write_page(page(), tmp_path).read_text()
+    assert "http://" not in html.replace("http://www.w3.org", "")
+    assert "https://" not in html
+    assert re.findall(r'src="(?!data:)', html) == []
+    assert {p.name for p in tmp_path.rglob("*") if p.is_file()} == {
+        "index.html",
+        "results.json",
+        "picture.png",
+        "picture.svg",
+        "numbers.csv",
+        "runs.csv",
+    }
+
+
+def test_text_from_runs_and_classes_is_escaped_everywhere(tmp_path):
+    html = write_page(page(EVIL), tmp_path).read_text()
+    assert "<script" not in html
+    assert html.count("&lt;script&gt;") >= 15
+    assert "<script" not in (tmp_path / "figures" / "picture.svg").read_text()
+
+
+@pytest.mark.parametrize("name", ["$x$", "a$b", r"\frac", "50 % & more", "<b>", "字", "a_{1}^2"])
+def test_names_that_look_like_formulas_are_drawn_as_they_are(name, tmp_path):
+    write_page(page(name), tmp_path)
+    assert (tmp_path / "figures" / "picture.png").stat().st_size > 1000
+
+
+def test_the_same_numbers_give_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        write_page(page(), tmp_path / name)
+    for path in sorted((tmp_path / "one").rglob("*.*")):
+        assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path
+
+
+def test_csv_spells_samples_out(tmp_path):
+    write_page(page(), tmp_path)
+    rows = list(csv.DictReader((tmp_path / "tables" / "numbers.csv").open()))
+    assert rows[0]["value_mean"] == "2.0"
+    assert rows[0]["value_sd"] == "1.0"
+    assert rows[0]["value_n"] == "3"
+    assert rows[1]["share"] == "0.125"
+
+
+def test_json_is_strict_and_complete(tmp_path):
+    claim = Claim("c", (), "q", Sample.of([1.0]), Region(low=0))
+    write_page(page(claims=(claim,)), tmp_path)
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    results = json.loads((tmp_path / "results.json").read_text(), parse_constant=refuse)
+    assert results["claims"][0]["verdict"] == "not enough seeds"
+    assert results["claims"][0]["measured"]["values"] == [1.0]
+    assert results["claims"][0]["interval"] == [None, None]
+    assert results["tables"]["numbers"][0]["value"]["mean"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        (Column("x", "x"), 0.12345, "0.123"),
+        (Column("x", "x", percent=True), 0.9123, "91.2 %"),
+        (Column("x", "x", percent=True), Sample.of([0.91, 0.93]), "92.0 ± 1.4 %"),
+        (Column("x", "x", digits=2), Sample.of([1.0]), "1.00"),
+        (Column("x", "x"), 12345, "12,345"),
+        (Column("x", "x"), None, "–"),
+        (Column("x", "x"), math.nan, "–"),
+        (Column("x", "x"), "text", "text"),
+        (Column("x", "x"), True, "True"),
+    ],
+)
+def test_cells_are_written_for_people(column, value, shown):
+    assert column.show(value) == shown
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = write_page(page("old"), tmp_path)
+    before = path.read_text()
+
+    def broken():
+        raise RuntimeError("cannot draw")
+
+    figure = Figure("picture", "t", broken, Table("numbers", "t", (), ()))
+    with pytest.raises(RuntimeError, match="cannot draw"):
+        write_page(page("new", sections=(Section("s", (), (figure,)),)), tmp_path)
+    assert path.read_text() == before

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from forking import finish, start
+from softtargets.exceptions import RunError, StorageError
+from softtargets.recipes import MLP, Digits, LabelSmoothing, Recipe
+from softtargets.runs import RunStore, check_filter
+from softtargets.training import train
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "runs")
+
+
+@pytest.fixture
+def run(recipe, store):
+    (run,) = train([recipe.replace({"epochs": 1})], store)
+    return run
+
+
+def fabricate(store: RunStore, count: int) -> None:
+    """Finished runs as small files, without training them."""
+    for number in range(count):
+        recipe = Recipe(
+            data=Digits(),
+            model=MLP(hidden=(8,)),
+            regulariser=LabelSmoothing(alpha=number % 10 / 10),
+            epochs=1 + number % 7,
+            seed=number,
+        )
+        directory = store.root / recipe.id
+        directory.mkdir(parents=True)
+        (directory / "recipe.json").write_text(json.dumps(recipe.to_dict()))
+        manifest = {
+            "format": 1,
+            "id": recipe.id,
+            "status": "finished",
+            "summary": {"test_accuracy": 0.9},
+            "provenance": {"seconds": 1.0, "finished": f"2026-01-01T00:00:{number % 60:02d}+00:00"},
+            "files": {},
+        }
+        (directory / "run.json").write_text(json.dumps(manifest))
+
+
+def test_ten_thousand_runs_are_listed_filtered_and_indexed_fast(store):
+    fabricate(store, 10_000)
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        assert len(store.entries({"regulariser.alpha": 0.3, "model": "mlp"})) == 1000
+        seconds.append(time.perf_counter() - start)
+    print(f"10,000 runs: {seconds[0]:.2f} s without an index, {min(seconds[1:]):.2f} s with one")
+    # Generous: the point is that nobody waits, not to measure a busy machine.
+    assert seconds[0] < 15
+    assert min(seconds[1:]) < 3
+
+
+def test_the_files_are_the_truth_and_the_index_can_be_lost_or_damaged(store):
+    fabricate(store, 20)
+    listed = store.entries()
+    index = store.root / "index.json"
+    for damage in (index.unlink, lambda: index.write_text("{"), lambda: index.write_text('{"a": 1}')):
+        damage()
+        assert store.entries() == listed
+    stale = json.loads(index.read_text())
+    name = next(iter(stale))
+    manifest = json.loads((store.root / name / "run.json").read_text())
+    manifest["summary"]["test_accuracy"] = 0.123456
+    (store.root / name / "run.json").write_text(json.dumps(manifest))
+    assert {e.id: e.summary for e in store.entries()}[name] == {"test_accuracy": 0.123456}
+
+
+def test_deleted_runs_leave_the_listing(store):
+    fabricate(store, 3)
+    first = store.entries()[0].id
+    assert store.delete(first[:8]) == first
+    assert first not in {entry.id for entry in store.entries()}
+    assert len(store.entries()) == 2
+
+
+def test_listing_an_empty_or_missing_directory_is_empty(store):
+    assert store.entries() == []
+    assert not store.root.exists(), "looking must not create anything"
+
+
+def test_runs_are_found_by_the_beginning_of_their_id(run, store):
+    assert store.get(run.id[:4]).id == run.id
+    with pytest.raises(RunError, match="no run 'zzzz'"):
+        store.get("zzzz")
+    fabricate(store, 40)
+    with pytest.raises(RunError, match="could be any of 41 runs"):
+        store.get("")
+
+
+def test_a_filter_on_a_field_no_run_has_is_refused_with_the_nearest(store):
+    fabricate(store, 2)
+    assert store.entries({"regulariser.alpa": 0.1}) == []
+    with pytest.raises(RunError, match=r"'regulariser\.alpa' \(did you mean 'regulariser\.alpha'\?\)"):
+        check_filter(store.entries(), {"regulariser.alpa": 0.1})
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "metrics.jsonl", "predictions/test.safetensors"])
+def test_a_truncated_file_is_named_with_what_to_do(name, run, recipe, store):
+    other = train([recipe.replace({"seed": 9, "epochs": 1})], store)[0]
+    path = run.directory / name
+    path.write_bytes(path.read_bytes()[:-7])
+    with pytest.raises(RunError, match=f"{path} has .* bytes, not .*softtargets runs delete {run.id}"):
+        train([run.recipe], store)
+    read = {
+        "weights.safetensors": run.weights,
+        "metrics.jsonl": run.history,
+        "predictions/test.safetensors": lambda: run.predictions("test"),
+    }
+    with pytest.raises(RunError, match=r"damaged\. Other runs are not affected"):
+        read[name]()
+    assert other.problems() == []
+    store.delete(run.id)
+    assert train([run.recipe], store)[0].problems() == []
+
+
+def test_a_changed_byte_is_found_by_verification(run):
+    path = run.directory / "weights.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert run.problems(thorough=False) == []
+    assert run.problems() == [f"{path} has other content than when it was written"]
+
+
+def test_weights_that_are_not_safetensors_are_refused(run):
+    path = run.directory / "weights.safetensors"
+    path.write_bytes(b"\x80\x04" + b"x" * (path.stat().st_size - 2))
+    with pytest.raises(RunError, match="cannot be read"):
+        run.weights()
+
+
+def test_a_missing_file_is_named(run):
+    (run.directory / "metrics.jsonl").unlink()
+    with pytest.raises(RunError, match=r"metrics\.jsonl is missing"):
+        run.history()
+
+
+def test_a_recipe_edited_by_hand_is_refused(run, store):
+    path = run.directory / "recipe.json"
+    original = path.read_text()
+    tree = json.loads(original)
+    tree["optimiser"]["lr"] = 0.2
+    path.write_text(json.dumps(tree))
+    with pytest.raises(RunError, match=r"recipe\.json was edited by hand"):
+        _ = run.recipe
+    path.write_text(original[: len(original) // 2])
+    with pytest.raises(RunError, match="is damaged or was edited by hand"):
+        type(run)(run.directory).recipe  # noqa: B018
+    path.write_text(original)
+    assert train([run.recipe], store)[0].problems() == []
+
+
+def test_an_edited_recipe_of_an_unfinished_run_is_not_trained_on(recipe, store):
+    with store.claim(recipe):
+        pass
+    path = store.root / recipe.id / "recipe.json"
+    path.write_text(path.read_text().replace('"batch": 32', '"batch": 16'))
+    with pytest.raises(RunError, match="was edited by hand"):
+        train([recipe], store)
+
+
+def test_a_damaged_checkpoint_is_named_with_what_to_do(recipe, store):
+    with store.claim(recipe):
+        (store.root / recipe.id / "checkpoint.safetensors").write_bytes(b"half a checkpo")
+    with pytest.raises(RunError, match=f"cannot be read .*softtargets runs delete {recipe.id}"):
+        train([recipe], store)
+    store.delete(recipe.id)
+    assert train([recipe], store)[0].status == "finished"
+
+
+def test_a_damaged_manifest_shows_in_the_listing_and_is_an_error_when_read(run, store):
+    (run.directory / "run.json").write_text("{}")
+    assert [entry.status for entry in store.entries()] == ["damaged"]
+    with pytest.raises(RunError, match="is not a run manifest"):
+        type(run)(run.directory).manifest  # noqa: B018
+
+
+def test_a_run_being_written_is_listed_as_running_and_cannot_be_deleted(recipe, store):
+    writer = store.claim(recipe)
+    assert store.claim(recipe) is None
+    assert [entry.status for entry in store.entries()] == ["running"]
+    with pytest.raises(RunError, match="is being written right now"):
+        store.delete(recipe.id)
+    with writer:
+        pass
+    assert [entry.status for entry in store.entries()] == ["empty"]
+
+
+def test_a_read_only_directory_is_one_clear_error_and_can_still_be_listed(run, recipe, store):
+    def work():
+        if os.geteuid() == 0:
+            os.seteuid(NOBODY)
+        assert [entry.id for entry in store.entries()] == [run.id]
+        with pytest.raises(StorageError, match="permission denied; choose another directory"):
+            train([recipe.replace({"seed": 5})], store)
+        assert run.problems() == []
+
+    # pytest makes its directories for one user only; the child must be able to look in.
+    for path in [run.directory, *store.root.parents]:
+        if Path(tempfile.gettempdir()) in path.parents:
+            path.chmod(0o755)
+    (store.root / "index.json").unlink(missing_ok=True)
+    store.root.chmod(0o555)
+    try:
+        assert finish(start(work)) == 0
+    finally:
+        store.root.chmod(0o755)

@@ -1,0 +1,137 @@
+"""The quickstart on two seeds and few epochs: everything but the patience."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+
+import pytest
+
+from softtargets.calibration import expected_calibration_error
+from softtargets.runs import RunStore
+from softtargets.studies import STUDIES, find_study, run_study
+from softtargets.training import train
+
+CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """A small quickstart, made once for this module."""
+    directory = tmp_path_factory.mktemp("quickstart")
+    study = find_study(STUDIES, "quickstart")
+    settings = study.settings(seeds=2, changes={"epochs": 3})
+    store = RunStore(directory / "runs")
+    page = run_study(
+        study,
+        settings,
+        store,
+        directory / "report",
+        command="softtargets study run <b>",
+        train=train,
+        device="cpu",
+    )
+    return page, store, study, settings
+
+
+def test_the_report_is_complete(quick):
+    page, _, _, _ = quick
+    html = page.read_text()
+    results = json.loads((page.parent / "results.json").read_text())
+    assert len(results["claims"]) == 8
+    assert {claim["verdict"] for claim in results["claims"]} == {"not enough seeds"}
+    for name in ("sweep", "reliability", "planes", "distillation"):
+        for kind in ("png", "svg"):
+            assert (page.parent / "figures" / f"{name}.{kind}").stat().st_size > 5_000
+        assert (page.parent / "tables" / f"{name}.csv").exists()
+    assert "softtargets study run &lt;b&gt;" in html
+    assert "What digits cannot show" in html
+    assert len(list(csv.DictReader((page.parent / "tables" / "runs.csv").open()))) == 32
+
+
+def test_numbers_on_the_page_are_those_of_the_runs(quick):
+    page, store, study, settings = quick
+    rows = list(csv.DictReader((page.parent / "tables" / "nets.csv").open()))
+    trials = [t for t in study.trials(settings) if t.labels["role"] == "net" and t.labels["alpha"] == 0.1]
+    found = []
+    for trial in trials:
+        test = store.find(trial.recipe).predictions("test")
+        found.append(expected_calibration_error(test.logits.softmax(-1), test.labels))
+    row = next(row for row in rows if row["alpha"] == "0.1")
+    assert float(row["ece_mean"]) == pytest.approx(sum(found) / 2)
+    assert row["ece_n"] == "2"
+
+
+def test_a_second_run_trains_nothing_and_gives_the_same_figures(quick, tmp_path):
+    page, store, study, settings = quick
+
+    def refuse(recipes, store, **how):
+        runs = train(recipes, store, **how)
+        assert all(run.provenance["resumed"] == 0 for run in runs)
+        return runs
+
+    before = {entry.id: entry.finished for entry in store.entries()}
+    again = run_study(study, settings, store, tmp_path, command="again", train=refuse, device="cpu")
+    assert {entry.id: entry.finished for entry in store.entries()} == before
+    for figure in (page.parent / "figures").glob("*.svg"):
+        assert (again.parent / "figures" / figure.name).read_bytes() == figure.read_bytes()
+
+
+def test_one_failed_run_is_reported_and_the_rest_is_shown(quick, tmp_path):
+    _, store, study, settings = quick
+    other = RunStore(tmp_path / "runs")
+    shutil.copytree(store.root, other.root)
+    victim = next(
+        t.recipe for t in study.trials(settings) if t.labels["role"] == "net" and t.labels["alpha"] == 0.2
+    )
+    other.delete(victim.id)
+    with other.claim(victim) as writer:
+        writer.fail("it <diverged>", [], {"seconds": 0.0, "images": 0, "torch": "x", "python": "x"} | DEVICE)
+    html = run_study(
+        study, settings, other, tmp_path / "report", command="c", train=train, device="cpu"
+    ).read_text()
+    assert f"Run {victim.id} failed: it &lt;diverged&gt;." in html
+
+
+DEVICE = {"device": "cpu", "device_name": "x"}
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium; install Debian's `chromium` package")
+def test_the_page_opens_in_a_browser_without_network_errors_or_overflow(quick, tmp_path):
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    page_file, _, _, _ = quick
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=[
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--no-first-run",
+            ],
+        )
+        complaints: list[str] = []
+        requests: list[str] = []
+        for width in (1200, 420):
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            page.on("console", lambda message: complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("request", lambda request: requests.append(request.url))
+            page.goto(page_file.as_uri())
+            assert page.title().startswith("When does label smoothing help?")
+            assert page.locator("figure img").count() == 4
+            sizes = page.eval_on_selector_all("figure img", "images => images.map(i => i.naturalWidth)")
+            assert min(sizes) > 300, "a figure did not load"
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.locator("table.claims tbody tr").count() == 8
+            page.locator("details summary").click()
+            assert page.locator("details table tbody tr").first.is_visible()
+            page.screenshot(path=os.fspath(tmp_path / f"{width}.png"), full_page=True)
+        browser.close()
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
