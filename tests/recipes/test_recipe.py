@@ -172,7 +172,7 @@ def test_a_recipe_comes_back_from_every_form_it_is_written_in(recipe):
     assert pickle.loads(pickle.dumps(recipe)) == recipe
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(recipes())
 def test_any_recipe_survives_yaml_and_json(recipe):
     tree = recipe.to_dict()
@@ -195,7 +195,7 @@ def reworded(tree, draw):
     return tree
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(recipe=recipes(), data=st.data())
 def test_the_same_meaning_in_other_types_and_orders_has_the_same_id(recipe, data):
     other = Recipe.from_dict(reworded(recipe.to_dict(), data.draw))
@@ -238,7 +238,7 @@ def nearby(value):
     return [1, [5]]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(recipe=recipes(), data=st.data())
 def test_a_change_anywhere_in_a_recipe_changes_its_id(recipe, data):
     path, old = data.draw(st.sampled_from(list(leaves(recipe.to_dict()))))

@@ -174,7 +174,7 @@ def test_objects_are_refused_and_nothing_is_run(tag, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["{[1]: 2}", "{{a: 1}: 2}", "a: \x00", "[" * 5000, "a: " + "9" * 5000, "!!int words", "!!float x"]
+    "text", ["{[1]: 2}", "{{a: 1}: 2}", "a: \x00", "[" * 2000, "a: " + "9" * 5000, "!!int words", "!!float x"]
 )
 def test_other_unreadable_text_is_one_line(text):
     message = refusal(parse_yaml, text, "mine")

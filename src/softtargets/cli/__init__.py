@@ -48,12 +48,6 @@ def _run(words: list[str], debug: bool) -> int:
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # Somebody piped us into `head`. Point stdout away so that Python's own flush at exit stays quiet.
-        import os
-
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as bug:
         if debug:
             raise

@@ -150,7 +150,7 @@ def describe(hint: object) -> str:
     if origin in (Union, types.UnionType):
         return " or ".join("nothing" if arm is type(None) else describe(arm) for arm in arguments)
     if origin is tuple:
-        return f"a list of {describe(arguments[0])}"
+        return f"a list, each {describe(arguments[0])}"
     if isinstance(hint, type) and issubclass(hint, Part):
         return "one of " + _listed(kinds(hint)) if kinds(hint) else f"a {hint.__name__.lower()}"
     return {float: "a number", int: "a whole number", bool: "true or false", str: "text"}[hint]  # type: ignore[index]

@@ -77,6 +77,9 @@ def _sections(results: Results) -> tuple[Section, ...]:
                 f"There are 1,797 images in all. With {examples['test']} test digits the accuracy of one net is "
                 "known to little better than a point, and its ECE is inflated by a hundredth or two because most of "
                 "the 15 bins hold few examples; so only differences between nets, seed by seed, are judged here.",
+                "The sizes of the nets and the numbers of examples and epochs were chosen so that the effects can be "
+                "seen at all. Train the teachers for fewer steps, for instance, and their students can no longer be "
+                "told apart: the paper too sees information lost late in training.",
                 "The paper's own figures come from other data and larger nets: the claims below compare the "
                 "direction of each effect, not its size. Translation, ImageNet and the mutual-information "
                 "curves need data that does not ship with a Python package.",

@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields
+
+import pytest
+
+from softtargets.cli import main
+
+RECIPE = """
+data: {name: digits, validation: 100, limit: 150}
+model: {name: mlp, hidden: [16]}
+regulariser: {name: label_smoothing, alpha: 0.1}
+optimiser: {name: sgd, lr: 1e-1}
+epochs: 2
+batch: 32
+"""
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line in this process: (exit code, stdout, stderr)."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as leaving:
+            main(words)
+        out, err = capsys.readouterr()
+        return int(leaving.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def recipe_file(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(RECIPE)
+    return path
+
+
+def softtargets(*words: str, **options) -> subprocess.CompletedProcess[str]:
+    code = "from softtargets.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, **options)
+
+
+def test_help_comes_at_once_and_without_torch():
+    best = 9.0
+    for _ in range(5):
+        start = time.perf_counter()
+        done = softtargets("--help")
+        best = min(best, time.perf_counter() - start)
+    assert done.returncode == 0
+    assert "study" in done.stdout
+    assert best < 0.5, f"--help took {best:.2f} s"
+
+
+@pytest.mark.parametrize("words", [[], ["study"], ["runs"], ["data"], ["recipe"]])
+def test_a_bare_group_shows_its_help(words, run):
+    _, out, err = run(*words)
+    assert "Usage" in out + err
+
+
+def test_version(run):
+    import softtargets
+
+    assert run("--version") == (0, softtargets.__version__ + "\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["stduy", "list"], "No such command 'stduy'"),
+        (["study", "run"], "Missing argument"),
+        (["study", "run", "quickstrat"], "no study 'quickstrat' (did you mean 'quickstart'?)"),
+        (["study", "run", "quickstart", "--seeds", "many"], "Invalid value for '--seeds'"),
+        (["study", "run", "quickstart", "--seeds", "0"], "a study needs at least one seed"),
+        (["study", "run", "quickstart", "--set", "epochs"], "write it as KEY=VALUE"),
+        (["study", "run", "quickstart", "--set", "epoch=3"], "(did you mean 'epochs'?)"),
+        (["study", "run", "quickstart", "--set", "model.hidden=[0]"], "model.hidden.0: 0 is out of range"),
+        (["study", "run", "quickstart", "--set", "regulariser.alpha=0.3"], "it is what the study compares"),
+        (["study", "run", "quickstart", "--device", "tpu"], "no such device: 'tpu'"),
+        (["train", "missing.yaml"], "cannot read missing.yaml: No such file or directory"),
+        (["runs", "show", "abc"], "no run 'abc'"),
+        (["runs", "delete", "abc"], "no run 'abc'"),
+        (["data", "verify", "minst"], "(did you mean 'mnist'?)"),
+        (["data", "fetch", "imagenet"], "cannot be fetched automatically"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_code_2(words, message, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(*words)
+    assert code == 2
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert out == ""
+    assert "Traceback" not in err
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    done = softtargets("train", "missing.yaml", "--debug", cwd=tmp_path)
+    assert "Traceback" in done.stderr
+    assert "RecipeError" in done.stderr
+
+
+def test_our_own_bugs_exit_with_1_and_one_line(run, monkeypatch):
+    import softtargets.data
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.setattr(softtargets.data, "status", broken)
+    code, _, err = run("data", "list")
+    assert code == 1
+    assert (
+        err
+        == "softtargets failed: ZeroDivisionError: division by zero (this is a bug; --debug shows where)\n"
+    )
+
+
+def test_train_list_show_verify_delete(run, recipe_file):
+    code, out, err = run("train", str(recipe_file), "--json")
+    assert code == 0
+    trained = json.loads(out)
+    assert "1 runs, 0 of them already finished" in err
+    identity = trained["id"]
+    code, out, _ = run("runs", "list", "--json")
+    assert [entry["id"] for entry in json.loads(out)] == [identity]
+    assert identity in run("runs", "list", "--where", "regulariser.alpha=0.1", "--where", "data=digits")[1]
+    assert identity not in run("runs", "list", "--where", "regulariser.alpha=0.2")[1]
+    code, _, err = run("runs", "list", "--where", "regulariser.alpa=0.2")
+    assert code == 2
+    assert "did you mean 'regulariser.alpha'" in err
+    shown = json.loads(run("runs", "show", identity[:6], "--json")[1])
+    assert shown["summary"] == trained["summary"]
+    assert "provenance" in run("runs", "show", identity[:6])[1]
+    assert run("runs", "verify") == (0, "1 runs are as they were written\n", "")
+    weights = os.path.join(trained["directory"], "weights.safetensors")
+    with open(weights, "r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\xff")
+    code, out, err = run("runs", "verify", identity)
+    assert code == 2
+    assert "other content" in out
+    assert run("runs", "delete", identity[:8]) == (0, f"deleted {identity}\n", "")
+    assert "no runs in" in run("runs", "list")[1]
+
+
+def test_recipe_check_prints_a_recipe_that_is_the_same_recipe(run, recipe_file, tmp_path):
+    out = run("recipe", "check", str(recipe_file), "--set", "optimiser.lr=5e-2")[1]
+    again = tmp_path / "again.yaml"
+    again.write_text(out)
+    first = json.loads(run("recipe", "check", str(again), "--json")[1])
+    assert out.startswith(f"# {first['id']}\n")
+    assert first["recipe"]["optimiser"]["lr"] == 0.05
+
+
+def test_recipe_parts_lists_every_field(run):
+    from softtargets.recipes import Recipe, Regulariser, kinds
+
+    rows = {row["field"]: row for row in json.loads(run("recipe", "parts", "--json")[1])}
+    assert {field.name for field in fields(Recipe)} <= set(rows)
+    for name, part in kinds(Regulariser).items():
+        assert {f"regulariser.{field.name} ({name})" for field in fields(part)} <= set(rows)
+    assert rows["regulariser.alpha (label_smoothing)"]["accepts"] == "a number at least 0 and at most 1"
+    assert rows["batch"]["default"] == "128"
+
+
+def test_study_list_and_show(run):
+    assert json.loads(run("study", "list", "--json")[1])[0]["name"] == "quickstart"
+    assert "quickstart" in run("study", "list")[1]
+    shown = json.loads(run("study", "show", "quickstart", "--json")[1])
+    assert len(shown["runs"]) == 16 * shown["seeds"]
+    assert "80 runs with 5 seeds, 0 finished" in run("study", "show", "quickstart")[1]
+
+
+def test_data_where_list_verify(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOFTTARGETS_DATA", str(tmp_path / "env"))
+    assert json.loads(run("data", "where", "--json")[1])["directory"] == str(tmp_path / "env")
+    assert str(tmp_path / "flag") in run("data", "where", "--data-dir", str(tmp_path / "flag"))[1]
+    status = {row["name"]: row["status"] for row in json.loads(run("data", "list", "--json")[1])}
+    assert status["digits"] == "ready"
+    assert status["mnist"] == "missing"
+    code, out, err = run("data", "verify", "mnist")
+    assert code == 2
+    assert "BAD" in out
+    assert "softtargets data fetch mnist" in err
+    assert run("data", "verify", "digits")[0] == 0
+
+
+def test_training_on_a_missing_dataset_names_the_command_that_fetches_it(
+    run, recipe_file, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SOFTTARGETS_DATA", str(tmp_path / "none"))
+    code, _, err = run("train", str(recipe_file), "--set", "data=mnist")
+    assert code == 2
+    assert "softtargets data fetch mnist" in err
+    assert "train-images-idx3-ubyte" in err
+
+
+def interrupt(words: list[str], runs) -> tuple[int, str]:
+    """Start a command, press Ctrl-C once it has saved a step, and return its exit code and errors."""
+    code = "from softtargets.cli import main; main()"
+    command = [sys.executable, "-c", code, *words, "--runs-dir", str(runs), "--checkpoint-seconds", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    while not any(runs.glob("*/checkpoint.safetensors")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    return process.returncode, err.strip().splitlines()[-1]
+
+
+def test_ctrl_c_leaves_a_resumable_state_and_says_how_to_go_on(tmp_path, run):
+    runs = tmp_path / "runs"
+    code, last = interrupt(["study", "run", "quickstart", "--seeds", "1", "--set", "epochs=400"], runs)
+    assert code == 130
+    again = f"softtargets study run quickstart --seeds 1 --runs-dir {runs} --set epochs=400"
+    assert last == f"interrupted; everything so far is saved. Go on with: {again}"
+    states = {
+        entry["status"] for entry in json.loads(run("runs", "list", "--json", "--runs-dir", str(runs))[1])
+    }
+    assert "interrupted" in states
+
+
+def test_an_interrupted_training_goes_on_with_the_same_command(tmp_path, recipe_file, run):
+    runs = tmp_path / "runs"
+    words = ["train", str(recipe_file), "--set", "epochs=150"]
+    code, last = interrupt(words, runs)
+    assert code == 130
+    assert "is saved and goes on when you give the same command again" in last
+    code, _, err = run(*words, "--runs-dir", str(runs))
+    assert code == 0
+    assert "resumed at step" in err
+
+
+def test_piped_progress_is_plain_lines(tmp_path, recipe_file):
+    done = softtargets("train", str(recipe_file), "--runs-dir", str(tmp_path / "runs"))
+    assert done.returncode == 0
+    assert "\x1b" not in done.stderr + done.stdout
+    assert "\r" not in done.stderr
+    assert "[1/1]" in done.stderr
+
+
+def test_a_terminal_gets_bars_with_rate_and_time_left(tmp_path, recipe_file):
+    primary, secondary = pty.openpty()
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from softtargets.cli import main; main()",
+            "train",
+            str(recipe_file),
+            "--set",
+            "epochs=300",
+            "--runs-dir",
+            str(tmp_path / "runs"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=secondary,
+        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "140"},
+    )
+    os.close(secondary)
+    shown = b""
+    while True:
+        try:
+            block = os.read(primary, 4096)
+        except OSError:  # the terminal closes when the process ends
+            break
+        if not block:
+            break
+        shown += block
+    assert process.wait() == 0
+    text = shown.decode(errors="replace")
+    assert "images/s" in text
+    assert "0:00:0" in text
+    assert "digits mlp label_smoothing 0.1 seed 0" in text
+
+
+def test_output_into_a_closed_pipe_is_quiet():
+    code = "from softtargets.cli import main; main()"
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -c '{code}' recipe parts | head -1"], capture_output=True, text=True
+    )
+    assert done.stdout.startswith("field")
+    assert done.stderr == ""
