@@ -1,0 +1,50 @@
+# Two commands for newcomers: `make quickstart` and `make test`. Both need only Python 3.10+ and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+JOBS ?= 2
+
+.PHONY: help quickstart test install install-test lint format clean
+
+help:
+	@echo "make quickstart  install, train on real digits, print the path of an HTML report"
+	@echo "make test        install what tests need, lint, type-check, run every test"
+	@echo "make format      format the code"
+	@echo "make clean       remove the virtual environment and caches"
+
+quickstart: install
+	$(BIN)/softtargets study run quickstart
+
+test: install-test lint
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: install-test
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+
+format: install-test
+	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format src tests
+
+install: $(VENV)/installed
+install-test: $(VENV)/installed-test
+
+$(VENV)/python-ok:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "softtargets needs Python 3.10 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/python-ok pyproject.toml constraints.txt
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/installed-test: $(VENV)/python-ok pyproject.toml constraints.txt
+	$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/installed
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	find src tests -name __pycache__ -type d -exec rm -rf {} +
