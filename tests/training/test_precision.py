@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from softtargets.training.precision import autocast, float32_products
+
+CPU = torch.device("cpu")
+
+
+def state():
+    return torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    products, convolutions = state()
+    yield
+    torch.set_float32_matmul_precision(products)
+    torch.backends.cudnn.allow_tf32 = convolutions
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32"])
+def test_full_precision_runs_the_forward_pass_as_it_is(precision):
+    with autocast(precision, CPU):
+        assert not torch.is_autocast_enabled("cpu")
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+
+
+def test_bf16_multiplies_in_bf16_inside_only():
+    with autocast("bf16", CPU):
+        assert torch.is_autocast_enabled("cpu")
+        assert torch.get_autocast_dtype("cpu") == torch.bfloat16
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
+    assert not torch.is_autocast_enabled("cpu")
+    assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("precision", "inside"),
+    [("fp32", ("highest", False)), ("bf16", ("highest", False)), ("tf32", ("high", True))],
+)
+@pytest.mark.parametrize("before", [("highest", True), ("high", False), ("highest", False)])
+def test_products_use_tf32_only_where_the_recipe_says_so(precision, inside, before):
+    torch.set_float32_matmul_precision(before[0])
+    torch.backends.cudnn.allow_tf32 = before[1]
+    with float32_products(precision):
+        assert state() == inside
+    assert state() == before
+
+
+def test_the_setting_comes_back_after_an_error():
+    before = state()
+    with pytest.raises(RuntimeError, match="midway"), float32_products("tf32"):
+        raise RuntimeError("midway")
+    assert state() == before
+
+
+def test_settings_may_be_nested():
+    with float32_products("tf32"):
+        with float32_products("fp32"):
+            assert state() == ("highest", False)
+        assert state() == ("high", True)
