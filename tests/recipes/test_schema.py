@@ -243,7 +243,7 @@ def test_a_misspelt_choice_is_refused_with_the_nearest_one(part, name, misspelt,
 def test_list_fields_refuse_what_is_no_list(part, name):
     for value in ("64", 64, None, {"a": 1}, {1, 2}, True):
         message = str(refusal(part, **options_with(part, name, value)))
-        assert message.startswith(f"{name}: {value!r} is not a list of ")
+        assert message.startswith(f"{name}: {value!r} is not a list, each ")
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_errors_deep_inside_name_the_whole_path():
             {
                 "warmup": "a whole number at least 0",
                 "unit": "one of epoch, step",
-                "milestones": "a list of a whole number at least 1",
+                "milestones": "a list, each a whole number at least 1",
                 "factor": "a number above 0",
             },
         ),
@@ -389,7 +389,7 @@ def test_errors_deep_inside_name_the_whole_path():
         (Digits, {"limit": "a whole number at least 1 or nothing"}),
         (SGD, {"nesterov": "true or false"}),
         (Distillation, {"teacher": "a recipe"}),
-        (Recipe, {"model": "one of mlp, cnn", "augmentation": "a list of one of shift, flip, crop"}),
+        (Recipe, {"model": "one of mlp, cnn", "augmentation": "a list, each one of shift, flip, crop"}),
     ],
 )
 def test_fields_in_words(part, words):

@@ -117,12 +117,19 @@ def _set(tree: dict[str, Any], path: str, value: Any) -> None:
     node: Any = tree
     for depth, key in enumerate(parents):
         try:
-            node = node[int(key)] if isinstance(node, list) else node[key]
+            inner = node[_key(node, key)]
         except (KeyError, IndexError, ValueError, TypeError):
             raise RecipeError("no such field to change", ".".join(parents[: depth + 1])) from None
-    if isinstance(node, list) and last.isdigit() and int(last) < len(node):
-        node[int(last)] = value
-    elif isinstance(node, dict):
-        node[last] = value
-    else:
-        raise RecipeError("no such field to change", path)
+        # An earlier change may have put a bare name or a part here: {"data": "cifar10", "data.labels": "worse"}.
+        if isinstance(inner, (str, Part)):
+            inner = inner.to_dict() if isinstance(inner, Part) else {"name": inner}
+            node[_key(node, key)] = inner
+        node = inner
+    try:
+        node[_key(node, last)] = value
+    except (IndexError, ValueError, TypeError):
+        raise RecipeError("no such field to change", path) from None
+
+
+def _key(node: Any, key: str) -> Any:
+    return int(key) if isinstance(node, list) else key
