@@ -45,7 +45,7 @@ def test_an_error_computed_by_hand():
     y = torch.tensor([0, 1, 0, 0, 1])
     # bins of a fifth: [0.4, 0.6) holds 0.55 (right), [0.6, 0.8) holds 0.65 (wrong), [0.8, 1] the rest (2 of 3)
     expected = 1 / 5 * (1 - 0.55) + 1 / 5 * 0.65 + 3 / 5 * (2.7 / 3 - 2 / 3)
-    assert expected_calibration_error(p, y, bins=5) == pytest.approx(expected, rel=1e-6)
+    assert expected_calibration_error(p, y, bins=5) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_bins_computed_by_hand():
@@ -65,15 +65,15 @@ def test_bins_and_error_against_loops(bins, classes):
     assert found.counts.tolist() == counts
     assert found.confidence.tolist() == pytest.approx(confidence, nan_ok=True, rel=1e-12)
     assert found.accuracy.tolist() == pytest.approx(accuracy, nan_ok=True, rel=1e-12)
-    assert found.expected_calibration_error == pytest.approx(error, rel=1e-6)
-    assert expected_calibration_error(p, y, bins) == pytest.approx(error, rel=1e-6)
+    assert found.expected_calibration_error == pytest.approx(error, rel=1e-12)
+    assert expected_calibration_error(p, y, bins) == pytest.approx(error, rel=1e-12)
 
 
 def test_there_are_fifteen_bins_unless_told():
     p, y = probabilities()
     assert len(reliability(p, y).counts) == 15
     assert expected_calibration_error(p, y) == pytest.approx(
-        by_loops(p.tolist(), y.tolist(), 15)[3], rel=1e-6
+        by_loops(p.tolist(), y.tolist(), 15)[3], rel=1e-12
     )
 
 
@@ -187,3 +187,16 @@ def test_bad_input_is_refused(p, y, bins, message):
     for call in (reliability, expected_calibration_error):
         with pytest.raises(ValueError, match=message):
             call(p, y, bins)
+
+
+def test_bins_are_half_open_to_the_last_bit():
+    for confidence, bins, expected in [(np.nextafter(0.9, 0), 10, 8), (0.9, 10, 9), (15 / 22, 22, 15)]:
+        probabilities = np.array([[confidence, 1 - confidence]])
+        assert int(reliability(probabilities, np.array([0]), bins).counts.argmax()) == expected
+
+
+def test_labels_out_of_range_and_no_classes_are_refused():
+    with pytest.raises(ValueError, match="labels must lie between 0 and 1"):
+        reliability(torch.tensor([[0.5, 0.5]]), torch.tensor([2]))
+    with pytest.raises(ValueError, match="need probabilities"):
+        reliability(torch.zeros(1, 0), torch.tensor([0]))

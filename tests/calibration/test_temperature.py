@@ -141,3 +141,14 @@ def test_the_order_of_examples_does_not_matter():
 def test_bad_input_is_refused(logits, labels, message):
     with pytest.raises(ValueError, match=message):
         fit_temperature(logits, labels)
+
+
+def test_a_very_wide_margin_is_separable_all_the_same():
+    assert fit_temperature(torch.tensor([[1e5, 0.0]]), torch.tensor([0])) == 0.01
+    assert fit_temperature(torch.tensor([[1e5, 0.0]]), torch.tensor([1])) == 100
+    assert fit_temperature(torch.ones(3, 4), torch.tensor([0, 1, 2])) == 1.0
+
+
+def test_labels_out_of_range_are_refused():
+    with pytest.raises(ValueError, match="labels must lie between 0 and 1, not 0 to 2"):
+        fit_temperature(torch.zeros(2, 2), torch.tensor([0, 2]))

@@ -145,8 +145,14 @@ def test_anything_but_three_different_classes_is_refused(chosen):
 
 
 def test_weights_that_are_no_matrix_are_refused():
-    with pytest.raises(ValueError, match=r"need weights \(K, D\), not \(3, 2, 2\)"):
+    with pytest.raises(ValueError, match=r"need weights \(K, D\) with D of at least 2, not \(3, 2, 2\)"):
         template_plane(torch.zeros(3, 2, 2), [0, 1, 2])
+    with pytest.raises(ValueError, match=r"D of at least 2, not \(3, 1\)"):
+        template_plane(torch.tensor([[0.0], [1.0], [3.0]]), [0, 1, 2])
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        template_plane(torch.full((3, 4), torch.nan), [0, 1, 2])
+    with pytest.raises(TypeError):
+        template_plane(torch.eye(3), [0, 1, 1.5])
 
 
 def clusters(classes=4, size=6, seed=0):

@@ -460,7 +460,10 @@ def test_replace_refuses_a_path_that_leads_nowhere(path, field, message):
         ),
         ({"model.hidden.0": True}, "model.hidden.0: True is not a whole number"),
         ({"model": "rnn"}, "model: 'rnn' is not known (did you mean 'cnn'?); allowed: mlp, cnn"),
-        ({"model": SGD()}, f"model: {SGD()!r} is not one of mlp, cnn"),
+        ({"model": SGD()}, "model: SGD(lr=0.1, m...ght_decay=0.0) is not one of mlp, cnn"),
+        ({"precision.x": 3}, "precision.x: no such field to change"),
+        ({"data.name.x": 3}, "data.name.x: no such field to change"),
+        ({"model.hidden.-1": 3}, "model.hidden.-1: no such field to change"),
         ({"steps": 3}, "epochs: give either epochs or steps; both are given"),
         ({"epochs": None}, "epochs: give either epochs or steps; neither is given"),
         (

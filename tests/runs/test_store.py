@@ -205,15 +205,18 @@ def test_a_run_being_written_is_listed_as_running_and_cannot_be_deleted(recipe, 
     assert [entry.status for entry in store.entries()] == ["empty"]
 
 
-def test_a_read_only_directory_is_one_clear_error_and_can_still_be_listed(run, recipe, store):
-    def work():
-        if os.geteuid() == 0:
-            os.seteuid(NOBODY)
-        assert [entry.id for entry in store.entries()] == [run.id]
-        with pytest.raises(StorageError, match="permission denied; choose another directory"):
-            train([recipe.replace({"seed": 5})], store)
-        assert run.problems() == []
+def look_and_train(recipe, root, there):
+    """As a user who may read the runs but not write them."""
+    store = RunStore(root)
+    if os.geteuid() == 0:
+        os.seteuid(NOBODY)
+    assert [entry.id for entry in store.entries()] == [there]
+    with pytest.raises(StorageError, match="permission denied; choose another directory"):
+        train([recipe], store)
+    assert store.get(there).problems() == []
 
+
+def test_a_read_only_directory_is_one_clear_error_and_can_still_be_listed(run, recipe, store):
     # pytest makes its directories for one user only; the child must be able to look in.
     for path in [run.directory, *store.root.parents]:
         if Path(tempfile.gettempdir()) in path.parents:
@@ -221,6 +224,6 @@ def test_a_read_only_directory_is_one_clear_error_and_can_still_be_listed(run, r
     (store.root / "index.json").unlink(missing_ok=True)
     store.root.chmod(0o555)
     try:
-        assert finish(start(work)) == 0
+        assert finish(start(look_and_train, recipe.replace({"seed": 5}), store.root, run.id)) == 0
     finally:
         store.root.chmod(0o755)

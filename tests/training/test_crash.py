@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 import signal
@@ -34,22 +35,60 @@ def same(one: Run, other: Run) -> bool:
     return equal and one.history() == other.history()
 
 
+def train_saving_every_step(recipes, root):
+    train(recipes, RunStore(root), checkpoint_seconds=0)
+
+
 def test_kill_9_at_ten_random_moments_changes_nothing(recipe, tmp_path):
-    recipe = recipe.replace({"epochs": 150})
+    recipe = recipe.replace({"epochs": 100})
     (whole,) = train([recipe], RunStore(tmp_path / "whole"))
     store = RunStore(tmp_path / "killed")
     moments = random.Random(0)
-    killed = 0
-    while killed < 10:
-        child = start(lambda: train([recipe], store, checkpoint_seconds=0) and None)
-        time.sleep(moments.uniform(0.02, 0.25))
-        os.kill(child, signal.SIGKILL)
-        assert finish(child) == -signal.SIGKILL, "the training ended before it could be killed ten times"
-        killed += 1
+    steps = [0]
+    for _ in range(10):
+        child = start(train_saving_every_step, [recipe], store.root)
+        # A moment within the next thirtieth of the training, however fast this machine is.
+        target = steps[-1] + moments.randint(1, 100 * 5 // 30)
+        while step_on_disk(store, recipe) < target:
+            assert child.is_alive()
+        time.sleep(moments.uniform(0, 0.01))
+        child.kill()
+        assert finish(child) == -signal.SIGKILL
+        steps.append(step_on_disk(store, recipe))
+    assert steps == sorted(steps)
+    assert steps[-1] < 500
     assert store.find(recipe) is None
     (resumed,) = train([recipe], store)
-    assert resumed.provenance["resumed"] >= 1
+    assert resumed.provenance["resumed"] == 10
     assert same(whole, resumed)
+
+
+def step_on_disk(store: RunStore, recipe) -> int:
+    """How far a run's checkpoint has come, read the way anyone else would."""
+    from safetensors import safe_open
+
+    path = store.root / recipe.id / "checkpoint.safetensors"
+    if not path.exists():
+        return 0
+    with safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()["progress"])["step"]
+
+
+def die_at_commit(commit: int, after: bool, recipe, root) -> None:
+    """Train until the n-th atomic replacement of a file, and die just before or just after it."""
+    replace, calls = os.replace, 0
+
+    def fatal(source, target):
+        nonlocal calls
+        calls += 1
+        if calls == commit and not after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        replace(source, target)
+        if calls == commit:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    os.replace = fatal
+    train_saving_every_step([recipe], root)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -57,28 +96,11 @@ def test_kill_9_at_every_single_commit_of_a_file_changes_nothing(recipe, after, 
     """The exhaustive version: die just before, or just after, each atomic replacement up to the last one."""
     recipe = recipe.replace({"epochs": 1})
     (whole,) = train([recipe], RunStore(tmp_path / "whole"))
-    replace = os.replace
-
-    def die_at(commit: int, store: RunStore) -> None:
-        calls = 0
-
-        def fatal(source, target):
-            nonlocal calls
-            calls += 1
-            if calls == commit and not after:
-                os.kill(os.getpid(), signal.SIGKILL)
-            replace(source, target)
-            if calls == commit:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        os.replace = fatal
-        train([recipe], store, checkpoint_seconds=0)
-
     # The recipe, a checkpoint for each of five steps, weights, two predictions, metrics and the manifest.
     commits = 1 + 5 + 1 + 2 + 1 + 1
     for commit in range(1, commits + 2):
         store = RunStore(tmp_path / str(commit))
-        code = finish(start(lambda commit=commit, store=store: die_at(commit, store)))
+        code = finish(start(die_at_commit, commit, after, recipe, store.root))
         assert code == (-signal.SIGKILL if commit <= commits else 0)
         finished = store.find(recipe) is not None
         assert finished == (commit > commits or (commit == commits and after))
@@ -129,21 +151,26 @@ def test_a_full_disk_is_one_clear_error_and_costs_nothing(recipe, tmp_path, monk
     assert same(whole, train([first, second], store)[1])
 
 
+class Noting(Watcher):
+    """Writes down every run that is started."""
+
+    def __init__(self, log):
+        self._log = log
+
+    def started(self, recipe, step, total_steps):
+        with open(self._log, "a") as file:
+            file.write(f"{recipe.id} {step}\n")
+
+
+def train_noting(recipes, root, log):
+    train(recipes, RunStore(root), watcher=Noting(log), checkpoint_seconds=0)
+
+
 def test_two_processes_train_each_run_once(recipe, tmp_path):
     recipes = [recipe.replace({"seed": seed, "epochs": 3}) for seed in range(6)]
     recipes.append(recipes[0].replace({"regulariser": Distillation(teacher=recipes[1])}))
-    store = RunStore(tmp_path / "runs")
-    log = tmp_path / "log"
-
-    class Noting(Watcher):
-        def started(self, recipe, step, total_steps):
-            with open(log, "a") as file:
-                file.write(f"{recipe.id} {step}\n")
-
-    def work():
-        train(recipes, store, watcher=Noting(), checkpoint_seconds=0)
-
-    children = [start(work), start(work)]
+    store, log = RunStore(tmp_path / "runs"), tmp_path / "log"
+    children = [start(train_noting, recipes, store.root, log) for _ in range(2)]
     assert [finish(child) for child in children] == [0, 0]
     assert sorted(log.read_text().split("\n")[:-1]) == sorted(f"{recipe.id} 0" for recipe in recipes)
     for recipe in recipes:
@@ -153,20 +180,19 @@ def test_two_processes_train_each_run_once(recipe, tmp_path):
 
 
 def test_a_run_whose_process_died_is_taken_over(recipe, tmp_path):
-    recipe = recipe.replace({"epochs": 200})
+    recipe = recipe.replace({"epochs": 300})
     store = RunStore(tmp_path)
-    child = start(lambda: train([recipe], store, checkpoint_seconds=0) and None)
-    while not (tmp_path / recipe.id / "checkpoint.safetensors").exists():
-        assert os.waitpid(child, os.WNOHANG) == (0, 0), "the child died by itself"
-        time.sleep(0.01)
+    child = start(train_saving_every_step, [recipe], tmp_path)
+    while step_on_disk(store, recipe) < 3:
+        assert child.is_alive()
     waited = []
 
     class KillingTheOther(Watcher):
         def waiting(self, recipe):
             waited.append(recipe)
-            os.kill(child, signal.SIGKILL)
+            child.kill()
 
     (run,) = train([recipe], store, watcher=KillingTheOther())
-    finish(child)
+    assert finish(child) == -signal.SIGKILL
     assert waited
     assert run.provenance["resumed"] == 1

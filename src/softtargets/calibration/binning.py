@@ -26,7 +26,7 @@ class Reliability:
         """The mean gap between confidence and accuracy, each bin weighted by its share of the examples."""
         full = self.counts > 0
         gaps = (self.confidence - self.accuracy)[full].abs()
-        return float((self.counts[full] / self.counts.sum() * gaps).sum())
+        return float((self.counts[full].double() * gaps).sum() / self.counts.sum())
 
 
 def reliability(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> Reliability:
@@ -37,7 +37,7 @@ def reliability(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
     (tensor([0, 2]), tensor(0.5000, dtype=torch.float64), tensor(0.8500, dtype=torch.float64))
     """
     p, y = torch.as_tensor(probabilities), torch.as_tensor(labels)
-    if p.ndim != 2 or y.shape != p.shape[:1]:
+    if p.ndim != 2 or y.shape != p.shape[:1] or p.shape[1] == 0:
         raise ValueError(
             f"need probabilities (N, K) and labels (N), not {tuple(p.shape)} and {tuple(y.shape)}"
         )
@@ -50,11 +50,16 @@ def reliability(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
     confidence, predicted = p.to(torch.float64).max(-1)
     if float(p.min()) < 0 or float(confidence.max()) > 1 + 1e-6:
         raise ValueError("probabilities must lie between 0 and 1; pass softmax(logits), not logits")
-    which = (confidence * bins).long().clamp(max=bins - 1)
+    if int(y.min()) < 0 or int(y.max()) >= p.shape[1]:
+        raise ValueError(
+            f"labels must lie between 0 and {p.shape[1] - 1}, not {int(y.min())} to {int(y.max())}"
+        )
+    edges = torch.arange(bins + 1, dtype=torch.float64, device=p.device) / bins
+    which = torch.bucketize(confidence, edges[1:-1], right=True)
     counts = torch.bincount(which, minlength=bins)
     correct = (predicted == y).to(torch.float64)
     return Reliability(
-        edges=torch.linspace(0, 1, bins + 1, dtype=torch.float64),
+        edges=edges,
         counts=counts,
         confidence=torch.bincount(which, confidence, minlength=bins) / counts,
         accuracy=torch.bincount(which, correct, minlength=bins) / counts,

@@ -33,13 +33,20 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
         )
     if not bool(torch.isfinite(z).all()):
         raise ValueError("logits contain NaN or infinite values")
+    if int(y.min()) < 0 or int(y.max()) >= z.shape[1]:
+        raise ValueError(
+            f"labels must lie between 0 and {z.shape[1] - 1}, not {int(y.min())} to {int(y.max())}"
+        )
     z = z - z.max(-1, keepdim=True).values
+    if bool((z == 0).all()):
+        return 1.0  # without any difference between logits every temperature is the same
     low: float = 1 / HIGHEST
     high: float = 1 / LOWEST
-    if _slope(z, y, low) >= 0:
-        return HIGHEST
+    # In this order: where every example is right by a wide margin, both slopes underflow to zero.
     if _slope(z, y, high) <= 0:
         return LOWEST
+    if _slope(z, y, low) >= 0:
+        return HIGHEST
     for _ in range(60):
         middle = math.sqrt(low * high)
         if _slope(z, y, middle) < 0:

@@ -25,13 +25,15 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """The arithmetic mean; NaN for an empty sample."""
-        return math.fsum(self.values) / self.n if self.values else math.nan
+        """The arithmetic mean; NaN for an empty sample, or one with values that are not finite."""
+        if not self.values or not all(map(math.isfinite, self.values)):
+            return math.nan
+        return math.fsum(self.values) / self.n
 
     @property
     def spread(self) -> float:
         """The standard deviation over seeds (n - 1 in the denominator); NaN below two values."""
-        if self.n < 2:
+        if self.n < 2 or math.isnan(self.mean):
             return math.nan
         return math.sqrt(math.fsum((value - self.mean) ** 2 for value in self.values) / (self.n - 1))
 

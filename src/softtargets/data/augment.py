@@ -26,6 +26,8 @@ def crop(images: Tensor, generator: Generator, padding: int = 4, size: int | Non
     """Pad with zeros and cut one random window of `size` (default: the image's own) from each image."""
     count, _, height, width = images.shape
     rows, columns = size or height, size or width
+    if rows > height + 2 * padding or columns > width + 2 * padding:
+        raise ValueError(f"cannot cut {rows} x {columns} from {height} x {width} padded by {padding}")
     padded = F.pad(images, (padding, padding, padding, padding))
     top = torch.randint(height + 2 * padding - rows + 1, (count,), generator=generator)
     left = torch.randint(width + 2 * padding - columns + 1, (count,), generator=generator)
@@ -39,6 +41,8 @@ def crop(images: Tensor, generator: Generator, padding: int = 4, size: int | Non
 
 def centre(images: Tensor, size: int) -> Tensor:
     """The middle window of `size`: what evaluation sees where training sees random crops."""
+    if size > min(images.shape[-2:]):
+        raise ValueError(f"cannot cut {size} x {size} from {images.shape[-2]} x {images.shape[-1]}")
     top, left = (images.shape[-2] - size) // 2, (images.shape[-1] - size) // 2
     return images[..., top : top + size, left : left + size]
 

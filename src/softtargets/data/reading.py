@@ -237,7 +237,7 @@ def _tiny_imagenet(root: Path, split: str, progress: Progress | None, *, size: i
     return folders.decode(folders.tiny_imagenet(folder, split), size, progress)
 
 
-def _imagenet(root: Path, split: str, progress: Progress | None, *, size: int = 64) -> Examples:
+def _imagenet(root: Path, split: str, progress: Progress | None, *, size: int = 224) -> Examples:
     folder = root / "imagenet"
     _require(folder / ("train" if split == "train" else "val"), "imagenet", root)
     return folders.decode(folders.imagenet(folder, split), size, progress)

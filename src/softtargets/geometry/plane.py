@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,9 +25,11 @@ def template_plane(weights: ArrayLike, classes: Sequence[int]) -> Tensor:
             [0.0000, 1.0000]])
     """
     w = torch.as_tensor(weights)
-    if w.ndim != 2:
-        raise ValueError(f"need weights (K, D), not {tuple(w.shape)}")
-    chosen = list(classes)
+    if w.ndim != 2 or w.shape[1] < 2:
+        raise ValueError(f"need weights (K, D) with D of at least 2, not {tuple(w.shape)}")
+    if not bool(torch.isfinite(w).all()):
+        raise ValueError("weights contain NaN or infinite values")
+    chosen = [operator.index(c) for c in classes]
     if len(set(chosen)) != 3 or not all(0 <= c < len(w) for c in chosen):
         raise ValueError(f"need three different classes from 0 to {len(w) - 1}, not {chosen}")
     first, second, third = w[chosen].to(torch.float64)

@@ -18,8 +18,12 @@ def smoothed_cross_entropy(logits: Tensor, target: Tensor, alpha: float, spread:
     >>> smoothed_cross_entropy(torch.zeros(1, 4), torch.tensor([2]), alpha=0.1)
     tensor([1.3863])
     """
+    if spread not in ("all", "others"):
+        raise ValueError(f"spread must be 'all' or 'others', not {spread!r}")
     if spread == "all":
         return F.cross_entropy(logits, target, label_smoothing=alpha, reduction="none")
+    if logits.shape[-1] < 2:
+        raise ValueError("spread='others' needs at least two classes: with one there are no others")
     log_p = F.log_softmax(logits, dim=-1)
     log_p_label = log_p.gather(-1, target.unsqueeze(-1)).squeeze(-1)
     others = (log_p.sum(-1) - log_p_label) / (logits.shape[-1] - 1)

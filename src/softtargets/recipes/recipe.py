@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from softtargets.recipes.datasets import Dataset
 from softtargets.recipes.models import Model
 from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
 from softtargets.recipes.regularisers import CrossEntropy, Distillation, Regulariser
-from softtargets.recipes.schema import Count, Index, Part, build
+from softtargets.recipes.schema import Count, Index, Part, build, field_types
 from softtargets.recipes.yaml import parse_yaml, read_yaml
 
 # Part of what is hashed. Raise it only when old recipes must not share runs with new ones.
@@ -86,7 +87,10 @@ class Recipe(Part):
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> Recipe:
         """Build and validate a recipe from plain values."""
-        return build(cls, tree)
+        try:
+            return build(cls, tree)
+        except RecursionError:
+            raise RecipeError("is nested without end: a recipe cannot be its own teacher") from None
 
     @classmethod
     def from_yaml(cls, text: str, source: str = "recipe") -> Recipe:
@@ -103,7 +107,9 @@ def _from_tree(tree: Any, source: str) -> Recipe:
     try:
         return Recipe.from_dict(tree)
     except RecipeError as error:
-        raise RecipeError(f"{source}: {error}") from None
+        located = RecipeError(f"{source}: {error}")
+        located.field = error.field
+        raise located from None
 
 
 def _classes_of(data: Dataset) -> tuple[Any, ...]:
@@ -121,15 +127,27 @@ def _set(tree: dict[str, Any], path: str, value: Any) -> None:
         except (KeyError, IndexError, ValueError, TypeError):
             raise RecipeError("no such field to change", ".".join(parents[: depth + 1])) from None
         # An earlier change may have put a bare name or a part here: {"data": "cifar10", "data.labels": "worse"}.
-        if isinstance(inner, (str, Part)):
+        if isinstance(inner, Part) or (isinstance(inner, str) and key in _slots()):
             inner = inner.to_dict() if isinstance(inner, Part) else {"name": inner}
             node[_key(node, key)] = inner
         node = inner
     try:
-        node[_key(node, last)] = value
+        node[_key(node, last)] = deepcopy(value)
     except (IndexError, ValueError, TypeError):
         raise RecipeError("no such field to change", path) from None
 
 
 def _key(node: Any, key: str) -> Any:
-    return int(key) if isinstance(node, list) else key
+    if isinstance(node, list):
+        if not key.isdecimal():
+            raise ValueError(key)
+        return int(key)
+    return key
+
+
+def _slots() -> set[str]:
+    return {
+        name
+        for name, hint in field_types(Recipe).items()
+        if isinstance(hint, type) and issubclass(hint, Part)
+    }

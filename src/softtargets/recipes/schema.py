@@ -11,14 +11,20 @@ without compiled dependencies, on any machine that trains.
 from __future__ import annotations
 
 import math
+import reprlib
 import types
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields
+from numbers import Real
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from softtargets.exceptions import RecipeError, nearest
 
 P = TypeVar("P", bound="Part")
+
+# Nothing a recipe counts comes near this; beyond it torch's integers overflow.
+_LARGEST_COUNT = 2**63
 
 
 @dataclass(frozen=True)
@@ -111,17 +117,18 @@ def build(slot: type[P], value: object) -> P:
         value = {"name": value}
     if not isinstance(value, Mapping):
         expected = f"one of {_listed(choices)}" if choices else "a mapping of fields"
-        raise RecipeError(f"{value!r} is not {expected}")
+        raise RecipeError(f"{_show(value)} is not {expected}")
     options = {str(key): option for key, option in value.items()}
     part = slot
-    if choices:
+    if not choices and slot.name and options.get("name") == slot.name:
+        del options["name"]
+    elif choices:
         if "name" not in options:
             raise RecipeError(f"has no 'name'; allowed: {_listed(choices)}")
         name = options.pop("name")
-        if name not in choices:
-            raise RecipeError(
-                f"{name!r} is not known{nearest(str(name), choices)}; allowed: {_listed(choices)}"
-            )
+        if not isinstance(name, str) or name not in choices:
+            close = nearest(_show(name).strip("'"), choices)
+            raise RecipeError(f"{_show(name)} is not known{close}; allowed: {_listed(choices)}")
         part = choices[name]
     allowed = {field.name: field for field in fields(part)}
     for key in options:
@@ -200,12 +207,12 @@ def _coerce(value: Any, hint: Any) -> Any:
     if origin is Annotated:
         value = _coerce(value, arguments[0])
         if value not in arguments[1]:
-            raise RecipeError(f"{value!r} is out of range: must be {arguments[1]}")
+            raise RecipeError(f"{_show(value)} is out of range: must be {arguments[1]}")
         return value
     if origin is Literal:
         if value not in arguments:
-            close = nearest(str(value), map(str, arguments))
-            raise RecipeError(f"{value!r} is not known{close}; allowed: {_listed(arguments)}")
+            close = nearest(_show(value).strip("'"), map(str, arguments))
+            raise RecipeError(f"{_show(value)} is not known{close}; allowed: {_listed(arguments)}")
         return value
     if origin in (Union, types.UnionType):
         if value is None:
@@ -220,10 +227,10 @@ def _coerce(value: Any, hint: Any) -> Any:
 
 
 def _coerce_items(value: Any, hint: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise RecipeError(f"{value!r} is not {describe(hint)}")
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        raise RecipeError(f"{_show(value)} is not {describe(hint)}")
     if arguments[-1] is not Ellipsis and len(value) != len(arguments):
-        raise RecipeError(f"{list(value)!r} has {len(value)} items, not {len(arguments)}")
+        raise RecipeError(f"{_show(list(value))} has {len(value)} items, not {len(arguments)}")
     items = []
     for position, item in enumerate(value):
         try:
@@ -234,11 +241,19 @@ def _coerce_items(value: Any, hint: Any, arguments: tuple[Any, ...]) -> tuple[An
 
 
 def _coerce_scalar(value: Any, hint: Any) -> Any:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is float and number and math.isfinite(value):
-        return float(value) + 0.0  # minus zero and zero are the same recipe
-    if hint is int and number and math.isfinite(value) and value == int(value):
-        return int(value)
+    # numpy's scalars are Real too; booleans, which Python counts among the integers, are not meant.
+    if hint in (int, float) and isinstance(value, Real) and not isinstance(value, bool):
+        with suppress(OverflowError):  # an integer of hundreds of digits
+            number = float(value) + 0.0  # minus zero and zero are the same recipe
+            if hint is float and math.isfinite(number):
+                return number
+            if hint is int and abs(number) < _LARGEST_COUNT and number == int(number):
+                return int(value)  # type: ignore[call-overload]
     if hint in (bool, str) and isinstance(value, hint):
         return value
-    raise RecipeError(f"{value!r} is not {describe(hint)}")
+    raise RecipeError(f"{_show(value)} is not {describe(hint)}")
+
+
+def _show(value: Any) -> str:
+    """A value as an error names it: never longer than a line, whatever somebody put there."""
+    return reprlib.repr(value)

@@ -1,4 +1,4 @@
-"""YAML as people mean it: 1e-3 is a number, `no` is a word, a key given twice is a mistake."""
+"""YAML as people mean it: 1e-3 is a number, 010 is ten, `no` is a word, a key given twice is a mistake."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ _FLOAT = re.compile(
     r"|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$"
 )
 _BOOL = re.compile(r"^(true|True|TRUE|false|False|FALSE)$")
-_REPLACED = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp")
+_INT = re.compile(r"^[-+]?\d[\d_]*$")
+_MERGE = "tag:yaml.org,2002:merge"
+_REPLACED = tuple(f"tag:yaml.org,2002:{kind}" for kind in ("bool", "int", "float", "timestamp"))
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader with the two YAML 1.1 surprises taken out and repeated keys refused."""
+    """PyYAML's safe loader with the surprises of YAML 1.1 taken out and repeated keys refused."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[object] = set()
         for key_node, _ in node.value:
+            if key_node.tag == _MERGE:  # `<<: *base` may be overridden; that is what it is for
+                continue
             key = self.construct_object(key_node, deep=True)
             if key in seen:
                 line = key_node.start_mark.line + 1
@@ -31,12 +35,17 @@ class _Loader(yaml.SafeLoader):
             seen.add(key)
         return super().construct_mapping(node, deep)
 
+    def construct_decimal(self, node: yaml.ScalarNode) -> int:
+        return int(str(self.construct_scalar(node)).replace("_", ""))
+
 
 _Loader.yaml_implicit_resolvers = {
     letter: [(tag, pattern) for tag, pattern in resolvers if tag not in _REPLACED]
     for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOL, list("tTfF"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_decimal)
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
 
 
@@ -63,4 +72,6 @@ def read_yaml(path: str | Path) -> Any:
         raise RecipeError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise RecipeError(f"{path} is not a text file in UTF-8") from None
+    except ValueError as error:
+        raise RecipeError(f"{str(path)!r} is not a path: {error}") from None
     return parse_yaml(text, str(path))

@@ -74,7 +74,9 @@ def digest(path: Path, algorithm: str = "sha256") -> str:
 
 def fingerprint(path: Path) -> dict[str, Any]:
     """Size and SHA-256 of a file, as the run manifest stores them."""
-    return {"bytes": path.stat().st_size, "sha256": digest(path)}
+    with storage_errors(path, "read"):
+        size = path.stat().st_size
+    return {"bytes": size, "sha256": digest(path)}
 
 
 def sweep_temporaries(directory: Path) -> None:
