@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import tempfile
 import time
 from functools import partial
@@ -227,3 +228,32 @@ def test_a_read_only_directory_is_one_clear_error_and_can_still_be_listed(run, r
         assert finish(start(look_and_train, recipe.replace({"seed": 5}), store.root, run.id)) == 0
     finally:
         store.root.chmod(0o755)
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A real file system of 200 kB, where this user may mount one."""
+    target = tmp_path / "disk"
+    target.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(target)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small file system")
+    yield target
+    subprocess.run(["umount", str(target)], check=True)
+
+
+def test_a_disk_that_is_really_full_is_one_clear_error_and_finished_runs_survive(recipe, tiny_disk):
+    store = RunStore(tiny_disk)
+    small = recipe.replace({"epochs": 1})
+    with pytest.raises(StorageError, match="the disk is full"):
+        train([small.replace({"seed": seed}) for seed in range(20)], store)
+    entries = store.entries()
+    finished = [entry for entry in entries if entry.status == "finished"]
+    assert finished
+    assert all(store.get(entry.id).problems() == [] for entry in finished)
+    assert not list(tiny_disk.rglob("*.tmp"))
+    store.delete(finished[0].id)
+    survivors = train([small.replace({"seed": 100})], store)
+    assert survivors[0].problems() == []
