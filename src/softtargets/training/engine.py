@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from softtargets.exceptions import RunError, SofttargetsError
+from softtargets.exceptions import SofttargetsError
 from softtargets.models import Classifier
 from softtargets.recipes import Dataset, Recipe
 from softtargets.runs import Run, RunStore, RunWriter
@@ -192,20 +192,21 @@ class _Engine:
 
     def _complete(self, recipe: Recipe, run: Run) -> None:
         """Add predictions that an earlier call did not keep, from the finished weights."""
-        if run.status != "finished":
+        if run.status != "finished" or not self._missing(recipe, run):
             return
-        available = ["train", *(["validation"] if recipe.data.validation else []), "test"]
-        missing = [name for name in self.keep if name in available and not run.has_predictions(name)]
-        if not missing:
-            return
-        prepared = self._data(recipe)
-        model = self._load_model(recipe, run, prepared)
-        writer = self.store.claim(recipe)
-        if writer is None:
-            raise RunError(f"run {run.id} is being written by another process; try again when it is done")
+        while (writer := self.store.claim(recipe)) is None:
+            self.watcher.waiting(recipe)  # another process is adding predictions to the same run
+            time.sleep(_POLL_SECONDS)
         with writer, float32_products(recipe.precision):
-            for name in missing:
+            run = Run(run.directory)
+            prepared = self._data(recipe)
+            model = self._load_model(recipe, run, prepared)
+            for name in self._missing(recipe, run):
                 writer.add_predictions(name, predict(recipe, model, prepared.splits[name], prepared))
+
+    def _missing(self, recipe: Recipe, run: Run) -> list[str]:
+        available = ["train", "test", *(["validation"] if recipe.data.validation else [])]
+        return [name for name in self.keep if name in available and not run.has_predictions(name)]
 
     def _teacher(self, recipe: Recipe) -> Teacher | None:
         if recipe.teacher is None:

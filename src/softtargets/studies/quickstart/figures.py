@@ -169,6 +169,9 @@ def distillation(results: Results) -> Figure:
             ),
         ]
     )
+    seen = {
+        role: results.first(role=role).run.provenance["examples"]["train"] for role in ("student", "teacher")
+    }
     kinds = dict(zip(TEACHER_ALPHAS, (("hard targets", RED), ("smoothing 0.1", BLUE)), strict=True))
 
     def draw() -> Drawing:
@@ -201,8 +204,8 @@ def distillation(results: Results) -> Figure:
         "Two teachers and their students.",
         draw,
         Table("distillation", "Teachers and students", columns, rows),
-        "Students see 100 digits and only the teacher's probabilities; teachers saw all 897. Dotted: the same "
-        "small net trained on the true labels of those 100 digits.",
+        f"Students see {seen['student']} digits and only the teacher's probabilities; teachers saw "
+        f"{seen['teacher']}. Dotted: the same small net trained on the true labels of the student's digits.",
         "Teacher accuracies beside student accuracies over temperature, for a hard and a smoothed teacher.",
     )
 
