@@ -63,6 +63,12 @@ def test_help_comes_at_once_and_without_torch():
 def test_a_bare_group_shows_its_help(words, run):
     _, out, err = run(*words)
     assert "Usage" in out + err
+    assert "error" not in err
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "softtargets", "--version"], capture_output=True, text=True)
+    assert done.returncode == 0
 
 
 def test_version(run):
@@ -85,8 +91,8 @@ def test_version(run):
         (["study", "run", "quickstart", "--set", "regulariser.alpha=0.3"], "it is what the study compares"),
         (["study", "run", "quickstart", "--device", "tpu"], "no such device: 'tpu'"),
         (["train", "missing.yaml"], "cannot read missing.yaml: No such file or directory"),
-        (["runs", "show", "abc"], "no run 'abc'"),
-        (["runs", "delete", "abc"], "no run 'abc'"),
+        (["runs", "show", "abcd"], "no run 'abcd'"),
+        (["runs", "delete", ""], "'' is too short"),
         (["data", "verify", "minst"], "(did you mean 'mnist'?)"),
         (["data", "fetch", "imagenet"], "cannot be fetched automatically"),
     ],

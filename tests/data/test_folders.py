@@ -43,7 +43,31 @@ def test_classes_and_images_are_in_name_order(pets):
 def test_loading_reads_the_colours(pets):
     train = load("image-folder", "train", pets, size=4)
     assert train.images.shape == (3, 3, 4, 4)
-    assert [tuple(image[:, 2, 2]) for image in train.images] == [BLUE, RED, GREEN]
+    colours = [tuple(image[:, 2, 2]) for image in train.images]
+    assert sorted(zip(train.labels.tolist(), colours, strict=True)) == sorted(
+        [(0, BLUE), (0, RED), (1, GREEN)]
+    )
+
+
+def test_any_stretch_of_the_training_images_has_every_class(tmp_path):
+    """Directories list class after class; a validation set cut from the end must not be one class."""
+    for name in ("ant", "bee", "cow", "dog"):
+        for number in range(10):
+            picture(tmp_path / "train" / name / f"{number}.png")
+    labels = load("image-folder", "train", tmp_path, size=4).labels
+    for stretch in (labels[:8], labels[-12:], labels[10:20]):
+        assert np.bincount(stretch, minlength=4).min() >= len(stretch) // 4 - 1
+        assert set(stretch) == {0, 1, 2, 3}
+    assert np.array_equal(labels, load("image-folder", "train", tmp_path, size=4).labels)
+
+
+def test_a_damaged_file_of_a_known_dataset_comes_with_the_command_that_fetches_it(tmp_path):
+    folder = tmp_path / "MNIST" / "raw"
+    folder.mkdir(parents=True)
+    for name in ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"):
+        (folder / name).write_bytes(b"not gzip")
+    with pytest.raises(DataError, match=r"train-images.*softtargets data fetch mnist --to "):
+        load("mnist", "train", tmp_path)
 
 
 def test_test_classes_are_numbered_as_in_train(pets):

@@ -106,3 +106,9 @@ def test_a_part_is_built_from_its_own_dictionary():
     assert build(Model, MLP(hidden=(7,)).to_dict()) == MLP(hidden=(7,))
     with pytest.raises(RecipeError, match="name: no such field"):
         build(MLP, {"name": "cnn"})
+
+
+def test_a_length_given_in_the_other_unit_replaces_the_first():
+    recipe = Recipe.from_yaml(PLAIN + "model: mlp")
+    assert (recipe.replace({"steps": 7}).steps, recipe.replace({"steps": 7}).epochs) == (7, None)
+    assert recipe.replace({"steps": 7}).replace({"epochs": 1}) == recipe

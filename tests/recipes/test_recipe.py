@@ -464,7 +464,7 @@ def test_replace_refuses_a_path_that_leads_nowhere(path, field, message):
         ({"precision.x": 3}, "precision.x: no such field to change"),
         ({"data.name.x": 3}, "data.name.x: no such field to change"),
         ({"model.hidden.-1": 3}, "model.hidden.-1: no such field to change"),
-        ({"steps": 3}, "epochs: give either epochs or steps; both are given"),
+        ({"epochs": 2, "steps": 3}, "epochs: give either epochs or steps; both are given"),
         ({"epochs": None}, "epochs: give either epochs or steps; neither is given"),
         (
             {"precision": "fp16"},

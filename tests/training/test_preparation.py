@@ -66,7 +66,7 @@ def held(split):
 
 @pytest.mark.parametrize(
     ("validation", "limit", "trained"),
-    [(0, None, 11), (3, None, 8), (3, 5, 5), (0, 4, 4), (3, 8, 8), (3, 100, 8), (10, None, 1), (10, 1, 1)],
+    [(0, None, 11), (3, None, 8), (3, 5, 5), (0, 4, 4), (3, 8, 8), (10, None, 1), (10, 1, 1)],
 )
 def test_training_is_the_beginning_and_validation_the_end(coloured, validation, limit, trained):
     prepared = prepare(MNIST(validation=validation, limit=limit), CPU)
@@ -80,6 +80,11 @@ def test_training_is_the_beginning_and_validation_the_end(coloured, validation, 
     assert {name: len(split) for name, split in prepared.splits.items()} == {
         name: len(split.labels) for name, split in prepared.splits.items()
     }
+
+
+def test_a_limit_beyond_the_data_is_refused(coloured):
+    with pytest.raises(RecipeError, match=r"data\.limit: 9 is more than the 8 training examples there are"):
+        prepare(MNIST(validation=3, limit=9), CPU)
 
 
 def test_without_noise_the_labels_are_the_clean_ones(coloured):
@@ -161,7 +166,7 @@ def test_image_standardisation_is_tensorflows(coloured):
 def test_a_flat_image_does_not_blow_up():
     images = torch.full((1, 3, 4, 4), 200, dtype=torch.uint8)
     images[0, 0, 0, 0] = 201
-    values = [value / 255 for value in images.flatten().tolist()]
+    values = [float(value) for value in images.flatten().tolist()]
     mean = sum(values) / 48
     found = preparation._standardiser("image", images)(images)
     assert found.flatten().tolist() == pytest.approx([(v - mean) * math.sqrt(48) for v in values], abs=1e-4)

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from softtargets.calibration.binning import ArrayLike
 
-# Beyond these a temperature no longer changes any probability that matters; a separable fitting set has its
-# optimum at T = 0 and a model worse than chance at infinity, so the search must end somewhere.
+# A separable fitting set has its optimum at T = 0 and a model worse than chance at infinity, so the search must
+# end somewhere; logits of a trained net never need more than this.
 LOWEST, HIGHEST = 1e-2, 1e2
 
 

@@ -41,6 +41,8 @@ def _run(words: list[str], debug: bool) -> int:
         _say(f"error: {mistake}")
         return USER_MISTAKE
     except usage_error as mistake:
+        if type(mistake).__name__ == "NoArgsIsHelpError":  # the help has been shown; there is nothing to add
+            return USER_MISTAKE
         if debug:
             raise
         _say(f"error: {_usage_message(mistake)}")

@@ -120,5 +120,5 @@ def _part(recipe: dict[str, object], slot: str) -> str:
     part = recipe.get(slot)
     if not isinstance(part, dict):
         return ""
-    strength = next((f" {part[key]:g}" for key in ("alpha", "temperature") if key in part), "")
+    strength = next((f" {part[key]}" for key in ("alpha", "temperature") if key in part), "")
     return f"{part.get('name')}{strength}"

@@ -10,9 +10,9 @@ with every version of everything.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 
 from softtargets.data.examples import Examples
+from softtargets.data.ordering import by_class, dealt_out, rank
 
 TEST_EXAMPLES = 500
 
@@ -30,7 +30,12 @@ def read_digits(split: str) -> Examples:
     if split == "test":
         return whole.take(test)
     rest = sorted(set(range(len(labels))) - set(test))
-    return whole.take([rest[place] for place in dealt_out([int(labels[position]) for position in rest])])
+    return whole.take(
+        [
+            rest[place]
+            for place in dealt_out([int(labels[position]) for position in rest], "softtargets digits order")
+        ]
+    )
 
 
 def held_out(labels: Sequence[int], count: int) -> list[int]:
@@ -41,38 +46,13 @@ def held_out(labels: Sequence[int], count: int) -> list[int]:
     >>> sum(position >= 4 for position in held_out([0, 0, 0, 0, 1, 1], 3))
     1
     """
-    members = _by_class(labels)
+    members = by_class(labels)
     shares = {label: divmod(count * len(group), len(labels)) for label, group in sorted(members.items())}
     quota = {label: whole for label, (whole, _) in shares.items()}
     by_remainder = sorted(shares, key=lambda label: (-shares[label][1], label))
     for label in by_remainder[: count - sum(quota.values())]:
         quota[label] += 1
-    return sorted(
-        position for label, group in members.items() for position in sorted(group, key=_rank)[: quota[label]]
-    )
-
-
-def dealt_out(labels: Sequence[int]) -> list[int]:
-    """Order positions so that every stretch has all classes in proportion; within a class by hash.
-
-    >>> sorted(dealt_out([0, 0, 1, 1])[:2]) in ([0, 2], [0, 3], [1, 2], [1, 3])
-    True
-    """
-    turn = {}
-    for group in _by_class(labels).values():
-        for place, position in enumerate(sorted(group, key=lambda item: _rank(item, "order"))):
-            turn[position] = (place + 0.5) / len(group)
-    return sorted(turn, key=lambda position: (turn[position], position))
-
-
-def _by_class(labels: Sequence[int]) -> dict[int, list[int]]:
-    members: dict[int, list[int]] = {}
-    for position, label in enumerate(labels):
-        members.setdefault(label, []).append(position)
-    return members
-
-
-def _rank(position: int, purpose: str = "test") -> bytes:
-    # One hash per purpose: ordering the rest by the hash that chose the test examples would put first
-    # whichever classes were nearly chosen.
-    return blake2b(f"softtargets digits {purpose} {position}".encode(), digest_size=16).digest()
+    chosen = []
+    for label, group in members.items():
+        chosen += sorted(group, key=lambda item: rank(item, "softtargets digits test"))[: quota[label]]
+    return sorted(chosen)

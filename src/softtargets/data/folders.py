@@ -36,6 +36,11 @@ class ImageIndex:
     labels: NDArray[np.int64]
     classes: tuple[str, ...]
 
+    def take(self, positions: Sequence[int]) -> ImageIndex:
+        """The images at these positions, in their order."""
+        paths = tuple(self.paths[position] for position in positions)
+        return ImageIndex(self.root, paths, self.labels[list(positions)], self.classes)
+
     def __len__(self) -> int:
         return len(self.paths)
 

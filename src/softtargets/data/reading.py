@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softtargets.data import cifar, cifar_n, folders, text
-from softtargets.data.catalogue import find_source
+from softtargets.data.catalogue import CATALOGUE, find_source
 from softtargets.data.digits import read_digits
 from softtargets.data.directory import data_directory
 from softtargets.data.examples import Examples
 from softtargets.data.idx import read_idx
+from softtargets.data.ordering import dealt_out
 from softtargets.data.progress import Progress
 from softtargets.exceptions import DataError, nearest
 
@@ -86,7 +87,13 @@ def load(
         if option not in allowed:
             choice = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
             raise DataError(f"{name} has no option '{option}'{nearest(option, allowed)}; {choice}")
-    return reader(data_directory(data_dir), split, progress, **options)
+    root = data_directory(data_dir)
+    try:
+        return reader(root, split, progress, **options)
+    except DataError as problem:
+        if name in CATALOGUE and "softtargets data fetch" not in str(problem):
+            raise DataError(f"{problem}; {find_source(name).remedy(root)}") from None
+        raise
 
 
 def load_pairs(
@@ -227,29 +234,37 @@ def _cub200(root: Path, split: str, progress: Progress | None, *, size: int = 22
     folder = root / "CUB_200_2011"
     for name in ("images.txt", "image_class_labels.txt", "train_test_split.txt", "classes.txt"):
         _require(folder / name, "cub200", root)
-    return folders.decode(folders.cub200(folder, split), size, progress)
+    return _decoded(folders.cub200(folder, split), split, size, progress)
 
 
 def _tiny_imagenet(root: Path, split: str, progress: Progress | None, *, size: int = 64) -> Examples:
     folder = root / "tiny-imagenet-200"
     _require(folder / "wnids.txt", "tiny-imagenet", root)
     _require(folder / ("train" if split == "train" else "val/val_annotations.txt"), "tiny-imagenet", root)
-    return folders.decode(folders.tiny_imagenet(folder, split), size, progress)
+    return _decoded(folders.tiny_imagenet(folder, split), split, size, progress)
 
 
 def _imagenet(root: Path, split: str, progress: Progress | None, *, size: int = 224) -> Examples:
     folder = root / "imagenet"
     _require(folder / ("train" if split == "train" else "val"), "imagenet", root)
-    return folders.decode(folders.imagenet(folder, split), size, progress)
+    return _decoded(folders.imagenet(folder, split), split, size, progress)
 
 
 def _image_folder(root: Path, split: str, progress: Progress | None, *, size: int = 64) -> Examples:
     train = root / "train"
     if split == "train":
-        return folders.decode(folders.image_folder(train), size, progress)
+        return _decoded(folders.image_folder(train), split, size, progress)
     held_out = root / "val" if (root / "val").is_dir() and not (root / "test").is_dir() else root / "test"
     classes = folders.class_directories(train) if train.is_dir() else None
     return folders.decode(folders.image_folder(held_out, classes), size, progress)
+
+
+def _decoded(index: folders.ImageIndex, split: str, size: int, progress: Progress | None) -> Examples:
+    """Decode images; training ones dealt out class by class, since directories list them class after class."""
+    if split == "train":
+        order = dealt_out([int(label) for label in index.labels], "softtargets folders order")
+        index = index.take(order)
+    return folders.decode(index, size, progress)
 
 
 READERS: dict[str, Callable[..., Examples]] = {

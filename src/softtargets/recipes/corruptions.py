@@ -43,7 +43,7 @@ class Crop(Augmentation):
 
 @dataclass(frozen=True, kw_only=True)
 class Noise(Part):
-    """The slot for label noise; only training labels are touched, validation and test stay clean."""
+    """The slot for label noise; only training labels are touched, validation and test stay as they are read."""
 
 
 @dataclass(frozen=True, kw_only=True)

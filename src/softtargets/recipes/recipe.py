@@ -80,6 +80,10 @@ class Recipe(Part):
     def replace(self, changes: Mapping[str, Any]) -> Recipe:
         """A new recipe with dotted fields changed: ``{"optimiser.lr": 0.05, "model": "cnn"}``."""
         tree = self.to_dict()
+        # The length is given in one way; giving it in the other replaces it.
+        for given, other in (("epochs", "steps"), ("steps", "epochs")):
+            if changes.get(given) is not None and other not in changes:
+                tree[other] = None
         for path, value in changes.items():
             _set(tree, path, value)
         return Recipe.from_dict(tree)

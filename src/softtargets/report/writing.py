@@ -6,7 +6,7 @@ import base64
 import csv
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +83,11 @@ def _results(page: Page) -> dict[str, Any]:
         "study": page.name,
         "title": page.title,
         "command": page.command,
-        "provenance": dict(page.provenance),
+        "provenance": _json(page.provenance),
         "warnings": list(page.warnings),
         "rule": RULE,
         "claims": [_claim(claim) for claim in page.claims],
-        "tables": {table.name: [_json(row) for row in table.rows] for table in _tables(page)},
+        "tables": {table.name: _json(table.rows) for table in _tables(page)},
     }
 
 
@@ -98,7 +98,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "quantity": claim.quantity,
         "region": str(claim.region),
         "measured": _json(claim.sample),
-        "interval": [_json(end) for end in claim.interval],
+        "interval": _json(claim.interval),
         "shown": claim.measured,
         "verdict": claim.verdict,
         "remark": claim.remark,
@@ -108,14 +108,11 @@ def _claim(claim: Claim) -> dict[str, Any]:
 def _json(value: Any) -> Any:
     # JSON has no NaN or infinity; null is what every reader understands.
     if isinstance(value, Sample):
-        return {
-            "mean": _json(value.mean),
-            "sd": _json(value.spread),
-            "n": value.n,
-            "values": list(value.values),
-        }
-    if isinstance(value, dict):
+        return _json({"mean": value.mean, "sd": value.spread, "n": value.n, "values": value.values})
+    if isinstance(value, Mapping):
         return {key: _json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

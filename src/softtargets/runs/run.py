@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from softtargets.exceptions import RecipeError, RunError
 from softtargets.recipes import Recipe
-from softtargets.storage import fingerprint
+from softtargets.storage import digest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,11 +57,12 @@ class Run:
         path = self.directory / MANIFEST
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
-            manifest["status"], manifest["files"], manifest["provenance"]
         except FileNotFoundError:
             raise RunError(f"run {self.id} is not finished: {path} does not exist") from None
-        except (ValueError, KeyError, TypeError):
-            raise self.damaged(path, "is not a run manifest") from None
+        except (OSError, ValueError) as error:
+            raise self.damaged(path, f"cannot be read ({error})") from None
+        if not _is_manifest(manifest):
+            raise self.damaged(path, "is not a run manifest")
         return dict(manifest)
 
     @property
@@ -86,7 +87,7 @@ class Run:
 
     def history(self) -> list[dict[str, Any]]:
         """The metrics, one row per epoch."""
-        return [json.loads(line) for line in self._checked(METRICS).read_text().splitlines()]
+        return [json.loads(line) for line in self._checked(METRICS).read_text(encoding="utf-8").splitlines()]
 
     def weights(self) -> dict[str, Tensor]:
         """The final weights, on the CPU."""
@@ -113,13 +114,9 @@ class Run:
         except RunError as error:
             found.append(str(error))
         for name, expected in self.manifest["files"].items():
-            path = self.directory / name
-            if not path.is_file():
-                found.append(f"{path} is missing")
-            elif path.stat().st_size != expected["bytes"]:
-                found.append(f"{path} has {path.stat().st_size} bytes, not {expected['bytes']}")
-            elif thorough and fingerprint(path)["sha256"] != expected["sha256"]:
-                found.append(f"{path} has other content than when it was written")
+            problem = _problem(self.directory / name, expected, thorough)
+            if problem:
+                found.append(f"{self.directory / name} {problem}")
         return found
 
     def damaged(self, path: Path, what: str) -> RunError:
@@ -131,13 +128,9 @@ class Run:
 
     def _checked(self, name: str) -> Path:
         path = self.directory / name
-        expected = self.manifest["files"][name]["bytes"]
-        try:
-            found = path.stat().st_size
-        except OSError:
-            raise self.damaged(path, "is missing") from None
-        if found != expected:
-            raise self.damaged(path, f"has {found} bytes, not {expected}")
+        problem = _problem(path, self.manifest["files"].get(name), thorough=True)
+        if problem:
+            raise self.damaged(path, problem)
         return path
 
     def _tensors(self, name: str) -> dict[str, Tensor]:
@@ -151,13 +144,39 @@ class Run:
             raise self.damaged(path, f"cannot be read ({error})") from None
 
 
+def _problem(path: Path, expected: dict[str, Any] | None, thorough: bool) -> str:
+    """What is wrong with a file of a run, in words that follow its name; empty when nothing is."""
+    if expected is None:
+        return "is not listed in the manifest"
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return "is missing"
+    if size != expected["bytes"]:
+        return f"has {size} bytes, not {expected['bytes']}"
+    if thorough and digest(path) != expected["sha256"]:
+        return "has other content than when it was written"
+    return ""
+
+
+def _is_manifest(tree: Any) -> bool:
+    if not isinstance(tree, dict) or tree.get("status") not in ("finished", "failed"):
+        return False
+    parts = [tree.get(key) for key in ("summary", "provenance", "files")]
+    if not all(isinstance(part, dict) for part in parts):
+        return False
+    return all(
+        isinstance(file, dict) and {"bytes", "sha256"} <= file.keys() for file in tree["files"].values()
+    )
+
+
 def read_recipe(directory: Path) -> Recipe:
     """The recipe in a run directory; refused when its hash is not the directory's name."""
     path = directory / RECIPE
     try:
         recipe = Recipe.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise RunError(f"{directory} is not a run: {path} does not exist") from None
+    except OSError as error:
+        raise RunError(f"{directory} is not a run: cannot read {path.name} ({error.strerror})") from None
     except (ValueError, RecipeError) as error:
         raise RunError(f"{path} is damaged or was edited by hand: {error}") from None
     if recipe.id != directory.name:

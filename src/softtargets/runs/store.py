@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -18,12 +19,17 @@ from softtargets.runs.writer import RunWriter
 from softtargets.storage import acquire, is_held, make_directory, storage_errors, write_atomically
 
 INDEX = "index.json"
+INDEX_FORMAT = 1
+SHORTEST_PREFIX = 4
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A run as a listing shows it. `status` is finished, failed, running, interrupted or damaged."""
+    """A run as a listing shows it.
+
+    `status` is finished, failed, running, interrupted (has a checkpoint), empty (has none) or damaged.
+    """
 
     id: str
     status: str
@@ -56,8 +62,16 @@ class RunStore:
 
     def claim(self, recipe: Recipe) -> RunWriter | None:
         """The right to write a run, or None while another process has it."""
-        directory = make_directory(self.root / recipe.id)
-        lock = acquire(directory / LOCK)
+        directory = self.root / recipe.id
+        while True:
+            make_directory(directory)
+            try:
+                lock = acquire(directory / LOCK)
+                break
+            except StorageError:
+                # Deleted by another process between the two lines above: make it again.
+                if directory.is_dir():
+                    raise
         if lock is None:
             return None
         try:
@@ -68,6 +82,10 @@ class RunStore:
 
     def get(self, prefix: str) -> Run:
         """A run by its id or the beginning of it, as git takes commits."""
+        if len(prefix) < SHORTEST_PREFIX:
+            raise RunError(
+                f"'{prefix}' is too short: give at least the first {SHORTEST_PREFIX} digits of a run's id"
+            )
         matches = [name for name in self._ids() if name.startswith(prefix)]
         if len(matches) == 1:
             return Run(self.root / matches[0])
@@ -78,14 +96,19 @@ class RunStore:
     def delete(self, prefix: str) -> str:
         """Delete one run, unless a process is writing it."""
         run = self.get(prefix)
+        if run.directory.is_symlink():
+            raise RunError(f"{run.directory} is a link to a run kept elsewhere; remove the link yourself")
+        if not run.directory.is_dir():
+            raise RunError(f"{run.directory} is a file, not a run; remove it yourself")
         lock = acquire(run.directory / LOCK)
         if lock is None:
             raise RunError(f"run {run.id} is being written right now; stop that process first")
+        # Out of the way in one step, so that nobody claims a run that is half gone.
+        grave = run.directory.with_name(f".deleted-{run.id}-{secrets.token_hex(4)}")
         try:
             with storage_errors(run.directory, "delete"):
-                # The manifest goes first, so that an interrupted deletion leaves an unfinished run.
-                (run.directory / MANIFEST).unlink(missing_ok=True)
-                shutil.rmtree(run.directory)
+                run.directory.rename(grave)
+                shutil.rmtree(grave)
         finally:
             lock.release()
         return run.id
@@ -128,13 +151,19 @@ class RunStore:
     def _read_index(self) -> dict[str, Any]:
         try:
             index = json.loads((self.root / INDEX).read_bytes())
-            return dict(index) if all({"stamp", "entry"} <= item.keys() for item in index.values()) else {}
-        except (OSError, ValueError, AttributeError, TypeError):
-            return {}  # no index, or a damaged one: the runs themselves are read again
+            if index["format"] != INDEX_FORMAT:
+                return {}
+            return {
+                name: {"stamp": e["stamp"], "entry": vars(Entry(**e["entry"]))}
+                for name, e in index["runs"].items()
+            }
+        except (OSError, ValueError, AttributeError, TypeError, KeyError):
+            return {}  # no index, or one of another version: the runs themselves are read again
 
     def _write_index(self, index: dict[str, Any]) -> None:
+        content = {"format": INDEX_FORMAT, "runs": index}
         try:
-            write_atomically(self.root / INDEX, json.dumps(index, separators=(",", ":")).encode())
+            write_atomically(self.root / INDEX, json.dumps(content, separators=(",", ":")).encode())
         except StorageError:
             return  # a listing must also work where nothing may be written
 

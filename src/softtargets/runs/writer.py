@@ -122,7 +122,8 @@ class RunWriter:
     def _conclude(
         self, status: str, history: list[dict[str, Any]], provenance: Mapping[str, Any], files: list[str]
     ) -> Run:
-        lines = "".join(json.dumps(row) + "\n" for row in history)
+        write_json(self._directory / RECIPE, self.recipe.to_dict())  # somebody may have deleted it meanwhile
+        lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in history)
         write_atomically(self._directory / METRICS, lines.encode())
         manifest = {
             "format": FORMAT,

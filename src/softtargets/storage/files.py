@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +44,8 @@ def make_directory(path: Path) -> Path:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace `path` by `content` in one step that survives a crash or a power cut."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Random, because processes of several machines may share a directory.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     with storage_errors(path):
         try:
             with open(temporary, "wb") as file:
@@ -59,7 +61,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     """Write JSON atomically, in a form a person can read and a diff can show."""
-    write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    write_atomically(
+        path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    )
 
 
 def digest(path: Path, algorithm: str = "sha256") -> str:

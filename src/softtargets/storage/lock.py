@@ -29,8 +29,10 @@ class Lock:
         """Give the lock back and remove its file."""
         if self._descriptor >= 0:
             # Removed while still held: whoever has opened the old file notices, in `acquire`, that it is gone.
-            with suppress(OSError):
-                self._path.unlink()
+            # Ours only: the directory may have been moved away with our file, and another made in its place.
+            if _same_file(self._path, self._descriptor):
+                with suppress(OSError):
+                    self._path.unlink()
             os.close(self._descriptor)
             self._descriptor = -1
 
@@ -40,12 +42,15 @@ def acquire(path: Path) -> Lock | None:
     while True:
         with storage_errors(path, "lock"):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        if not _lock(descriptor, path):
-            os.close(descriptor)
-            return None
-        if _same_file(path, descriptor):
-            return Lock(path, descriptor)
-        os.close(descriptor)
+        try:
+            if not _lock(descriptor, path):
+                return None
+            if _same_file(path, descriptor):
+                held, descriptor = Lock(path, descriptor), -1
+                return held
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
 
 
 @contextmanager
@@ -97,7 +102,6 @@ else:
         except BlockingIOError:
             return False
         except OSError as problem:
-            os.close(descriptor)
             raise StorageError(
                 f"the file system of {path.parent} cannot lock files ({problem.strerror}); "
                 "use a directory on a local disk"

@@ -11,6 +11,7 @@ from softtargets.exceptions import StudyError
 from softtargets.report import Column, Page, Table, write_page
 from softtargets.runs import Run, RunStore
 from softtargets.runs.provenance import code_version, now
+from softtargets.storage import make_directory
 from softtargets.studies.study import Outcome, Results, Settings, Study, Trial
 
 Train = Callable[..., list[Run]]
@@ -29,13 +30,24 @@ def run_study(
     """Train the grid with `train` (an engine: recipes in, runs out), then write the page; return its path."""
     started = time.monotonic()
     trials = study.trials(settings)
+    _check_splits(study, trials)
+    make_directory(directory)  # found out now, not after hours of training
     runs = train([trial.recipe for trial in trials], store, keep=study.keep, **how)
     finished = [(trial, run) for trial, run in zip(trials, runs, strict=True) if run.status == "finished"]
     if not finished:
         raise StudyError(f"every run of '{study.name}' failed: {runs[0].provenance.get('reason')}")
-    outcomes = tuple(Outcome(trial, run, study.measure(trial, run)) for trial, run in finished)
-    findings = study.findings(Results(outcomes))
-    failed = [run for run in runs if run.status != "finished"]
+    warnings = [
+        f"Run {run.id} failed: {run.provenance.get('reason')}." for run in runs if run.status != "finished"
+    ]
+    outcomes = []
+    for trial, run in finished:
+        try:
+            outcomes.append(Outcome(trial, run, study.measure(trial, run)))
+        except (
+            ValueError
+        ) as error:  # an instrument's refusal: a collapsed net has no template plane, for instance
+            warnings.append(f"Run {run.id} could not be measured: {error}.")
+    findings = study.findings(Results(tuple(outcomes)))
     page = Page(
         name=study.name,
         title=study.title,
@@ -45,15 +57,20 @@ def run_study(
         command=command,
         provenance=_provenance(runs, time.monotonic() - started),
         runs=_run_table(trials, runs, {outcome.run.id: outcome for outcome in outcomes}),
-        warnings=[f"Run {run.id} failed: {run.provenance.get('reason')}." for run in failed],
+        warnings=warnings,
     )
     return write_page(page, directory)
+
+
+def _check_splits(study: Study, trials: list[Trial]) -> None:
+    if "validation" in study.keep and not all(trial.recipe.data.validation for trial in trials):
+        raise StudyError(f"the study '{study.name}' needs validation examples; leave data.validation above 0")
 
 
 def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
     code = code_version()
     unique = {run.id: run.provenance for run in runs}.values()
-    commit = (code["commit"] or "not from a git checkout")[:12]
+    commit = code["commit"][:12] if code["commit"] else "not from a git checkout"
 
     def several(key: str) -> str:
         return ", ".join(sorted({str(provenance[key]) for provenance in unique}))

@@ -17,6 +17,7 @@ from softtargets.recipes import Dataset, Recipe
 from softtargets.runs import Run, RunStore, RunWriter
 from softtargets.runs.provenance import environment, now
 from softtargets.training.building import build_model
+from softtargets.training.checking import check_runnable
 from softtargets.training.interruption import graceful_interruption
 from softtargets.training.loop import Diverged, Teacher, Training
 from softtargets.training.precision import float32_products
@@ -102,10 +103,23 @@ class _Engine:
         self.watcher.planned(Plan(runs=len(todo), reused=len(found)))
         for key, run in found.items():
             self._complete(todo.pop(key), run)
+        self._check(todo.values())
         return todo
+
+    def _check(self, recipes: Iterable[Recipe]) -> None:
+        checked: set[tuple[object, ...]] = set()
+        for recipe in recipes:
+            teacher = recipe.teacher
+            key: tuple[object, ...] = (recipe.data, recipe.model, recipe.batch, recipe.augmentation)
+            key += (teacher.data, teacher.augmentation) if teacher else ()
+            if key not in checked:
+                checked.add(key)
+                taught = self._data(teacher.data) if teacher else None
+                check_runnable(recipe, self._data(recipe.data), taught)
 
     def train(self, todo: dict[str, Recipe]) -> None:
         """Train until nothing is left to do, here or in other processes."""
+        told = False
         while todo:
             done = 0
             for recipe in list(todo.values()):
@@ -117,8 +131,12 @@ class _Engine:
                         done += 1
             if todo and not done:
                 # Should the other process die, its lock is free again and we take over from its checkpoint.
-                self.watcher.waiting(next(iter(todo.values())))
+                if not told:
+                    self.watcher.waiting(next(iter(todo.values())))
+                told = True
                 time.sleep(_POLL_SECONDS)
+            else:
+                told = False
 
     def _attempt(self, recipe: Recipe) -> Run | None:
         """Train a recipe to the end, or return None when another process is doing so."""
@@ -126,12 +144,25 @@ class _Engine:
         if writer is None:
             return None
         with writer:
-            run = (self.store.find(recipe) if writer.finished else None) or self._train(recipe, writer)
+            run = (self.store.find(recipe) if writer.finished else None) or self._train_within_memory(
+                recipe, writer
+            )
         self.watcher.finished(run)
         return run
 
+    def _train_within_memory(self, recipe: Recipe, writer: RunWriter) -> Run:
+        try:
+            return self._train(recipe, writer)
+        except (MemoryError, RuntimeError) as error:
+            # torch says it with one of its own errors, or with a plain RuntimeError from the CPU allocator.
+            if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "allocate memory" in str(error):
+                raise SofttargetsError(
+                    f"run {recipe.id} does not fit into the memory of {self.device}; use a smaller batch or net"
+                ) from error
+            raise
+
     def _train(self, recipe: Recipe, writer: RunWriter) -> Run:
-        prepared = self._data(recipe)
+        prepared = self._noisy(recipe)
         if recipe.teacher is not None and Run(self.store.root / recipe.teacher.id).status != "finished":
             nothing = {"started": now(), "finished": now(), "seconds": 0.0, "images": 0}
             reason = f"its teacher {recipe.teacher.id} failed"
@@ -195,11 +226,10 @@ class _Engine:
         if run.status != "finished" or not self._missing(recipe, run):
             return
         while (writer := self.store.claim(recipe)) is None:
-            self.watcher.waiting(recipe)  # another process is adding predictions to the same run
-            time.sleep(_POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)  # another process is adding predictions to the same run
         with writer, float32_products(recipe.precision):
             run = Run(run.directory)
-            prepared = self._data(recipe)
+            prepared = self._noisy(recipe)
             model = self._load_model(recipe, run, prepared)
             for name in self._missing(recipe, run):
                 writer.add_predictions(name, predict(recipe, model, prepared.splits[name], prepared))
@@ -211,7 +241,7 @@ class _Engine:
     def _teacher(self, recipe: Recipe) -> Teacher | None:
         if recipe.teacher is None:
             return None
-        prepared = self._data(recipe.teacher)
+        prepared = self._data(recipe.teacher.data)
         model = self._load_model(recipe.teacher, Run(self.store.root / recipe.teacher.id), prepared)
         return Teacher(recipe.teacher, model, prepared)
 
@@ -220,10 +250,13 @@ class _Engine:
         model.load_state_dict(run.weights())
         return model.to(self.device)
 
-    def _data(self, recipe: Recipe) -> Prepared:
-        if recipe.data not in self._prepared:
-            self._prepared[recipe.data] = prepare(recipe.data, self.device, self.data_dir)
-        return with_noise(self._prepared[recipe.data], recipe.noise, recipe.seed)
+    def _data(self, data: Dataset) -> Prepared:
+        if data not in self._prepared:
+            self._prepared[data] = prepare(data, self.device, self.data_dir)
+        return self._prepared[data]
+
+    def _noisy(self, recipe: Recipe) -> Prepared:
+        return with_noise(self._data(recipe.data), recipe.noise, recipe.seed)
 
     def _provenance(
         self, training: Training, begun: dict[str, float | int | str], clock: _Clock

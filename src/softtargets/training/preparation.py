@@ -19,7 +19,10 @@ from softtargets.training.seeds import derive
 
 @dataclass(frozen=True)
 class Split:
-    """Examples on the device: images as stored (uint8), labels as trained on, and the labels before noise."""
+    """Examples on the device: images as stored (uint8), labels as trained on, and labels as read.
+
+    The two kinds of label differ where a recipe asks for synthetic noise. Human labels (CIFAR-N) are read.
+    """
 
     images: Tensor
     labels: Tensor
@@ -54,7 +57,9 @@ def prepare(data: Dataset, device: torch.device, data_dir: Path | None = None) -
             f"{data.validation} leaves nothing to train on: {data.name} has {len(train)} training examples",
             "data.validation",
         )
-    limit = min(data.limit or kept, kept)
+    limit = data.limit or kept
+    if limit > kept:
+        raise RecipeError(f"{limit} is more than the {kept} training examples there are", "data.limit")
     splits = {"train": _to_device(train, slice(0, limit), device)}
     if data.validation:
         splits["validation"] = _to_device(train, slice(kept, None), device)
@@ -127,9 +132,9 @@ def _standardiser(kind: str, training_images: Tensor) -> Callable[[Tensor], Tens
 
 
 def _per_image(images: Tensor) -> Tensor:
-    # TensorFlow's per_image_standardization: the deviation is at least 1/sqrt(number of values), so that a
-    # flat image does not blow up.
-    values = images.float() / 255
+    # TensorFlow's per_image_standardization, on values from 0 to 255: the deviation is at least
+    # 1/sqrt(number of values), so that a flat image does not blow up.
+    values = images.float()
     flat = values.flatten(1)
     deviation = flat.std(1, correction=0).clamp(min=flat.shape[1] ** -0.5)
     return (values - flat.mean(1)[:, None, None, None]) / deviation[:, None, None, None]

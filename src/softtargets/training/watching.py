@@ -33,7 +33,7 @@ class Watcher:
         """An epoch is done and measured."""
 
     def waiting(self, recipe: Recipe) -> None:
-        """Another process is training this recipe; we wait for it."""
+        """Other processes are training all that is left, this recipe first; we wait. Said once each time."""
 
     def finished(self, run: Run) -> None:
         """A run is finished, or has failed, here or in another process we waited for."""

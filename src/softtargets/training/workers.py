@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -42,8 +44,9 @@ def helpers(
     ]
     torch.set_num_threads(threads)
     try:
-        for process in processes:
-            process.start()
+        with _deaf_to_ctrl_c():
+            for process in processes:
+                process.start()
         yield
     finally:
         torch.set_num_threads(before)
@@ -51,6 +54,19 @@ def helpers(
             process.terminate()  # a helper still at work takes this as Ctrl-C: it saves and goes
         for process in processes:
             process.join()
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """What starts here ignores Ctrl-C, which a terminal sends to all at once; the parent passes it on in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _StopWithParent(Watcher):
@@ -61,7 +77,7 @@ class _StopWithParent(Watcher):
 
     def progressed(self, recipe: Recipe, step: int, images: int) -> None:
         if os.getppid() != self._parent:
-            raise SystemExit
+            os.kill(os.getpid(), signal.SIGTERM)  # taken between two steps, like any other request to stop
 
 
 def _help(

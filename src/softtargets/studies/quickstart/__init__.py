@@ -17,5 +17,5 @@ study = Study(
     keep=KEEP,
     measure=measure,
     findings=findings,
-    axes=("seed", "regulariser", "regulariser.name", "regulariser.alpha"),
+    axes=("seed", "data", "data.name", "regulariser", "regulariser.name", "regulariser.alpha"),
 )
