@@ -10,6 +10,7 @@ import shutil
 import pytest
 
 from softtargets.calibration import expected_calibration_error
+from softtargets.exceptions import StorageError, StudyError
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, find_study, run_study
 from softtargets.training import train
@@ -96,6 +97,44 @@ def test_one_failed_run_is_reported_and_the_rest_is_shown(quick, tmp_path):
 
 
 DEVICE = {"device": "cpu", "device_name": "x"}
+
+
+def test_degenerate_nets_are_warned_about_and_the_numbers_stay_valid_json(tmp_path):
+    """One hidden unit has no template plane; with so little training nothing may crash or turn into NaN on disk."""
+    study = find_study(STUDIES, "quickstart")
+    settings = study.settings(seeds=1, changes={"model.hidden": [1], "steps": 1})
+    with pytest.raises(StudyError, match="no finished run"):
+        run_study(
+            study, settings, RunStore(tmp_path / "a"), tmp_path / "b", command="c", train=train, device="cpu"
+        )
+
+
+def test_a_study_that_needs_validation_says_so_before_training(tmp_path):
+    study = find_study(STUDIES, "quickstart")
+    settings = study.settings(changes={"data.validation": 0})
+    with pytest.raises(StudyError, match=r"needs validation examples; leave data\.validation above 0"):
+        run_study(study, settings, RunStore(tmp_path / "a"), tmp_path / "b", command="c", train=train)
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_training(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    study = find_study(STUDIES, "quickstart")
+    with pytest.raises(StorageError, match="cannot create"):
+        run_study(
+            study, study.settings(), RunStore(tmp_path / "a"), tmp_path / "file", command="c", train=train
+        )
+    assert not (tmp_path / "a").exists()
+
+
+def test_captions_speak_of_what_was_trained(tmp_path):
+    study = find_study(STUDIES, "quickstart")
+    settings = study.settings(seeds=1, changes={"epochs": 1, "data.limit": 60})
+    page = run_study(
+        study, settings, RunStore(tmp_path / "a"), tmp_path / "b", command="c", train=train, device="cpu"
+    )
+    assert "Students see 60 digits" in page.read_text()
+    assert "trained on 60 of" in page.read_text()
 
 
 @pytest.mark.browser

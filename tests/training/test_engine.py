@@ -4,12 +4,14 @@ import math
 import time
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
+from softtargets.data import Examples
 from softtargets.exceptions import RecipeError, RunError, SofttargetsError
-from softtargets.recipes import CNN, Adam, Crop, CrossEntropy, Digits, Distillation, Flip
+from softtargets.recipes import CNN, Adam, Crop, CrossEntropy, Digits, Distillation, Flip, TinyImageNet
 from softtargets.runs import RunStore
 from softtargets.training import Plan, Watcher, choose_device
 from softtargets.training import train as train_anywhere
@@ -233,17 +235,83 @@ def test_noisy_labels_are_trained_on_and_kept_with_the_predictions(recipe, store
         ({"data": Digits(validation=1297)}, "data.validation: 1297 leaves nothing to train on"),
         ({"augmentation": [Crop(size=9)]}, "augmentation.0.size: 9 is larger than the image of 8 x 8"),
         ({"augmentation": [Crop(size=3)], "model": "cnn"}, "model: images of 3 x 3 are too small"),
+        (
+            {"augmentation": [{"name": "shift", "pixels": 8}]},
+            "augmentation.0.pixels: 8 is as large as the image",
+        ),
+        (
+            {"augmentation": ["flip", {"name": "crop", "padding": 99}]},
+            "augmentation.1.padding: 99 is as large",
+        ),
+        ({"data.limit": 5000}, "data.limit: 5000 is more than the 1197 training examples there are"),
     ],
 )
-def test_recipes_that_cannot_run_are_refused_before_training(recipe, changes, message, store):
+def test_recipes_that_cannot_run_are_refused_before_anything_is_trained(recipe, changes, message, store):
     with pytest.raises(RecipeError, match=message.replace(".", r"\.")):
-        train([recipe.replace(changes)], store)
+        train([recipe, recipe.replace(changes)], store)
+    assert store.entries() == []
 
 
-def test_a_student_shown_other_shapes_than_its_teacher_is_refused(recipe, store):
-    student = recipe.replace({"augmentation": [Crop(size=6)], "regulariser": Distillation(teacher=recipe)})
-    with pytest.raises(RecipeError, match=r"augmentation: the student is shown images of \(1, 6, 6\)"):
+@pytest.mark.parametrize("augmentation", [[], ["flip"]])
+def test_a_student_shown_other_shapes_than_its_teacher_is_refused(recipe, augmentation, store, monkeypatch):
+    from softtargets.training import preparation
+
+    def pictures(name, split, data_dir, size):
+        return Examples(np.zeros((200, 3, size, size), np.uint8), np.arange(200) % 4, tuple("abcd"))
+
+    monkeypatch.setattr(preparation, "load", pictures)
+    teacher = recipe.replace({"data": TinyImageNet(size=8), "augmentation": augmentation})
+    student = teacher.replace({"data.size": 16, "regulariser": Distillation(teacher=teacher)})
+    with pytest.raises(
+        RecipeError, match="shown images of 16 x 16 with 3 channels, but its teacher learnt on 8 x 8"
+    ):
         train([student], store)
+    assert store.entries() == []
+
+
+def test_a_last_step_that_blows_up_is_a_failure_too(recipe, store):
+    """Its training loss was computed before the update, and is fine."""
+    wild = recipe.replace(
+        {"optimiser.lr": 1e30, "epochs": 1, "batch": 150, "augmentation": [], "noise": "none"}
+    )
+    (run,) = train([wild], store)
+    assert run.status == "failed"
+    assert "validation_loss is nan after step 1" in run.provenance["reason"]
+
+
+def test_waiting_is_said_once(recipe, store, monkeypatch):
+    said = []
+
+    class Listening(Watcher):
+        def waiting(self, recipe):
+            said.append(recipe.id)
+
+    writer = store.claim(recipe)
+    naps = iter(range(5))
+
+    def nap(_seconds):
+        if next(naps, None) is None:
+            writer.__exit__()
+
+    monkeypatch.setattr("softtargets.training.engine.time.sleep", nap)
+    train([recipe], store, watcher=Listening())
+    assert said == [recipe.id]
+
+
+def test_too_little_memory_is_said_in_one_sentence(recipe, store):
+    with pytest.raises(
+        SofttargetsError, match="does not fit into the memory of cpu; use a smaller batch or net"
+    ):
+        train([recipe.replace({"model.hidden": [10**12]})], store)
+
+
+def test_a_run_directory_deleted_under_a_training_is_made_again_or_refused(recipe, store):
+    class Deleting(Watcher):
+        def epoch(self, recipe, row):
+            (store.root / recipe.id / "recipe.json").unlink(missing_ok=True)
+
+    (run,) = train([recipe], store, watcher=Deleting())
+    assert run.problems() == []
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,14 @@ def storage_errors(path: Path, action: str = "write") -> Iterator[None]:
 def make_directory(path: Path) -> Path:
     """Create a directory and its parents; existing ones are fine."""
     with storage_errors(path, "create"):
-        path.mkdir(parents=True, exist_ok=True)
-    return path
+        while True:
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+                return path
+            except FileExistsError:
+                # A file is in the way, or another process moved the directory off at this very moment.
+                if path.exists() and not path.is_dir():
+                    raise
 
 
 def write_atomically(path: Path, content: bytes) -> None:
