@@ -220,7 +220,7 @@ def write_and_fail(recipe, root, count):
 
 
 def test_deleting_and_writing_at_once_never_leaves_half_a_run(recipe, store):
-    child = start(write_and_fail, recipe, store.root, 300)
+    child = start(write_and_fail, recipe, store.root, 120)
     deleted = 0
     while child.is_alive():
         try:
@@ -229,7 +229,7 @@ def test_deleting_and_writing_at_once_never_leaves_half_a_run(recipe, store):
         except RunError:  # not there, or just being written
             continue
     assert finish(child) == 0, "the writer lost a run it had claimed"
-    assert deleted > 10
+    assert deleted > 3
     found = store.find(recipe)
     assert found is None or found.problems() == []
     assert not list(store.root.glob(".deleted-*"))
