@@ -12,7 +12,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["softtargets.training", "sklearn.datasets", "pytest"])
+# torch.optim imports torch._dynamo at its first step, which takes seconds.
+_CONTEXT.set_forkserver_preload(["softtargets.training", "torch._dynamo", "sklearn.datasets", "pytest"])
 
 
 def start(work: Callable[..., Any], *arguments: Any) -> BaseProcess:

@@ -40,23 +40,24 @@ def train_saving_every_step(recipes, root):
 
 
 def test_kill_9_at_ten_random_moments_changes_nothing(recipe, tmp_path):
-    recipe = recipe.replace({"epochs": 100})
+    recipe = recipe.replace({"epochs": 30})
     (whole,) = train([recipe], RunStore(tmp_path / "whole"))
     store = RunStore(tmp_path / "killed")
     moments = random.Random(0)
     steps = [0]
     for _ in range(10):
         child = start(train_saving_every_step, [recipe], store.root)
-        # A moment within the next thirtieth of the training, however fast this machine is.
-        target = steps[-1] + moments.randint(1, 100 * 5 // 30)
+        # A moment within the next few steps, however fast this machine is.
+        target = steps[-1] + moments.randint(1, 10)
         while step_on_disk(store, recipe) < target:
             assert child.is_alive()
+            time.sleep(0.001)
         time.sleep(moments.uniform(0, 0.01))
         child.kill()
         assert finish(child) == -signal.SIGKILL
         steps.append(step_on_disk(store, recipe))
     assert steps == sorted(steps)
-    assert steps[-1] < 500
+    assert steps[-1] < 30 * 5
     assert store.find(recipe) is None
     (resumed,) = train([recipe], store)
     assert resumed.provenance["resumed"] == 10
@@ -185,6 +186,7 @@ def test_a_run_whose_process_died_is_taken_over(recipe, tmp_path):
     child = start(train_saving_every_step, [recipe], tmp_path)
     while step_on_disk(store, recipe) < 3:
         assert child.is_alive()
+        time.sleep(0.001)
     waited = []
 
     class KillingTheOther(Watcher):
