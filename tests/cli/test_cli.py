@@ -241,6 +241,10 @@ def test_an_interrupted_training_goes_on_with_the_same_command(tmp_path, recipe_
     code, last = interrupt(words, runs)
     assert code == 130
     assert "is saved and goes on when you give the same command again" in last
+    (identity,) = (path.name for path in runs.glob("*") if path.is_dir())
+    shown = run("runs", "show", identity, "--runs-dir", str(runs))[1]
+    assert "interrupted" in shown
+    assert "label_smoothing" in shown
     code, _, err = run(*words, "--runs-dir", str(runs))
     assert code == 0
     assert "resumed at step" in err

@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from forking import finish, start
 from softtargets.data import load
 from softtargets.exceptions import RunError, StorageError
 from softtargets.recipes import MLP, Digits, LabelSmoothing, Recipe
-from softtargets.runs import Run, RunStore, check_filter
+from softtargets.runs import Checkpoint, Run, RunStore, check_filter
 from softtargets.storage import fingerprint
 from softtargets.training import train as train_anywhere
 
@@ -254,6 +256,16 @@ def test_a_recipe_edited_by_hand_is_refused(run, store):
         type(run)(run.directory).recipe  # noqa: B018
     path.write_text(original)
     assert train([run.recipe], store)[0].problems() == []
+
+
+def test_a_checkpoint_of_another_format_is_not_guessed_at(recipe, store):
+    with store.claim(recipe) as writer:
+        writer.checkpoint(Checkpoint({"x": torch.zeros(1)}, {"step": 3}))
+        assert writer.restore().progress == {"step": 3}
+        path = store.root / recipe.id / "checkpoint.safetensors"
+        save_file({"x": torch.zeros(1)}, path, {"format": "99", "progress": "{}"})
+        with pytest.raises(RunError, match="its format is 99, not 1"):
+            writer.restore()
 
 
 def test_an_edited_recipe_of_an_unfinished_run_is_not_trained_on(recipe, store):

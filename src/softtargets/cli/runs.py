@@ -58,24 +58,21 @@ def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """Show one run: its recipe, last metrics and provenance. A few first digits of the id are enough."""
     from softtargets.runs import RunStore
 
-    found = RunStore(runs_directory(runs_dir)).get(run)
-    shown: dict[str, Any] = {
-        "id": found.id,
-        "directory": str(found.directory),
-        "status": found.status,
-        "recipe": found.recipe.to_dict(),
-        "summary": found.summary,
-        "provenance": found.provenance,
-    }
+    store = RunStore(runs_directory(runs_dir))
+    found = store.get(run)
+    (entry,) = (entry for entry in store.entries() if entry.id == found.id)
+    shown: dict[str, Any] = {"id": found.id, "directory": str(found.directory), "status": entry.status}
+    shown["recipe"] = found.recipe.to_dict()
+    if entry.status in ("finished", "failed"):
+        shown |= {"summary": found.summary, "provenance": found.provenance}
     if as_json:
         print_json(shown)
         return
-    for part in ("recipe", "summary", "provenance"):
-        section = shown.pop(part)
+    sections = {part: shown.pop(part) for part in ("recipe", "summary", "provenance") if shown.get(part)}
+    print_fields(shown)
+    for part, section in sections.items():
         typer.echo(f"\n{part}")
         print_fields({f"  {key}": value for key, value in section.items()})
-    typer.echo()
-    print_fields(shown)
 
 
 @app.command()

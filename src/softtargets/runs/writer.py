@@ -82,6 +82,8 @@ class RunWriter:
         try:
             with safe_open(path, framework="pt") as file:
                 progress = json.loads(file.metadata()["progress"])
+                if file.metadata().get("format") != str(FORMAT):
+                    raise ValueError(f"its format is {file.metadata().get('format')}, not {FORMAT}")
                 return Checkpoint({name: file.get_tensor(name) for name in file.keys()}, progress)  # noqa: SIM118
         except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
             raise RunError(
@@ -91,7 +93,8 @@ class RunWriter:
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:
         """Replace the last checkpoint by this one."""
-        self._write_tensors(CHECKPOINT, checkpoint.tensors, {"progress": json.dumps(checkpoint.progress)})
+        about = {"format": str(FORMAT), "progress": json.dumps(checkpoint.progress)}
+        self._write_tensors(CHECKPOINT, checkpoint.tensors, about)
 
     def finish(
         self,
