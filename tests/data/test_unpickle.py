@@ -71,7 +71,11 @@ def test_nesting_that_doubles_is_visited_once():
     value: tuple = (np.arange(2),)
     for _ in range(200):
         value = (value, value)
-    restricted_loads(pickle.dumps(value), "x")  # 2**200 visits otherwise
+    found = restricted_loads(pickle.dumps(value), "x")  # 2**200 visits otherwise
+    for _ in range(200):
+        left, found = found
+        assert left is found
+    np.testing.assert_array_equal(found[0], np.arange(2))
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 4])
