@@ -104,3 +104,12 @@ def test_real_tatoeba_tables(real):
     root = real("tatoeba/deu-eng.tsv", "tatoeba/fra-eng.tsv")
     assert len(read_tsv(root / "tatoeba/deu-eng.tsv")) == 169_813
     assert len(read_tsv(root / "tatoeba/fra-eng.tsv")) == 167_130
+
+
+def test_damaged_captions_come_with_the_command_that_fetches_them(tmp_path):
+    folder = tmp_path / "multi30k"
+    folder.mkdir()
+    for language in ("en", "de"):
+        (folder / f"val.{language}.gz").write_bytes(b"not gzip")
+    with pytest.raises(DataError, match=r"val\.en\.gz.*softtargets data fetch multi30k --to "):
+        load_pairs("multi30k", "en", "de", "val", tmp_path)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,12 +89,8 @@ def load(
             choice = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
             raise DataError(f"{name} has no option '{option}'{nearest(option, allowed)}; {choice}")
     root = data_directory(data_dir)
-    try:
+    with _remedied(name, root):
         return reader(root, split, progress, **options)
-    except DataError as problem:
-        if name in CATALOGUE and "softtargets data fetch" not in str(problem):
-            raise DataError(f"{problem}; {find_source(name).remedy(root)}") from None
-        raise
 
 
 def load_pairs(
@@ -115,7 +112,20 @@ def load_pairs(
     files = text.multi30k_files(root, source, target, part)
     for path in files:
         _require(path, name, root)
-    return text.read_parallel(*files)
+    with _remedied(name, root):
+        return text.read_parallel(*files)
+
+
+@contextmanager
+def _remedied(name: str, root: Path) -> Iterator[None]:
+    """Add the command that fetches a dataset to what is wrong with its files."""
+    try:
+        yield
+    except DataError as problem:
+        remedy = find_source(name).remedy(root) if name in CATALOGUE else ""
+        if remedy and remedy not in str(problem):
+            raise DataError(f"{problem}; {remedy}") from None
+        raise
 
 
 def _no_reader(name: str) -> str:
