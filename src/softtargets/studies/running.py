@@ -43,9 +43,8 @@ def run_study(
     for trial, run in finished:
         try:
             outcomes.append(Outcome(trial, run, study.measure(trial, run)))
-        except (
-            ValueError
-        ) as error:  # an instrument's refusal: a collapsed net has no template plane, for instance
+        except ValueError as error:
+            # An instrument's refusal: a collapsed net, for instance, has no template plane.
             warnings.append(f"Run {run.id} could not be measured: {error}.")
     findings = study.findings(Results(tuple(outcomes)))
     page = Page(

@@ -144,9 +144,8 @@ class _Engine:
         if writer is None:
             return None
         with writer:
-            run = (self.store.find(recipe) if writer.finished else None) or self._train_within_memory(
-                recipe, writer
-            )
+            earlier = self.store.find(recipe) if writer.finished else None
+            run = earlier or self._train_within_memory(recipe, writer)
         self.watcher.finished(run)
         return run
 

@@ -203,6 +203,6 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             results.difference("accuracy", STUDENT_OF_SMOOTHED, STUDENT_OF_HARD),
             Region(high=0),
             f"{mean('accuracy', STUDENT_OF_HARD, '.1%')}, then {mean('accuracy', STUDENT_OF_SMOOTHED, '.1%')} accuracy",
-            "Temperatures fixed beforehand: the paper's 1 for smoothed teachers, and 4 from the middle of its list.",
+            "Temperatures from the paper: 1 for smoothed teachers, and 4, the middle of its list, for hard ones.",
         ),
     )
