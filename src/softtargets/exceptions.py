@@ -30,6 +30,10 @@ class RecipeError(SofttargetsError):
         return RecipeError(self.message, f"{outer}.{self.field}" if self.field else outer)
 
 
+class TargetError(SofttargetsError, ValueError, IndexError):
+    """A label that is no class. Also an `IndexError`, which is what torch raises for it."""
+
+
 class DataError(SofttargetsError):
     """A dataset that is missing, damaged or not what it claims to be."""
 

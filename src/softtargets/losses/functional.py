@@ -1,35 +1,67 @@
-"""The losses as pure functions: logits and targets in, one number per example out."""
+r"""The mathematics of the losses as pure functions on rows: one row of logits and one number per example.
+
+Everything here follows from one idea. A classifier is trained against a target
+
+.. math:: (1 - a)\,\mathrm{onehot}(y) + a\,q
+
+and the methods differ in where a and q come from, plus at most one extra term.
+"""
 
 from __future__ import annotations
 
+import math
+
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 
-def smoothed_cross_entropy(logits: Tensor, target: Tensor, alpha: float, spread: str = "all") -> Tensor:
-    r"""Cross-entropy against a smoothed one-hot target, per example.
+def label_cross_entropy(log_p: Tensor, labels: Tensor) -> Tensor:
+    r"""The hard part of a target: :math:`-\log p_y` for each row.
 
-    .. math:: H(y^{LS}, p), \quad y^{LS}_k = (1 - \alpha) [k = y] + \alpha q_k
-
-    where q is uniform over all K classes (``spread="all"``, Szegedy et al. 2016, PyTorch) or over the K-1
-    classes that are not the label (``spread="others"``, tensor2tensor, Chen et al. 2020).
-
-    >>> import torch
-    >>> smoothed_cross_entropy(torch.zeros(1, 4), torch.tensor([2]), alpha=0.1)
+    >>> label_cross_entropy(torch.log(torch.tensor([[0.5, 0.25, 0.25]])), torch.tensor([1]))
     tensor([1.3863])
     """
-    if spread not in ("all", "others"):
-        raise ValueError(f"spread must be 'all' or 'others', not {spread!r}")
-    if spread == "all":
-        return F.cross_entropy(logits, target, label_smoothing=alpha, reduction="none")
-    if logits.shape[-1] < 2:
-        raise ValueError("spread='others' needs at least two classes: with one there are no others")
-    log_p = F.log_softmax(logits, dim=-1)
-    log_p_label = log_p.gather(-1, target.unsqueeze(-1)).squeeze(-1)
-    others = (log_p.sum(-1) - log_p_label) / (logits.shape[-1] - 1)
-    return -(1 - alpha) * log_p_label - alpha * others
+    return -log_p.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
 
 
-def soft_cross_entropy(logits: Tensor, probabilities: Tensor) -> Tensor:
-    r"""Cross-entropy against a whole distribution, per example: :math:`-\sum_k q_k \log p_k`."""
-    return -(probabilities * F.log_softmax(logits, dim=-1)).sum(-1)
+def soft_cross_entropy(log_p: Tensor, q: Tensor) -> Tensor:
+    r"""The soft part of a target: :math:`-\sum_k q_k \log p_k` for each row, with :math:`0 \log 0 = 0`.
+
+    q is one distribution for all rows, (K,), or one for each, (N, K).
+
+    >>> soft_cross_entropy(torch.log(torch.tensor([[0.5, 0.25, 0.25]])), torch.tensor([0.5, 0.5, 0.0]))
+    tensor([1.0397])
+    """
+    # A class that the target excludes may have probability zero: 0 * -inf must not become NaN.
+    return -(q * log_p.masked_fill(q == 0, 0)).sum(-1)
+
+
+def entropy(log_p: Tensor) -> Tensor:
+    r"""How undecided each row is: :math:`H(p) = -\sum_k p_k \log p_k`, with :math:`0 \log 0 = 0`.
+
+    >>> entropy(torch.log(torch.tensor([[0.5, 0.5, 0.0]])))
+    tensor([0.6931])
+    """
+    return -(log_p.exp() * log_p.masked_fill(log_p == -math.inf, 0)).sum(-1)
+
+
+def relative_entropy(log_p: Tensor) -> Tensor:
+    r"""Entropy as a fraction of the largest possible, :math:`H(p) / \log K`; 0 when there is one class only."""
+    classes = log_p.shape[-1]
+    return entropy(log_p) / math.log(classes) if classes > 1 else log_p.sum(-1) * 0
+
+
+def divergence_from_uniform(log_q: Tensor) -> Tensor:
+    r"""How far each row is from knowing nothing: :math:`KL(q \| U) = \log K - H(q)`."""
+    return math.log(log_q.shape[-1]) - entropy(log_q)
+
+
+def softened(logits: Tensor, temperature: float | Tensor) -> Tensor:
+    r"""Log-probabilities at a temperature: :math:`\log \mathrm{softmax}(z / T)`."""
+    return F.log_softmax(logits / temperature, dim=-1)
+
+
+def wide(logits: Tensor) -> Tensor:
+    """Half precision becomes single: sums over classes are never taken in half precision."""
+    return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits

@@ -2,39 +2,123 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
-from softtargets.losses.functional import smoothed_cross_entropy
+from softtargets.losses.arguments import choice, distribution, number, stochastic
+from softtargets.losses.base import SoftTargetLoss
+from softtargets.losses.batch import Batch
+from softtargets.losses.fusing import Rule
 
 
-class LabelSmoothing(nn.Module):
-    r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha q`, q uniform.
+class LabelSmoothing(SoftTargetLoss):
+    r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha q`, q given beforehand.
 
-    Szegedy et al., "Rethinking the Inception architecture for computer vision", 2016, section 7; the default
-    alpha of 0.1 is theirs. ``spread="all"`` lets q cover all K classes, the label included, as PyTorch does;
-    ``spread="others"`` only the K-1 others. Both agree when alpha_all = alpha_others * K / (K - 1).
+    * nothing given: q is uniform. Szegedy et al., "Rethinking the Inception architecture for computer vision",
+      2016, section 7; the default alpha of 0.1 is theirs;
+    * ``prior``: q is that vector, for example the frequencies of words (unigram smoothing, Pereyra et al. 2017);
+    * ``matrix``: q is row y of a class-to-class matrix S (Chen et al. 2020); alpha = 1 trains on S itself.
+
+    ``spread="all"`` lets q cover all K classes, the label included, as PyTorch does. ``spread="others"`` takes the
+    label out of q and shares its part among the K-1 others, as tensor2tensor and fairseq do. For uniform q both
+    agree when alpha_all = alpha_others * K / (K - 1); `convert_alpha` does it.
 
     >>> import torch
     >>> loss = LabelSmoothing(alpha=0.1)
     >>> loss(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))
     tensor(0.3729)
+    >>> unigram = LabelSmoothing(alpha=0.1, prior=torch.tensor([0.7, 0.2, 0.1]))
+    >>> unigram(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))
+    tensor(0.2995)
     """
 
-    def __init__(self, alpha: float = 0.1, spread: Literal["all", "others"] = "all") -> None:
-        super().__init__()
-        if not 0 <= alpha <= 1:
-            raise ValueError(f"alpha must be between 0 and 1, not {alpha}")
-        if spread not in ("all", "others"):
-            raise ValueError(f"spread must be 'all' or 'others', not {spread!r}")
-        self.alpha = alpha
-        self.spread = spread
+    alpha: float | Tensor
+    prior: Tensor | None
+    matrix: Tensor | None
 
-    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Mean loss of a batch: logits (N, K), integer labels (N)."""
-        return smoothed_cross_entropy(logits, target, self.alpha, self.spread).mean()
+    def __init__(
+        self,
+        alpha: float | Tensor = 0.1,
+        spread: Literal["all", "others"] = "all",
+        prior: Tensor | None = None,
+        matrix: Tensor | None = None,
+        ignore_index: int = -100,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
+        self._number("alpha", number("alpha", alpha, 0, 1))
+        self.spread = choice("spread", spread, ("all", "others"))
+        if prior is not None and matrix is not None:
+            raise ValueError("prior and matrix exclude each other: both say where the mass goes")
+        self.register_buffer("prior", None if prior is None else distribution("prior", prior))
+        self.register_buffer("matrix", None if matrix is None else stochastic("matrix", matrix))
+        if self.spread == "others":
+            self._check_others()
 
-    def extra_repr(self) -> str:
-        """Shown by ``print(loss)``."""
-        return f"alpha={self.alpha}, spread={self.spread!r}"
+    def smoothing(self, batch: Batch, given: Any) -> tuple[float | Tensor, Tensor | None]:
+        """The same alpha everywhere; q is uniform, the prior, or a row of the matrix."""
+        self._check_classes(batch.classes)
+        if self.matrix is not None:
+            q = batch.rows_of(self.matrix)
+        elif self.prior is not None:
+            q = self.prior.to(batch.logits.dtype)
+        else:
+            q = batch.logits.new_full((batch.classes,), 1 / batch.classes)
+        if self.spread == "others":
+            q = self._without_label(batch, q)
+        return self.alpha, q
+
+    def rule(self, batch: Batch, given: Any) -> Rule | None:
+        """(hard mass, soft mass) of the target, and the table that q is read from."""
+        self._check_classes(batch.classes)
+        table = self.prior if self.matrix is None else self.matrix
+        moved: float | Tensor = self.alpha
+        if self.spread == "others":
+            if table is None:
+                moved = moved * batch.classes / (batch.classes - 1)
+            else:
+                # Taking the label out of q and sharing its part is moving more of q and giving the label less.
+                assert batch.labels is not None
+                own = table[batch.labels] if table.dim() == 1 else table[batch.labels, batch.labels]
+                moved = moved / (1 - own)
+        return Rule("mixture", (1 - moved, moved), table)
+
+    def _without_label(self, batch: Batch, q: Tensor) -> Tensor:
+        if batch.labels is None:
+            # Each class that the given target holds for possible passes its part on to the classes it is not.
+            assert batch.probabilities is not None
+            if self.matrix is None:
+                scaled = batch.probabilities / (1 - q)
+                return q * (scaled.sum(-1, keepdim=True) - scaled)
+            own = self.matrix.to(q.dtype).diagonal()
+            bare = self.matrix.to(q.dtype) - torch.diag(own)
+            return (batch.probabilities / (1 - own)) @ bare
+        labels = batch.labels.unsqueeze(-1)
+        q = q.expand_as(batch.logits)
+        return q.scatter(-1, labels, 0) / (1 - q.gather(-1, labels))
+
+    def _check_classes(self, classes: int) -> None:
+        for name, table in (("prior", self.prior), ("matrix", self.matrix)):
+            if table is not None and len(table) != classes:
+                raise ValueError(f"{name} is for {len(table)} classes, but the logits have {classes}")
+        if self.spread == "others" and classes < 2:
+            raise ValueError("spread='others' needs at least two classes: with one there are no others")
+
+    def _check_others(self) -> None:
+        for name, table in (("prior", self.prior), ("matrix", self.matrix)):
+            own = table if table is None or table.dim() == 1 else table.diagonal()
+            if own is not None and bool((own >= 1).any()):
+                full = int((own >= 1).nonzero()[0])
+                raise ValueError(
+                    f"spread='others' needs mass on other classes, but {name} puts all of it on class {full}"
+                )
+
+    def _options(self) -> list[tuple[str, Any]]:
+        shown: list[tuple[str, Any]] = [("alpha", self.alpha), ("spread", repr(self.spread))]
+        for name, table in (("prior", self.prior), ("matrix", self.matrix)):
+            if table is not None:
+                shown.append((name, f"<{len(table)} classes>"))
+        return shown

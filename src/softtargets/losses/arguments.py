@@ -1,0 +1,173 @@
+"""Checks of what a loss is constructed with; each refusal names the argument, the value and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softtargets.exceptions import nearest
+
+# How far a sum of probabilities may lie from 1. Single precision over 262,144 classes stays well inside.
+STOCHASTIC_TOLERANCE = 1e-4
+
+
+def number(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> float | Tensor:
+    """A hyper-parameter: a number, or a tensor with one value, or with one value per run (1-D).
+
+    >>> number("alpha", 0.1, 0, 1)
+    0.1
+    >>> number("alpha", 1.5, 0, 1)
+    Traceback (most recent call last):
+    ValueError: alpha must be between 0 and 1, not 1.5
+    """
+    allowed = _allowed(low, high, open_low, open_high)
+    if isinstance(value, Tensor):
+        if not value.dtype.is_floating_point or value.dim() > 1 or value.numel() == 0:
+            raise TypeError(
+                f"{name} must be a number, or a floating-point tensor with one value or one per run, "
+                f"not a tensor of {value.dtype} with shape {tuple(value.shape)}"
+            )
+        outside = value.detach().flatten()[~_inside(value.detach().flatten(), low, high, open_low, open_high)]
+        if len(outside):
+            raise ValueError(f"{name} must be {allowed}, not {outside[0].item():g}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number or a tensor of them, not {value!r}")
+    if not bool(_inside(torch.tensor(float(value), dtype=torch.float64), low, high, open_low, open_high)):
+        raise ValueError(f"{name} must be {allowed}, not {value}")
+    return float(value)
+
+
+def count(name: str, value: Any, low: int = 0) -> int:
+    """A whole number, at least `low`.
+
+    >>> count("warmup_steps", 2.5)
+    Traceback (most recent call last):
+    TypeError: warmup_steps must be a whole number, not 2.5
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}, not {value}")
+    return value
+
+
+def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
+    """One of a few names.
+
+    >>> choice("spread", "al", ["all", "others"])
+    Traceback (most recent call last):
+    ValueError: spread must be 'all' or 'others', not 'al' (did you mean 'all'?)
+    """
+    names = list(allowed)
+    if value not in names:
+        listed = ", ".join(map(repr, names[:-1])) + f" or {names[-1]!r}"
+        close = nearest(value, names) if isinstance(value, str) else ""
+        raise ValueError(f"{name} must be {listed}, not {value!r}{close}")
+    return str(value)
+
+
+def distribution(name: str, value: Any) -> Tensor:
+    """A probability for each class: 1-D, nothing negative, summing to 1.
+
+    >>> distribution("prior", torch.tensor([0.5, 0.4]))
+    Traceback (most recent call last):
+    ValueError: prior must sum to 1, not 0.9; divide it by its sum
+    """
+    vector = _floating(name, value, 1, "one probability per class")
+    _check_mass(name, vector.unsqueeze(0), rows=False)
+    return vector
+
+
+def stochastic(name: str, value: Any) -> Tensor:
+    """A K x K matrix whose rows are distributions.
+
+    >>> stochastic("matrix", torch.tensor([[1.0, 0.0], [0.5, 0.6]]))
+    Traceback (most recent call last):
+    ValueError: matrix must have rows that sum to 1, but row 1 sums to 1.1; divide each row by its sum
+    """
+    matrix = _floating(name, value, 2, "one row per class")
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"{name} must be square, one row and one column per class, not {tuple(matrix.shape)}"
+        )
+    _check_mass(name, matrix, rows=True)
+    return matrix
+
+
+def class_weights(value: Any) -> Tensor:
+    """A factor for each class, as torch's ``weight``.
+
+    >>> class_weights(torch.tensor([1.0, float("nan")]))
+    Traceback (most recent call last):
+    ValueError: weight must be finite for every class, but class 1 has nan
+    """
+    weight = _floating("weight", value, 1, "one factor per class")
+    bad = (~torch.isfinite(weight)).nonzero()
+    if len(bad):
+        where = int(bad[0])
+        raise ValueError(
+            f"weight must be finite for every class, but class {where} has {weight[where].item():g}"
+        )
+    return weight
+
+
+def _floating(name: str, value: Any, dimensions: int, meaning: str) -> Tensor:
+    if not isinstance(value, Tensor):
+        value = torch.as_tensor(value)
+    if not value.dtype.is_floating_point:
+        raise TypeError(f"{name} must hold floating-point numbers, not {value.dtype}; try {name}.float()")
+    if value.dim() != dimensions or value.numel() == 0:
+        raise ValueError(f"{name} must be {dimensions}-D ({meaning}), not of shape {tuple(value.shape)}")
+    tensor: Tensor = value.detach()
+    return tensor
+
+
+def _check_mass(name: str, matrix: Tensor, rows: bool) -> None:
+    exact = matrix.double()
+    bad = (~(exact >= 0)).nonzero()
+    if len(bad):
+        row, column = bad[0].tolist()
+        place = f"row {row}, column {column}" if rows else f"class {column}"
+        found = exact[row, column].item()
+        raise ValueError(f"{name} must hold probabilities, at least 0, but {place} has {found:g}")
+    total = exact.sum(-1)
+    off = (~((total - 1).abs() <= STOCHASTIC_TOLERANCE)).nonzero()
+    if len(off):
+        row = int(off[0])
+        found = total[row].item()
+        if rows:
+            raise ValueError(
+                f"{name} must have rows that sum to 1, but row {row} sums to {found:g}; divide each row by its sum"
+            )
+        raise ValueError(f"{name} must sum to 1, not {found:g}; divide it by its sum")
+
+
+def _inside(values: Tensor, low: float, high: float, open_low: bool, open_high: bool) -> Tensor:
+    above = values > low if open_low else values >= low
+    below = values < high if open_high else values <= high
+    return above & below & torch.isfinite(values)
+
+
+def _allowed(low: float, high: float, open_low: bool, open_high: bool) -> str:
+    if low > -math.inf and high < math.inf and not (open_low or open_high):
+        return f"between {low:g} and {high:g}"
+    parts = []
+    if low > -math.inf:
+        parts.append(f"{'above' if open_low else 'at least'} {low:g}")
+    if high < math.inf:
+        parts.append(f"{'below' if open_high else 'at most'} {high:g}")
+    return " and ".join(parts) or "finite"

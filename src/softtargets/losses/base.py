@@ -1,0 +1,170 @@
+"""What every loss shares: shapes, reduction, ignored rows, class weights, and the choice of a fused kernel."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from softtargets.losses.arguments import choice, class_weights
+from softtargets.losses.batch import Batch
+from softtargets.losses.fusing import Rule, fused_loss
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+class SoftTargetLoss(nn.Module):
+    r"""Cross-entropy against :math:`(1 - a)\,\mathrm{onehot}(y) + a\,q`, plus at most one extra term.
+
+    A subclass says where a and q come from (`smoothing`), and its extra term if it has one (`extra`). Shapes,
+    ``ignore_index``, ``weight`` and ``reduction`` mean what they mean for
+    ``torch.nn.functional.cross_entropy``. The extra term of an example is multiplied by the weight of its label.
+
+    What is defined at the edges: an empty batch, or one where every row is ignored, has the mean NaN and the
+    sum 0, as in torch, and the gradient 0. NaN among the logits of a row that counts makes its loss NaN. A label
+    out of range is refused on the CPU; on a GPU, where looking would make the host wait, its loss is NaN.
+
+    Hyper-parameters may be tensors. With one value per run (1-D) the call is a *pack*: logits and target carry
+    the runs as their first dimension, and the reduced loss has one value per run.
+
+    State lives in buffers, and so in ``state_dict``; in ``eval`` mode it is read but not changed.
+    """
+
+    # What must be passed besides logits and target, by the name of the argument; "" for nothing.
+    needs: ClassVar[str] = ""
+    # Losses that keep a table cannot share one among the runs of a pack.
+    shares_state: ClassVar[bool] = False
+
+    weight: Tensor | None
+
+    def __init__(
+        self, *, ignore_index: int = -100, weight: Tensor | None = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__()
+        if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
+            raise TypeError(f"ignore_index must be a whole number, not {ignore_index!r}")
+        self.ignore_index = ignore_index
+        self.reduction = choice("reduction", reduction, REDUCTIONS)
+        self.register_buffer("weight", None if weight is None else class_weights(weight))
+        self._numbers: list[str] = []
+
+    def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
+        """The loss of a batch; shapes as in ``torch.nn.functional.cross_entropy``."""
+        if self._numbers and (stacked := self._per_run()):
+            return self._pack(stacked, logits, target, given)
+        batch = Batch(logits, target, self.weight, self.ignore_index)
+        if self.needs and given is None:
+            raise TypeError(f"{type(self).__name__} needs {self.needs}: loss(logits, target, {self.needs})")
+        if logits.is_cuda and batch.by_index:
+            rule = self.rule(batch, given)
+            if rule is not None:
+                loss = fused_loss(batch, rule, self.weight, self.reduction)
+                if loss is not None:
+                    return loss
+        return self._reduce(self.per_example(batch, given), batch)
+
+    def per_example(self, batch: Batch, given: Any = None) -> Tensor:
+        """The loss of every row, in plain PyTorch: the reference for the kernels, and used without one."""
+        a, q = self.smoothing(batch, given)
+        if q is None or (isinstance(a, float) and a == 0):
+            losses = batch.hard()
+        elif isinstance(a, float) and a == 1:
+            losses = batch.soft(q)
+        else:
+            losses = (1 - a) * batch.hard() + a * batch.soft(q)
+        extra = self.extra(batch, given)
+        return losses if extra is None else losses + batch.example_weight * extra
+
+    def smoothing(self, batch: Batch, given: Any) -> tuple[float | Tensor, Tensor | None]:
+        """How much mass to move, one number or one per row, and to which distribution, (K,) or (N, K)."""
+        return 0.0, None
+
+    def extra(self, batch: Batch, given: Any) -> Tensor | None:
+        """A term added to the loss of every row, if there is one."""
+        return None
+
+    def rule(self, batch: Batch, given: Any) -> Rule | None:
+        """How a fused kernel would compute this; None where there is no kernel for it."""
+        return None
+
+    def after_step(self, model: nn.Module) -> None:
+        """Called by a training loop after each step of the optimiser."""
+
+    def end_epoch(self) -> None:
+        """Called by a training loop when all examples have been seen once more."""
+
+    def _number(self, name: str, value: float | Tensor) -> None:
+        """Keep a hyper-parameter: a number as it is, a tensor as a buffer or parameter."""
+        if isinstance(value, nn.Parameter):
+            self.register_parameter(name, value)
+        elif isinstance(value, Tensor):
+            self.register_buffer(name, value)
+        else:
+            setattr(self, name, value)
+            return
+        self._numbers.append(name)
+
+    def _per_run(self) -> dict[str, Tensor]:
+        return {name: value for name in self._numbers if (value := getattr(self, name)).dim() == 1}
+
+    def _pack(self, stacked: dict[str, Tensor], logits: Tensor, target: Tensor, given: Any) -> Tensor:
+        runs = {name: len(value) for name, value in stacked.items()}
+        if len(set(runs.values())) > 1:
+            raise ValueError(f"every hyper-parameter of a pack needs one value per run, but there are {runs}")
+        size = next(iter(runs.values()))
+        if self.shares_state:
+            raise ValueError(
+                f"{type(self).__name__} keeps a table, which the runs of a pack cannot share: stack one loss per "
+                "run with torch.func.stack_module_state and call them with torch.vmap"
+            )
+        for name, value in (("logits", logits), ("target", target)):
+            if value.dim() == 0 or value.shape[0] != size:
+                raise ValueError(
+                    f"{', '.join(runs)} holds {size} values, one per run, so the first dimension of {name} must be "
+                    f"{size}, the runs; its shape is {tuple(value.shape)}"
+                )
+        for run in range(size if logits.device.type == "cpu" else 1):  # inside vmap nothing can be looked at
+            Batch(logits[run], target[run], self.weight, self.ignore_index)
+
+        def one(values: dict[str, Tensor], *call: Any) -> Tensor:
+            result: Tensor = functional_call(self, values, call)
+            return result
+
+        dimensions = (0, 0, 0, None if given is None else 0)
+        packed = torch.vmap(one, in_dims=dimensions, randomness="different")
+        losses: Tensor = packed(stacked, logits, target, given)
+        return losses
+
+    def _reduce(self, losses: Tensor, batch: Batch) -> Tensor:
+        if batch.kept is not None:
+            losses = losses.masked_fill(~batch.kept, 0)
+        if self.reduction == "none":
+            result = losses.reshape(batch.shape)
+        elif self.reduction == "sum":
+            result = losses.sum()
+        else:
+            result = losses.sum() / batch.total_weight()
+        return result.to(loss_dtype(batch.raw))
+
+    def extra_repr(self) -> str:
+        """Shown by ``print(loss)``: what differs from torch's defaults comes last."""
+        shown = list(self._options())
+        if self.ignore_index != -100:
+            shown.append(("ignore_index", self.ignore_index))
+        if self.weight is not None:
+            shown.append(("weight", f"<{len(self.weight)} classes>"))
+        if self.reduction != "mean":
+            shown.append(("reduction", repr(self.reduction)))
+        return ", ".join(f"{name}={value}" for name, value in shown)
+
+    def _options(self) -> list[tuple[str, Any]]:
+        return []
+
+
+def loss_dtype(logits: Tensor) -> torch.dtype:
+    """What torch's cross-entropy would return: the precision of the logits, single under autocast."""
+    if logits.dtype != torch.float64 and torch.is_autocast_enabled(logits.device.type):
+        return torch.float32
+    return logits.dtype

@@ -1,0 +1,170 @@
+"""One call of a loss in canonical form: however logits and target were shaped, one row per example."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from softtargets.exceptions import TargetError
+from softtargets.losses.functional import label_cross_entropy, soft_cross_entropy, wide
+
+
+class Batch:
+    """Logits and target as rows, checked; the shapes are those of ``torch.nn.functional.cross_entropy``.
+
+    | logits | class indices | class probabilities |
+    |---|---|---|
+    | (C) | () | (C) |
+    | (N, C) | (N) | (N, C) |
+    | (N, C, d1, ...) | (N, d1, ...) | (N, C, d1, ...) |
+
+    What costs something is computed when it is first asked for, so that a fused kernel pays for nothing.
+    """
+
+    def __init__(self, logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
+        _check(logits, target)
+        self.raw = logits
+        self.target = target
+        self.ignore_index = ignore_index
+        self.class_dimension = 1 if logits.dim() > 1 else 0
+        self.classes = logits.shape[self.class_dimension]
+        # Probabilities come in the shape of the logits; (N, C) labels of (N, C, C) logits are integers.
+        self.by_index = not target.dtype.is_floating_point
+        if weight is not None and len(weight) != self.classes:
+            raise ValueError(f"weight has {len(weight)} values, but there are {self.classes} classes")
+        self._weight = weight
+        if self.by_index and target.device.type == "cpu" and _has_values(target):
+            self._check_range()
+
+    @property
+    def shape(self) -> torch.Size:
+        """Of the losses, before reduction."""
+        raw = self.raw.shape
+        return torch.Size(raw[: self.class_dimension] + raw[self.class_dimension + 1 :])
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """(N, K), in single precision at least."""
+        return self.rows(self.raw)
+
+    @cached_property
+    def log_p(self) -> Tensor:
+        """(N, K): the logarithm of what the net says."""
+        return F.log_softmax(self.logits, dim=-1)
+
+    @cached_property
+    def kept(self) -> Tensor | None:
+        """(N,): which rows count; None where nothing can be ignored."""
+        return self.target.reshape(-1) != self.ignore_index if self.by_index else None
+
+    @cached_property
+    def labels(self) -> Tensor | None:
+        """(N,): class indices, 0 for ignored rows; None where the target is probabilities."""
+        if self.kept is None:
+            return None
+        return self.target.reshape(-1).long().masked_fill(~self.kept, 0)
+
+    @cached_property
+    def probabilities(self) -> Tensor | None:
+        """(N, K): the given target; None where it is class indices."""
+        return None if self.by_index else self.rows(self.target).to(self.logits.dtype)
+
+    @cached_property
+    def weight(self) -> Tensor | None:
+        """(K,): the factor of each class."""
+        return None if self._weight is None else self._weight.to(self.logits.dtype)
+
+    @cached_property
+    def example_weight(self) -> Tensor | float:
+        """The factor of each example: of its label, or the mean over a given distribution."""
+        if self.weight is None:
+            return 1.0
+        if self.labels is not None:
+            return self.weight[self.labels]
+        assert self.probabilities is not None
+        return self.probabilities @ self.weight
+
+    def rows(self, values: Tensor, name: str = "logits") -> Tensor:
+        """Anything in the shape of the logits, as (N, K)."""
+        if values.shape != self.raw.shape:
+            raise ValueError(
+                f"{name} must have the shape of the logits, {tuple(self.raw.shape)}, not {tuple(values.shape)}"
+            )
+        return wide(values.movedim(self.class_dimension, -1).reshape(-1, self.classes))
+
+    def rows_of(self, table: Tensor) -> Tensor:
+        """The row of a K x K table that belongs to each example: (N, K)."""
+        table = table.to(self.logits.dtype)
+        if self.labels is not None:
+            return table[self.labels]
+        assert self.probabilities is not None
+        return self.probabilities @ table
+
+    def hard(self) -> Tensor:
+        """Cross-entropy with the target as it was given: (N,)."""
+        if self.labels is not None:
+            return self.example_weight * label_cross_entropy(self.log_p, self.labels)
+        assert self.probabilities is not None
+        return self.soft(self.probabilities)
+
+    def soft(self, q: Tensor) -> Tensor:
+        """Cross-entropy with another distribution, one for all rows or one for each: (N,)."""
+        return soft_cross_entropy(self.log_p, q if self.weight is None else q * self.weight)
+
+    def total_weight(self) -> Tensor | int:
+        """What ``reduction="mean"`` divides by, as torch does: examples, or the weights of their labels."""
+        if self.kept is None:
+            return self.logits.shape[0]
+        if self.weight is None:
+            return self.kept.sum()
+        return (self.example_weight * self.kept).sum()
+
+    def _check_range(self) -> None:
+        wrong = (self.target < 0) | (self.target >= self.classes)
+        wrong &= self.target != self.ignore_index
+        if bool(wrong.any()):
+            where = wrong.reshape(-1).nonzero()[0]
+            raise TargetError(
+                f"target has the label {int(self.target.reshape(-1)[where])} at position {int(where)}, but there "
+                f"are {self.classes} classes: allowed are 0 to {self.classes - 1}, and {self.ignore_index} to ignore"
+            )
+
+
+def _check(logits: Tensor, target: Tensor) -> None:
+    for name, value in (("logits", logits), ("target", target)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
+    if not logits.dtype.is_floating_point:
+        raise TypeError(f"logits must be floating-point numbers, not {logits.dtype}")
+    if logits.dim() == 0:
+        raise ValueError("logits must have a dimension for the classes: (C), (N, C) or (N, C, d1, ...)")
+    if target.dtype.is_floating_point:
+        if target.shape != logits.shape:
+            raise ValueError(
+                f"target holds probabilities ({target.dtype}), so it must have the shape of the logits, "
+                f"{tuple(logits.shape)}, not {tuple(target.shape)}; class indices must be integers"
+            )
+    else:
+        if target.dtype in (torch.bool, torch.complex64, torch.complex128):
+            raise TypeError(f"target must be class indices (integers) or probabilities, not {target.dtype}")
+        if logits.dim() > 1:
+            expected = logits.shape[:1] + logits.shape[2:]
+        else:
+            expected = logits.shape[1:]
+        if target.shape != expected:
+            raise ValueError(
+                f"target must have shape {tuple(expected)} for logits of shape {tuple(logits.shape)}, "
+                f"not {tuple(target.shape)}"
+            )
+    if logits.shape[1 if logits.dim() > 1 else 0] == 0:
+        raise ValueError(f"logits of shape {tuple(logits.shape)} have no classes")
+    if logits.device != target.device:
+        raise ValueError(f"logits are on {logits.device} but target is on {target.device}")
+
+
+def _has_values(tensor: Tensor) -> bool:
+    """Whether the numbers can be looked at now: not while tracing, not inside vmap."""
+    return not torch.compiler.is_compiling() and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)

@@ -1,0 +1,183 @@
+"""LABO: label regularisation learnt by bi-level optimisation."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from softtargets.losses.arguments import choice, count, number
+from softtargets.losses.base import SoftTargetLoss
+from softtargets.losses.batch import Batch
+from softtargets.losses.functional import divergence_from_uniform, relative_entropy
+from softtargets.losses.fusing import Rule
+
+
+class LABOTerms(NamedTuple):
+    """What LABO's objective (equation 14) is made of, for every row; nothing here carries a gradient."""
+
+    cross_entropy: Tensor
+    alpha: Tensor
+    divergence: Tensor
+
+    def objective(self, tau: float | Tensor) -> Tensor:
+        """Equation 14: cross-entropy + beta KL(P* || U), with beta = alpha * tau."""
+        return self.cross_entropy + self.alpha * tau * self.divergence
+
+
+class LABO(SoftTargetLoss):
+    r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha P^*`, P* the net's own opinion.
+
+    Lu et al., "LABO: towards learning optimal label regularization via bi-level optimization", 2023. P* minimises
+    cross-entropy + beta KL(P || U) for the present net, and Theorem 1 gives it in closed form:
+
+    .. math:: P^* = \mathrm{softmax}(z / \tau), \quad \tau = \beta / \alpha
+
+    No gradient flows through P* or alpha, so the KL term does not change the training. The loss is therefore the
+    cross-entropy alone; `terms` reports the KL term, and ``include_kl=True`` adds its value. tau = 1.25 is one of
+    the two values the paper tried for translation, rho = 0.5 its choice for all experiments; for CIFAR it gives no tau.
+
+    Without ``alpha`` each example gets its own (equation 16), and ``reading`` says how that is read:
+
+    * ``"literal"``, the paper's: :math:`\alpha = 1 - \rho H(p) / \log K`. A confident example moves nearly all
+      its mass, none less than 1 - rho. Trained so, nets were markedly under-confident in our tries;
+    * ``"reversed"``: :math:`\alpha = \rho H(p) / \log K`. A confident example moves little.
+
+    The first ``warmup_steps`` calls in training mode smooth uniformly with ``warmup_alpha`` (0.1, the smoothing of
+    the paper's translation experiments, which warm up for 5,000 or 10,000 steps; Algorithm 1, which counts from
+    one and asks for i < T_w, has one step fewer). With a fixed ``alpha`` that is used in the warm-up too, unless
+    ``warmup_alpha`` is given. As tau grows, LABO becomes uniform label smoothing (Remark 3).
+
+    >>> import torch
+    >>> loss = LABO(tau=1.25, alpha=0.1)
+    >>> loss(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))
+    tensor(0.2971)
+    >>> LABO(tau=1e9, alpha=0.1)(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))  # label smoothing
+    tensor(0.3729)
+    """
+
+    tau: float | Tensor
+    rho: float | Tensor
+    alpha: float | Tensor | None
+    warmup_alpha: float | Tensor
+    step: Tensor
+
+    def __init__(
+        self,
+        tau: float | Tensor = 1.25,
+        rho: float | Tensor = 0.5,
+        alpha: float | Tensor | None = None,
+        warmup_steps: int = 0,
+        reading: Literal["literal", "reversed"] = "literal",
+        warmup_alpha: float | Tensor | None = None,
+        include_kl: bool = False,
+        ignore_index: int = -100,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
+        self._number("tau", number("tau", tau, 0, open_low=True))
+        self._number("rho", number("rho", rho, 0, 1))
+        if alpha is None:
+            self.alpha = None
+        else:
+            self._number("alpha", number("alpha", alpha, 0, 1))
+        if warmup_alpha is None:
+            warmup_alpha = 0.1 if alpha is None else alpha
+        self._number("warmup_alpha", number("warmup_alpha", warmup_alpha, 0, 1))
+        self.warmup_steps = count("warmup_steps", warmup_steps)
+        self.reading = choice("reading", reading, ("literal", "reversed"))
+        self.include_kl = bool(include_kl)
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
+        """The loss of a batch; a call in training mode is a step of the warm-up."""
+        loss = super().forward(logits, target, given)
+        if self.training and self.warmup_steps and not self._inside_pack():
+            self.step.add_(1)
+        return loss
+
+    def smoothing(self, batch: Batch, given: Any) -> tuple[float | Tensor, Tensor | None]:
+        """The closed-form solution of the inner problem, at the net's present opinion."""
+        offset, slope, sharpness = self._schedule()
+        alpha = offset
+        if not (isinstance(slope, float) and slope == 0):
+            alpha = offset + slope * relative_entropy(batch.log_p.detach())
+        scaled = batch.logits.detach() * sharpness
+        if isinstance(sharpness, Tensor):
+            scaled = torch.where(sharpness == 0, 0, scaled)  # uniform, even where a logit is -inf
+        return alpha, F.softmax(scaled, dim=-1)
+
+    def extra(self, batch: Batch, given: Any) -> Tensor | None:
+        """The value of beta KL(P* || U), without gradient, if asked for."""
+        if not self.include_kl:
+            return None
+        alpha, q = self.smoothing(batch, given)
+        assert q is not None
+        moved = alpha * divergence_from_uniform(q.log())
+        sharpness = self._schedule()[2]
+        if isinstance(sharpness, Tensor):
+            return torch.where(sharpness == 0, 0, moved / sharpness)
+        return moved / sharpness
+
+    def terms(self, logits: Tensor, target: Tensor) -> LABOTerms:
+        """Cross-entropy, alpha and KL(P* || U) of every example, to be logged; counts as no step.
+
+        >>> import torch
+        >>> LABO().terms(torch.zeros(1, 4), torch.tensor([1])).alpha
+        tensor([0.5000])
+        """
+        with torch.no_grad():
+            batch = Batch(logits, target, None, self.ignore_index)
+            alpha, q = self.smoothing(batch, None)
+            assert q is not None
+            cross_entropy = (1 - alpha) * batch.hard() + alpha * batch.soft(q)
+            parts = (cross_entropy, torch.zeros_like(cross_entropy) + alpha, divergence_from_uniform(q.log()))
+            kept = batch.kept
+            if kept is not None:
+                parts = (parts[0].where(kept, 0), parts[1].where(kept, 0), parts[2].where(kept, 0))
+            return LABOTerms(*(part.reshape(batch.shape) for part in parts))
+
+    def rule(self, batch: Batch, given: Any) -> Rule | None:
+        """(offset and slope of alpha over relative entropy, 1 / tau, 1 if the KL term is to be added)."""
+        return Rule("labo", (*self._schedule(), float(self.include_kl)))
+
+    def _schedule(self) -> tuple[float | Tensor, float | Tensor, float | Tensor]:
+        """(offset, slope, sharpness): alpha is offset + slope * H(p) / log K, and P* is softmax(z * sharpness)."""
+        offset: float | Tensor
+        slope: float | Tensor
+        if self.alpha is not None:
+            offset, slope = self.alpha, 0.0
+        elif self.reading == "literal":
+            offset, slope = 1.0, -self.rho
+        else:
+            offset, slope = 0.0, self.rho
+        sharpness = 1 / self.tau
+        if not self.warmup_steps:
+            return offset, slope, sharpness
+        # Decided on the device: the host never waits, and a captured graph leaves the warm-up by itself.
+        warm = self.step < self.warmup_steps
+        return (
+            torch.where(warm, self.warmup_alpha, offset),
+            torch.where(warm, 0.0, slope),
+            torch.where(warm, 0.0, sharpness),
+        )
+
+    def _inside_pack(self) -> bool:
+        """The runs of a pack take one step together: it is counted outside of them, unless each has its own."""
+        wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+        return not wrapped(self.step) and any(wrapped(getattr(self, name)) for name in self._numbers)
+
+    def _options(self) -> list[tuple[str, Any]]:
+        shown: list[tuple[str, Any]] = [("tau", self.tau)]
+        if self.alpha is None:
+            shown += [("rho", self.rho), ("reading", repr(self.reading))]
+        else:
+            shown.append(("alpha", self.alpha))
+        if self.warmup_steps:
+            shown += [("warmup_steps", self.warmup_steps), ("warmup_alpha", self.warmup_alpha)]
+        if self.include_kl:
+            shown.append(("include_kl", True))
+        return shown
