@@ -12,14 +12,19 @@ from softtargets.recipes import (
     CIFAR10,
     CIFAR100,
     CNN,
+    CSKD,
     CUB200,
     EMNIST,
+    LABO,
     MLP,
     MNIST,
     SGD,
     Adam,
+    AntiFocal,
     Augmentation,
+    BetaSmoothing,
     Clean,
+    ConfidencePenalty,
     Constant,
     Cosine,
     Crop,
@@ -27,13 +32,20 @@ from softtargets.recipes import (
     Dataset,
     Digits,
     Distillation,
+    DisturbLabel,
     FashionMNIST,
     Flip,
+    Focal,
+    ForwardCorrection,
     ImageNet,
+    KnowledgeRefinery,
     LabelSmoothing,
     Linear,
+    LogitSmoothing,
+    MaxSup,
     Model,
     Noise,
+    OnlineLabelSmoothing,
     Optimiser,
     Pair,
     Recipe,
@@ -42,6 +54,7 @@ from softtargets.recipes import (
     Shift,
     Step,
     Symmetric,
+    TFReg,
     TinyImageNet,
 )
 from softtargets.recipes.schema import Part, field_types
@@ -63,6 +76,19 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "cross_entropy": CrossEntropy,
         "label_smoothing": LabelSmoothing,
         "distillation": Distillation,
+        "confidence_penalty": ConfidencePenalty,
+        "focal": Focal,
+        "anti_focal": AntiFocal,
+        "labo": LABO,
+        "tf_reg": TFReg,
+        "cs_kd": CSKD,
+        "beta_smoothing": BetaSmoothing,
+        "online_label_smoothing": OnlineLabelSmoothing,
+        "knowledge_refinery": KnowledgeRefinery,
+        "forward_correction": ForwardCorrection,
+        "logit_smoothing": LogitSmoothing,
+        "disturb_label": DisturbLabel,
+        "max_sup": MaxSup,
     },
     Optimiser: {"sgd": SGD, "adam": Adam},
     Schedule: {"constant": Constant, "step": Step, "linear": Linear, "cosine": Cosine},
@@ -86,6 +112,8 @@ def recipe_with(slot: type[Part], part: Part) -> Recipe:
     """A recipe that has `part` in its slot."""
     if slot is Augmentation:
         return plain_recipe(augmentation=[part])
+    if isinstance(part, ForwardCorrection):
+        return plain_recipe(regulariser=part, noise=Symmetric())
     return plain_recipe(**{"data" if slot is Dataset else slot.__name__.lower(): part})
 
 
@@ -136,7 +164,9 @@ def recipes(draw: st.DrawFn, depth: int = 1, data: Dataset | None = None) -> Rec
         teacher = draw(recipes(depth=depth - 1, data=options["data"]))
         options["regulariser"] = Distillation(teacher=teacher, temperature=draw(st.floats(0.5, 20)))
     else:
-        options["regulariser"] = draw(parts(CrossEntropy) | parts(LabelSmoothing))
+        without = {Distillation, ForwardCorrection} if options["noise"] == Clean() else {Distillation}
+        kinds = [part for part in NAMES[Regulariser].values() if part not in without]
+        options["regulariser"] = draw(st.sampled_from(kinds).flatmap(parts))
     return Recipe(**options)
 
 

@@ -6,27 +6,56 @@ import pytest
 
 from softtargets.exceptions import RecipeError
 from softtargets.losses import REGULARISERS
-from softtargets.recipes import CrossEntropy, Distillation, LabelSmoothing, Regulariser, build
+from softtargets.recipes import (
+    CrossEntropy,
+    Distillation,
+    ForwardCorrection,
+    LabelSmoothing,
+    Pair,
+    Regulariser,
+    build,
+)
 
-from .making import NAMES, plain_recipe
+from .making import NAMES, options_for, plain_recipe
+
+# What a loss takes and a recipe does not say: the shape of the call, the data, and what is no plain number.
+NOT_IN_RECIPES = {"ignore_index", "weight", "reduction", "classes", "prior", "matrix", "include_kl"}
 
 
 def test_every_regulariser_a_recipe_names_is_built_in_the_losses_room():
     assert set(REGULARISERS) == set(NAMES[Regulariser])
 
 
-@pytest.mark.parametrize(
-    "part", [LabelSmoothing(), Distillation(teacher=plain_recipe())], ids=lambda part: part.name
-)
-def test_the_loss_takes_exactly_the_fields_with_the_same_defaults(part):
-    parameters = inspect.signature(REGULARISERS[part.name]).parameters.values()
-    expected = {name: value for name, value in vars(part).items() if name != "teacher"}
-    assert {parameter.name: parameter.default for parameter in parameters} == expected
+@pytest.mark.parametrize("name", NAMES[Regulariser])
+def test_the_loss_takes_exactly_the_fields_with_the_same_defaults(name):
+    kind = NAMES[Regulariser][name]
+    parameters = inspect.signature(REGULARISERS[name]).parameters.values()
+    taken = {each.name: each.default for each in parameters if each.name not in NOT_IN_RECIPES}
+    expected = {name: value for name, value in vars(kind(**options_for(kind))).items() if name != "teacher"}
+    assert taken == expected
 
 
 def test_cross_entropy_needs_no_options():
     assert vars(CrossEntropy()) == {}
-    assert REGULARISERS["cross_entropy"]().label_smoothing == 0
+
+
+def test_options_that_came_later_leave_the_identity_of_older_recipes_alone():
+    student = plain_recipe(regulariser=Distillation(teacher=plain_recipe(), temperature=4.0))
+    assert set(student.canonical()["regulariser"]) == {"name", "teacher", "temperature"}
+    assert plain_recipe(regulariser=LabelSmoothing(alpha=0.2)).canonical()["regulariser"] == {
+        "name": "label_smoothing",
+        "alpha": 0.2,
+    }
+
+
+def test_forward_correction_needs_noise_that_the_recipe_says():
+    with pytest.raises(RecipeError) as caught:
+        plain_recipe(regulariser="forward_correction")
+    assert str(caught.value) == (
+        "regulariser: forward_correction corrects the label noise that the recipe says, and noise is none; "
+        "give noise: symmetric or pair, or another regulariser"
+    )
+    assert plain_recipe(regulariser="forward_correction", noise=Pair()).regulariser == ForwardCorrection()
 
 
 def test_a_teacher_is_a_whole_recipe():

@@ -185,9 +185,21 @@ def test_minus_zero_is_zero():
 
 @pytest.mark.parametrize(("part", "name"), fields_ending_in(float), ids=named)
 def test_number_fields_refuse_what_is_no_number(part, name):
-    for value in (True, False, "0.1", math.nan, math.inf, -math.inf, None, [0.1], 1j):
+    for value in (True, False, "0.1", math.nan, math.inf, -math.inf, [0.1], 1j):
         error = refusal(part, **options_with(part, name, value))
         assert (error.field, str(error)) == (name, f"{name}: {value!r} is not a number")
+
+
+@pytest.mark.parametrize(("part", "name"), fields_ending_in(float), ids=named)
+def test_only_number_fields_that_say_so_may_be_nothing(part, name):
+    if (part.name, name) in {
+        ("labo", "alpha"),
+        ("labo", "warmup_alpha"),
+        ("online_label_smoothing", "freeze"),
+    }:
+        assert getattr(part(**options_with(part, name, None)), name) is None
+    else:
+        assert str(refusal(part, **options_with(part, name, None))) == f"{name}: None is not a number"
 
 
 @pytest.mark.parametrize(("part", "name"), fields_ending_in(int), ids=named)

@@ -187,7 +187,7 @@ def test_a_teacher_asked_once_says_the_same_as_one_asked_every_step(recipe, tmp_
     for ask_every_step in (False, True):
         training = Training(student, prepared, torch.device("cpu"), Teacher(plain, teacher, prepared))
         if ask_every_step:
-            training._teacher_logits = None
+            training.adviser.stored = None
         while not training.done:
             training.advance()
         losses.append(training.history[-1]["train_loss"])

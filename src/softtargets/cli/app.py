@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softtargets.cli import data, recipes, runs, studies, training
+from softtargets.cli import bench, data, recipes, runs, studies, training
 
 app = typer.Typer(
     help="Train with soft targets, measure what they did, reproduce the papers.",
@@ -18,6 +18,7 @@ app.add_typer(studies.app, name="study")
 app.add_typer(runs.app, name="runs")
 app.add_typer(recipes.app, name="recipe")
 app.add_typer(data.app, name="data")
+app.add_typer(bench.app, name="bench")
 app.command("train")(training.train)
 
 

@@ -7,34 +7,66 @@ plus at most one extra term. All are called as ``loss(logits, target)`` and drop
 
 from softtargets.losses.anti_focal import AntiFocalLoss
 from softtargets.losses.base import SoftTargetLoss
+from softtargets.losses.beta_smoothing import BetaSmoothing
 from softtargets.losses.confidence_penalty import ConfidencePenalty
 from softtargets.losses.converting import alpha_from_p, convert_alpha, p_from_alpha
 from softtargets.losses.cross_entropy import CrossEntropy
+from softtargets.losses.cs_kd import CSKD, same_class_partners
 from softtargets.losses.distillation import Distillation, TopLogits, top_logits
+from softtargets.losses.disturb_label import DisturbLabel
 from softtargets.losses.focal import FocalLoss
+from softtargets.losses.forward_correction import ForwardCorrection
+from softtargets.losses.knowledge_refinery import KnowledgeRefinery
 from softtargets.losses.label_smoothing import LabelSmoothing
 from softtargets.losses.labo import LABO
+from softtargets.losses.logit_smoothing import LogitSmoothing
+from softtargets.losses.max_sup import MaxSup
+from softtargets.losses.online_label_smoothing import OnlineLabelSmoothing
+from softtargets.losses.tf_reg import TFReg
 
 # The names by which recipes call them.
 REGULARISERS: dict[str, type[SoftTargetLoss]] = {
     "cross_entropy": CrossEntropy,
     "label_smoothing": LabelSmoothing,
     "distillation": Distillation,
+    "confidence_penalty": ConfidencePenalty,
+    "focal": FocalLoss,
+    "anti_focal": AntiFocalLoss,
+    "labo": LABO,
+    "tf_reg": TFReg,
+    "cs_kd": CSKD,
+    "beta_smoothing": BetaSmoothing,
+    "online_label_smoothing": OnlineLabelSmoothing,
+    "knowledge_refinery": KnowledgeRefinery,
+    "forward_correction": ForwardCorrection,
+    "logit_smoothing": LogitSmoothing,
+    "disturb_label": DisturbLabel,
+    "max_sup": MaxSup,
 }
 
 __all__ = [
+    "CSKD",
     "LABO",
     "REGULARISERS",
     "AntiFocalLoss",
+    "BetaSmoothing",
     "ConfidencePenalty",
     "CrossEntropy",
     "Distillation",
+    "DisturbLabel",
     "FocalLoss",
+    "ForwardCorrection",
+    "KnowledgeRefinery",
     "LabelSmoothing",
+    "LogitSmoothing",
+    "MaxSup",
+    "OnlineLabelSmoothing",
     "SoftTargetLoss",
+    "TFReg",
     "TopLogits",
     "alpha_from_p",
     "convert_alpha",
     "p_from_alpha",
+    "same_class_partners",
     "top_logits",
 ]

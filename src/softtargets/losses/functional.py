@@ -52,6 +52,17 @@ def relative_entropy(log_p: Tensor) -> Tensor:
     return entropy(log_p) / math.log(classes) if classes > 1 else log_p.sum(-1) * 0
 
 
+def divergence(log_q: Tensor, log_p: Tensor) -> Tensor:
+    r"""How far p is from q, for each row: :math:`KL(q \| p) = \sum_k q_k \log (q_k / p_k)`, with :math:`0 \log 0 = 0`.
+
+    >>> divergence(torch.log(torch.tensor([[0.5, 0.5, 0.0]])), torch.log(torch.tensor([[0.25, 0.75, 0.0]])))
+    tensor([0.1438])
+    """
+    # Where q is zero the difference may be inf - inf; it must not reach the gradient either.
+    difference = (log_q - log_p).masked_fill(log_q == -math.inf, 0)
+    return (log_q.exp() * difference).sum(-1)
+
+
 def divergence_from_uniform(log_q: Tensor) -> Tensor:
     r"""How far each row is from knowing nothing: :math:`KL(q \| U) = \log K - H(q)`."""
     return math.log(log_q.shape[-1]) - entropy(log_q)

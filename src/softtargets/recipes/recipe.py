@@ -16,7 +16,7 @@ from softtargets.recipes.corruptions import Augmentation, Clean, Noise
 from softtargets.recipes.datasets import Dataset
 from softtargets.recipes.models import Model
 from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
-from softtargets.recipes.regularisers import CrossEntropy, Distillation, Regulariser
+from softtargets.recipes.regularisers import CrossEntropy, Distillation, ForwardCorrection, Regulariser
 from softtargets.recipes.schema import Count, Index, Part, build, field_types
 from softtargets.recipes.yaml import parse_yaml, read_yaml
 
@@ -53,7 +53,7 @@ class Recipe(Part):
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
 
     def check(self) -> None:
-        """The length is given once, and a teacher speaks of the same classes."""
+        """The length is given once, a teacher speaks of the same classes, noise to be corrected is known."""
         if (self.epochs is None) == (self.steps is None):
             given = "both are given" if self.epochs else "neither is given"
             raise RecipeError(f"give either epochs or steps; {given}", "epochs")
@@ -65,6 +65,12 @@ class Recipe(Part):
                     "train both on the same dataset",
                     "regulariser.teacher.data",
                 )
+        if isinstance(self.regulariser, ForwardCorrection) and isinstance(self.noise, Clean):
+            raise RecipeError(
+                "forward_correction corrects the label noise that the recipe says, and noise is none; "
+                "give noise: symmetric or pair, or another regulariser",
+                "regulariser",
+            )
 
     @cached_property
     def id(self) -> str:

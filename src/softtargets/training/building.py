@@ -9,9 +9,19 @@ import torch
 from torch import nn
 
 from softtargets.exceptions import RecipeError
-from softtargets.losses import REGULARISERS
+from softtargets.losses import REGULARISERS, SoftTargetLoss
 from softtargets.models import MODELS, Classifier
-from softtargets.recipes import SGD, Adam, Optimiser, Part, Recipe
+from softtargets.noise import TRANSITIONS
+from softtargets.recipes import (
+    SGD,
+    Adam,
+    ForwardCorrection,
+    KnowledgeRefinery,
+    OnlineLabelSmoothing,
+    Optimiser,
+    Part,
+    Recipe,
+)
 from softtargets.training.seeds import derive
 
 
@@ -25,11 +35,20 @@ def build_model(recipe: Recipe, shape: tuple[int, int, int], classes: int) -> Cl
             raise RecipeError(str(error), "model") from None
 
 
-def build_loss(recipe: Recipe) -> nn.Module:
-    """The loss the regulariser names; a teacher is the training loop's business."""
-    options = _options(recipe.regulariser)
+def build_loss(recipe: Recipe, classes: int) -> SoftTargetLoss:
+    """The loss the regulariser names, in training mode; a teacher is the training loop's business."""
+    part = recipe.regulariser
+    options = _options(part)
     options.pop("teacher", None)
-    return REGULARISERS[recipe.regulariser.name](**options)
+    try:
+        if isinstance(part, (OnlineLabelSmoothing, KnowledgeRefinery)):
+            options["classes"] = classes
+        if isinstance(part, ForwardCorrection):
+            transitions = TRANSITIONS[recipe.noise.name](classes=classes, **_options(recipe.noise))
+            options["matrix"] = torch.from_numpy(transitions).float()
+        return REGULARISERS[part.name](**options)
+    except ValueError as error:
+        raise RecipeError(str(error), "regulariser") from None
 
 
 def build_optimiser(optimiser: Optimiser, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:

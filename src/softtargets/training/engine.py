@@ -19,10 +19,11 @@ from softtargets.runs.provenance import environment, now
 from softtargets.training.building import build_model
 from softtargets.training.checking import check_runnable
 from softtargets.training.interruption import graceful_interruption
-from softtargets.training.loop import Diverged, Teacher, Training
+from softtargets.training.loop import Diverged, Training
 from softtargets.training.precision import float32_products
 from softtargets.training.prediction import predict
 from softtargets.training.preparation import Prepared, input_shape, prepare, with_noise
+from softtargets.training.targets import Teacher
 from softtargets.training.watching import Plan, Watcher
 from softtargets.training.workers import helpers
 

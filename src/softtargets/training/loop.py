@@ -9,25 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softtargets.data.augment import AUGMENTATIONS
-from softtargets.models import Classifier
 from softtargets.recipes import Recipe
 from softtargets.runs import Checkpoint
 from softtargets.training.building import build_loss, build_model, build_optimiser
 from softtargets.training.precision import autocast
-from softtargets.training.prediction import evaluate, predict
-from softtargets.training.preparation import Prepared, input_shape
+from softtargets.training.prediction import evaluate
+from softtargets.training.preparation import Prepared, input_shape, training_view
 from softtargets.training.schedules import rate_factor
 from softtargets.training.seeds import derive
-
-
-@dataclass
-class Teacher:
-    """A finished net that gives targets, and how it was shown images: its own recipe and standardisation."""
-
-    recipe: Recipe
-    model: Classifier
-    prepared: Prepared
+from softtargets.training.targets import Shown, Teacher, adviser_for
 
 
 @dataclass
@@ -55,8 +45,8 @@ class Diverged(Exception):
 class Training:
     """The state of one training between two steps, and the step itself.
 
-    All randomness (order, augmentation, dropout) is derived from the recipe's seed and the place in the
-    training, so the state is weights, optimiser, sums and history, and nothing else.
+    All randomness (order, augmentation, partners, dropout and what a loss draws) is derived from the recipe's seed
+    and the place in the training, so the state is weights, optimiser, loss, sums and history, and nothing else.
     """
 
     recipe: Recipe
@@ -71,14 +61,14 @@ class Training:
         recipe, train = self.recipe, self.prepared.splits["train"]
         self.steps_per_epoch = math.ceil(len(train) / recipe.batch)
         self.total_steps = recipe.steps or (recipe.epochs or 0) * self.steps_per_epoch
-        shape = input_shape(recipe, self.prepared)
-        self.model = build_model(recipe, shape, len(self.prepared.classes)).to(self.device)
-        self.loss = build_loss(recipe).to(self.device)
+        shape, classes = input_shape(recipe, self.prepared), len(self.prepared.classes)
+        self.model = build_model(recipe, shape, classes).to(self.device)
+        self.loss = build_loss(recipe, classes).to(self.device)
         self.optimiser = build_optimiser(recipe.optimiser, self.model.parameters())
         self.sums = Sums.zero(self.device)
         self._order_of_epoch = -1
         self._order = torch.empty(0)
-        self._teacher_logits = self._teacher_on_training_set()
+        self.adviser = adviser_for(recipe, self.prepared, self.model, self.loss, self.teacher)
         self.model.train()
 
     @property
@@ -100,15 +90,20 @@ class Training:
         torch.manual_seed(derive(recipe.seed, "dropout", self.step))
         with autocast(recipe.precision, self.device):
             logits = self.model(self.prepared.standardise(images))
-            loss = self._loss(logits.float(), labels, images, chosen)
+            shown = Shown(self.step, images, labels, chosen)
+            given = () if self.adviser is None else (self.adviser.ask(shown),)
+            loss: Tensor = self.loss(logits.float(), labels, *given)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
+        self.loss.after_step(self.model)
         self.sums.loss += loss.detach() * len(chosen)
         self.sums.correct += (logits.detach().argmax(-1) == labels).sum()
         self.sums.seen += len(chosen)
         self.images += len(chosen)
         self.step += 1
+        if place + 1 == self.steps_per_epoch:
+            self.loss.end_epoch()
         if place + 1 == self.steps_per_epoch or self.done:
             self._close_epoch(epoch + 1)
 
@@ -174,29 +169,4 @@ class Training:
         if not self.recipe.augmentation:
             return images
         generator = torch.Generator().manual_seed(derive(self.recipe.seed, "augmentation", self.step))
-        for part in self.recipe.augmentation:
-            options = {key: value for key, value in part.to_dict().items() if key != "name"}
-            images = AUGMENTATIONS[part.name](images, generator, **options)
-        return images
-
-    def _loss(self, logits: Tensor, labels: Tensor, images: Tensor, chosen: Tensor) -> Tensor:
-        if self.teacher is None:
-            loss: Tensor = self.loss(logits, labels)
-            return loss
-        if self._teacher_logits is not None:
-            soft = self._teacher_logits[chosen]
-        else:
-            with torch.no_grad():
-                soft = self.teacher.model(self.teacher.prepared.standardise(images)).float()
-        loss = self.loss(logits, labels, soft)
-        return loss
-
-    def _teacher_on_training_set(self) -> Tensor | None:
-        """A teacher that sees fixed images says the same every epoch, so it is asked once."""
-        if self.teacher is None:
-            return None
-        self.teacher.model.to(self.device).eval()
-        if self.recipe.augmentation:
-            return None
-        train = self.prepared.splits["train"]
-        return predict(self.teacher.recipe, self.teacher.model, train, self.teacher.prepared)["logits"]
+        return training_view(self.recipe, images, generator)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from softtargets.data import Examples, load
-from softtargets.data.augment import centre
+from softtargets.data.augment import AUGMENTATIONS, centre
 from softtargets.exceptions import RecipeError
 from softtargets.noise import CORRUPTIONS
 from softtargets.recipes import Clean, Crop, Dataset, Noise, Recipe
@@ -96,6 +96,14 @@ def input_shape(recipe: Recipe, prepared: Prepared) -> tuple[int, int, int]:
                 )
             height = width = part.size
     return channels, height, width
+
+
+def training_view(recipe: Recipe, images: Tensor, generator: torch.Generator) -> Tensor:
+    """Images as training sees them: augmented with what the generator draws."""
+    for part in recipe.augmentation:
+        options = {key: value for key, value in part.to_dict().items() if key != "name"}
+        images = AUGMENTATIONS[part.name](images, generator, **options)
+    return images
 
 
 def evaluation_view(recipe: Recipe, images: Tensor) -> Tensor:

@@ -1,0 +1,104 @@
+"""The whole command: case after case, written to disk after each, so that a cut loses nothing."""
+
+from __future__ import annotations
+
+import re
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from softtargets.bench.failing import device_error
+from softtargets.bench.grid import Plan
+from softtargets.bench.linear import measure_linear
+from softtargets.bench.losses import Bench, measure
+from softtargets.bench.machine import describe, differences
+from softtargets.bench.results import Results
+from softtargets.bench.timing import copy_rate, timer_for
+from softtargets.bench.watching import Watcher
+from softtargets.exceptions import SofttargetsError
+from softtargets.storage import make_directory
+
+RESULTS = "results.json"
+
+
+def default_directory(device: torch.device) -> Path:
+    """``benchmarks/losses/nvidia-h200``: one place per kind of device."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+    return Path("benchmarks") / "losses" / (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "device")
+
+
+def run(
+    plan: Plan,
+    directory: Path,
+    device: torch.device,
+    command: str,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    watcher: Watcher | None = None,
+) -> Results:
+    """Measure what the plan says and is not there yet; return everything that is."""
+    watcher = watcher or Watcher()
+    path = directory / RESULTS
+    session = describe(device, command)
+    results = _start(path, session, resume, overwrite)
+    # A case is there when everybody asked for took part: ratios are taken within one case, never across.
+    there = {item.case for item in results.cases if all(map(item.entry, plan.contestants))}
+    projected = {item.case for item in results.linear if all(map(item.entry, plan.linear_contestants))}
+    cases = [case for case in plan.cases if case not in there]
+    linear = [case for case in plan.linear if case not in projected]
+    total = len(plan.cases) + len(plan.linear)
+    watcher.planned(total, total - len(cases) - len(linear))
+    if not cases and not linear:
+        return results
+    make_directory(directory)
+    results = replace(results, sessions=(*results.sessions, session))
+    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+        timer = timer_for(device)
+        rate = copy_rate(timer, device, plan.seconds)
+        bench = Bench(device, timer, rate, len(results.sessions) - 1, plan.seconds)
+        for case in cases:
+            watcher.started(str(case))
+            result = measure(case, plan.contestants, bench)
+            kept = tuple(old for old in results.cases if old.case != case)
+            results = replace(results, cases=(*kept, result))
+            results.save(path)
+            watcher.finished(result)
+            _still_there(device, path)
+        for projection in linear:
+            watcher.started(str(projection))
+            found = measure_linear(projection, plan.linear_contestants, bench)
+            others = tuple(old for old in results.linear if old.case != projection)
+            results = replace(results, linear=(*others, found))
+            results.save(path)
+            watcher.finished(found)
+            _still_there(device, path)
+    return results
+
+
+def _start(path: Path, session: dict[str, object], resume: bool, overwrite: bool) -> Results:
+    if not path.exists() or overwrite:
+        return Results()
+    if not resume:
+        raise SofttargetsError(
+            f"there are results in {path} already: add --resume to measure only what is missing, --overwrite to "
+            "measure all again, or choose another directory with --out"
+        )
+    results = Results.load(path)
+    for before in results.sessions:
+        if changed := differences(before, session):
+            raise SofttargetsError(
+                f"{path} was measured elsewhere ({'; '.join(changed)}): numbers of two machines or versions do not "
+                "go into one file. Choose another directory with --out, or --overwrite"
+            )
+    return results
+
+
+def _still_there(device: torch.device, path: Path) -> None:
+    if reason := device_error(device):
+        raise SofttargetsError(
+            f"{device} no longer answers ({reason}). What was measured is in {path}; the same command with --resume "
+            "goes on after the case that broke it"
+        )

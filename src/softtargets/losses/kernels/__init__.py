@@ -1,0 +1,1 @@
+"""Fused kernels in Triton; imported only where one is going to run."""

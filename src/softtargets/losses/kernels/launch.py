@@ -1,0 +1,204 @@
+"""From tensors to kernel launches: layout, block sizes, and which of the two kernels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import torch
+import triton
+from torch import Tensor
+
+from softtargets.losses.kernels import reductions, split, sweep, tile
+from softtargets.losses.kernels.rules import KINDS
+
+# Longer rows than this are swept over instead of being held in registers.
+LONGEST_TILE = 8192
+# Programs that count rows, and so partial counts.
+COUNTERS = 64
+# One program may see the whole batch when that has no more logits than this.
+ONE_PROGRAM = 16384
+
+
+class Call(NamedTuple):
+    """A rule applied to a batch: everything the kernels read."""
+
+    logits: Tensor  # (N, K) or (N, K, d)
+    target: Tensor  # (N,) or (N * d,)
+    kind: str
+    numbers: Tensor | tuple[float, ...]  # (groups, count) on the device, or the numbers themselves
+    table: Tensor | None
+    weight: Tensor | None
+    teacher: Tensor | None
+    ignore_index: int
+
+
+class Plan(NamedTuple):
+    """How the work is cut up: which kernel, and how many rows and classes a program takes."""
+
+    kernel: Literal["tile", "split", "sweep"]
+    rows: int  # of a program (tile); parts of a row (split); depth of a stretch (sweep)
+    block: int
+    warps: int
+    keep: bool = True  # split: keep exponentials in registers rather than computing them again
+    residents: int = 2  # split: programs that a multiprocessor holds at a time
+
+
+def plan_for(rows: int, classes: int, itemsize: int, kind: str, dense: bool) -> Plan:
+    """Block sizes that measured well."""
+    block = max(16, triton.next_power_of_2(classes))
+    if rows * block <= ONE_PROGRAM and rows <= 1024:
+        together = triton.next_power_of_2(rows)
+        return Plan("tile", together, block, 4 if together * block <= 4096 else 8)
+    if block <= 1024:
+        return Plan("tile", max(1, 1024 // block), block, 1)
+    if block <= LONGEST_TILE:
+        return Plan("tile", 1, block, min(8, max(1, block // 1024)))
+    if dense and kind not in ("distillation", "matching"):
+        return Plan("split", triton.cdiv(classes, LONGEST_TILE), LONGEST_TILE, 8)
+    return Plan("sweep", 2, 8 * 32 * (16 // itemsize), 8)
+
+
+def mean_or_sum(
+    call: Call, mean: bool, gradient: Tensor | None, dtype: torch.dtype, plan: Plan | None = None
+) -> Tensor:
+    """The reduced loss; the gradient for an upstream gradient of 1 is written where it is wanted."""
+    rows, classes = _extent(call.logits)
+    plan = plan or _plan(call, gradient)
+    loss = torch.empty((), dtype=dtype, device=call.logits.device)
+    programs = triton.cdiv(rows, plan.rows) if plan.kernel == "tile" else rows
+    if programs == 1 and plan.kernel == "tile":
+        _run(call, plan, None, tile.COUNTING if mean else tile.ONE, loss, tile.PER_PROGRAM, gradient)
+        return loss
+    counts = None
+    if mean:
+        counts = torch.empty(COUNTERS, dtype=torch.float32, device=call.logits.device)
+        reductions.count_kernel[(COUNTERS,)](
+            call.target, call.weight, counts, rows, classes, call.ignore_index,
+            WEIGHT=call.weight is not None, BLOCK=1024,
+        )  # fmt: skip
+    partial = torch.empty(programs, dtype=torch.float32, device=call.logits.device)
+    _run(call, plan, counts, tile.COUNTED if mean else tile.ONE, partial, tile.PER_PROGRAM, gradient)
+    reductions.finish_kernel[(1,)](
+        partial, counts, loss, programs, MEAN=mean, PARTIALS=COUNTERS, BLOCK=4096, num_warps=16
+    )
+    return loss
+
+
+def per_row(call: Call, plan: Plan | None = None) -> Tensor:
+    """The loss of every row, in single precision: (N,)."""
+    rows, classes = _extent(call.logits)
+    plan = plan or _plan(call, None)
+    losses = torch.empty(rows, dtype=torch.float32, device=call.logits.device)
+    _run(call, plan, None, tile.ONE, losses, tile.PER_ROW, None)
+    return losses
+
+
+def gradient_of_rows(call: Call, upstream: Tensor, out: Tensor, plan: Plan | None = None) -> None:
+    """Write the gradient of ``sum(upstream * per_row(call))`` into `out`."""
+    rows, classes = _extent(call.logits)
+    plan = plan or _plan(call, out)
+    _run(call, plan, upstream, tile.UPSTREAM, None, tile.NOWHERE, out)
+
+
+def scale_(values: Tensor, factor: Tensor) -> None:
+    """Multiply dense `values` in place by a 0-d tensor, without the host ever knowing its value."""
+    size = values.numel()
+    block = 8192
+    programs = min(triton.cdiv(size, block), 1024)
+    reductions.scale_kernel[(programs,)](values, factor, size, BLOCK=block, num_warps=8)
+
+
+def _run(
+    call: Call, plan: Plan, factors: Tensor | None, factor: int, losses: Tensor | None, where: int, gradient: Tensor | None
+) -> None:
+    logits, teacher = call.logits, call.teacher
+    rows, classes = _extent(logits)
+    kind, count = KINDS[call.kind]
+    as_tensor = isinstance(call.numbers, Tensor)
+    values = (0.0,) * 5 if as_tensor else (*call.numbers, *(0.0,) * (5 - count))
+    unit = math.gcd(classes, 16)
+    read = (logits, call.target, call.table, call.weight)
+    groups = max(1, rows // len(call.numbers)) if as_tensor else 1
+    number_tensor = call.numbers if as_tensor else None
+    constants = {
+        "KIND": kind,
+        "TABLE": 0 if call.table is None else call.table.dim(),
+        "WEIGHT": call.weight is not None,
+        "NUMBERS": count if as_tensor else 0,
+        "ADAPTIVE": call.kind == "labo" and (as_tensor or values[1] != 0),
+        "REPORT_KL": call.kind == "labo" and (as_tensor or values[3] != 0),
+        "FACTOR": factor,
+        "PARTIALS": COUNTERS,
+        "LOSS": where,
+        "GRADIENT": gradient is not None,
+        "UNIT": unit,
+        "num_warps": plan.warps,
+    }
+    if plan.kernel == "split":
+        _run_split(plan, read, number_tensor, factors, losses, gradient, rows, classes, call.ignore_index, groups, values, constants)
+        return
+    dense = _all_dense(call, gradient)
+    strides = (0,) * 9 if dense else (*_strides(logits), *_strides(gradient), *_strides(teacher))
+    inner = logits.shape[2] if logits.dim() == 3 else 1
+    constants["DENSE"] = dense
+    constants["OWN"] = call.kind == "distillation" and (as_tensor or values[3] != 1)
+    common = (
+        *read, teacher, number_tensor, factors, losses, gradient,
+        rows, classes // unit, inner, math.log(classes), call.ignore_index, groups, *values, *strides,
+    )  # fmt: skip
+    if plan.kernel == "tile":
+        grid = (triton.cdiv(rows, plan.rows),)
+        tile.tile_kernel[grid](*common, **constants, MASKED=plan.block != classes, ROWS=plan.rows, BLOCK=plan.block)
+    else:
+        sweep.sweep_kernel[(rows,)](*common, **constants, DEPTH=plan.rows, LANES=plan.block)
+
+
+def _run_split(
+    plan: Plan, read: tuple[Tensor | None, ...], numbers: Tensor | None, factors: Tensor | None, losses: Tensor | None,
+    gradient: Tensor | None, rows: int, classes: int, ignore_index: int, groups: int, values: tuple[float, ...],
+    constants: dict[str, Any],
+) -> None:  # fmt: skip
+    parts = plan.rows
+    device = read[0].device
+    sums = torch.empty(rows * parts * 8, dtype=torch.float32, device=device)
+    arrivals = torch.zeros(rows, dtype=torch.int32, device=device)
+    together = device.type == "cuda"
+    if together:
+        residents = torch.cuda.get_device_properties(device).multi_processor_count * plan.residents
+        programs = parts * min(rows, max(1, residents // parts))
+    else:
+        programs = parts * rows
+    for phase in (split.TOGETHER,) if together else (split.PUBLISH, split.USE):
+        split.split_kernel[(programs,)](
+            *read, numbers, factors, losses, gradient, sums, arrivals,
+            rows, classes // constants["UNIT"], math.log(classes), ignore_index, groups, *values,
+            **constants, MASKED=parts * plan.block != classes, KEEP=plan.keep, PHASE=phase,
+            PARTS=parts, PARTS_PADDED=triton.next_power_of_2(parts), BLOCK=plan.block,
+        )  # fmt: skip
+
+
+def _plan(call: Call, gradient: Tensor | None) -> Plan:
+    rows, classes = _extent(call.logits)
+    return plan_for(rows, classes, call.logits.element_size(), call.kind, _all_dense(call, gradient))
+
+
+def _all_dense(call: Call, gradient: Tensor | None) -> bool:
+    return all(_is_dense(each) for each in (call.logits, gradient, call.teacher) if each is not None)
+
+
+def _extent(logits: Tensor) -> tuple[int, int]:
+    """(rows, classes)."""
+    return logits.numel() // logits.shape[1], logits.shape[1]
+
+
+def _is_dense(values: Tensor) -> bool:
+    """Whether rows lie one after another with nothing between."""
+    return values.dim() == 2 and values.is_contiguous()
+
+
+def _strides(values: Tensor | None) -> tuple[int, int, int]:
+    """(outer, inner, class)."""
+    if values is None:
+        return 0, 0, 0
+    return values.stride(0), values.stride(2) if values.dim() == 3 else 0, values.stride(1)

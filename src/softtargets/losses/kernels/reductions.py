@@ -1,0 +1,50 @@
+"""The small kernels around the large ones: what a mean divides by, the sum of partial losses, a late factor."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def count_kernel(
+    target, weight, partials, rows, classes, ignore_index,
+    WEIGHT: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The number of rows that count, or the weights of their labels, in as many parts as there are programs."""
+    total = tl.zeros([BLOCK], tl.float32)
+    for begin in range(tl.program_id(0) * BLOCK, rows, tl.num_programs(0) * BLOCK):
+        row = begin + tl.arange(0, BLOCK)
+        y = tl.load(target + row, mask=row < rows, other=ignore_index)
+        kept = (y != ignore_index) & (row < rows)
+        if WEIGHT:
+            known = kept & (y >= 0) & (y < classes)
+            total += tl.load(weight + tl.where(known, y, 0), mask=known, other=0.0).to(tl.float32)
+        else:
+            total += tl.where(kept, 1.0, 0.0)
+    tl.store(partials + tl.program_id(0), tl.sum(total, axis=0))
+
+
+@triton.jit
+def finish_kernel(
+    partial_losses, factors, loss, count,
+    MEAN: tl.constexpr, PARTIALS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The sum of the partial losses, divided by the sum of the partial counts for a mean."""
+    total = tl.zeros([BLOCK], tl.float32)
+    for begin in range(0, count, BLOCK):
+        place = begin + tl.arange(0, BLOCK)
+        total += tl.load(partial_losses + place, mask=place < count, other=0.0)
+    result = tl.sum(total, axis=0)
+    if MEAN:
+        result = result / tl.sum(tl.load(factors + tl.arange(0, PARTIALS)), axis=0)
+    tl.store(loss, result.to(loss.dtype.element_ty))
+
+
+@triton.jit
+def scale_kernel(values, factor, size, BLOCK: tl.constexpr):
+    """Multiply in place by a number known on the device only; a factor of 1 costs nothing but the look."""
+    by = tl.load(factor).to(tl.float32)
+    if by != 1.0:
+        for begin in range(tl.program_id(0).to(tl.int64) * BLOCK, size, tl.num_programs(0) * BLOCK):
+            place = begin + tl.arange(0, BLOCK)
+            value = tl.load(values + place, mask=place < size).to(tl.float32)
+            tl.store(values + place, (value * by).to(values.dtype.element_ty), mask=place < size)

@@ -1,0 +1,121 @@
+"""Online label smoothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from softtargets.losses.arguments import count, number
+from softtargets.losses.base import SoftTargetLoss
+from softtargets.losses.batch import Batch
+from softtargets.losses.fusing import Rule
+
+
+class OnlineLabelSmoothing(SoftTargetLoss):
+    r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha S_y`, S learnt from the net itself.
+
+    Zhang et al., "Delving deep into label smoothing", 2021. Row k of the table S is what the net said, on average, of
+    the training examples of class k that it classified correctly in the epoch before. At first, and for a class
+    without any correct example, the row is uniform. alpha = 0.5 is theirs for CIFAR.
+
+    ``freeze`` keeps a row as it is once its largest entry has reached that value. The released code does so at 0.88
+    for fine-grained datasets, and not for CIFAR (the default, None). There it also weighs both parts of the loss by
+    1, which is alpha = 0.5 at twice the learning rate.
+
+    Calls in training mode collect; `end_epoch` makes the next table of what was collected. For a target of
+    probabilities the soft part is the average over its labels, and an example counts as one of the most probable class.
+
+    >>> import torch
+    >>> loss = OnlineLabelSmoothing(classes=3)
+    >>> logits, labels = torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([0])
+    >>> loss(logits, labels)
+    tensor(0.9076)
+    >>> loss.end_epoch()
+    >>> loss.table[0]
+    tensor([0.6652, 0.2447, 0.0900])
+    >>> loss(logits, labels)
+    tensor(0.6200)
+    """
+
+    shares_state = True
+
+    alpha: float | Tensor
+    table: Tensor
+    sums: Tensor
+    counts: Tensor
+
+    def __init__(
+        self,
+        classes: int,
+        alpha: float | Tensor = 0.5,
+        freeze: float | None = None,
+        ignore_index: int = -100,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
+        self.classes = count("classes", classes, 1)
+        self._number("alpha", number("alpha", alpha, 0, 1))
+        self.freeze = None if freeze is None else number("freeze", freeze, 0, 1, open_low=True)
+        self.register_buffer("table", torch.full((classes, classes), 1 / classes))
+        self.register_buffer("sums", torch.zeros(classes, classes))
+        self.register_buffer("counts", torch.zeros(classes))
+
+    def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
+        """The loss of a batch; in training mode what the net says is added up."""
+        loss = super().forward(logits, target, given)
+        if self.training:
+            # Here and not where the target is made: a fused kernel would make it by itself.
+            self._collect(Batch(logits.detach(), target, None, self.ignore_index))
+        return loss
+
+    def smoothing(self, batch: Batch, given: Any) -> tuple[float | Tensor, Tensor | None]:
+        """The same alpha everywhere; q is the row of the label."""
+        self._check_classes(batch.classes)
+        return self.alpha, batch.rows_of(self.table)
+
+    def rule(self, batch: Batch, given: Any) -> Rule | None:
+        """(hard mass, soft mass), and the table that q is read from."""
+        self._check_classes(batch.classes)
+        return Rule("mixture", (1 - self.alpha, self.alpha), self.table)
+
+    @torch.no_grad()
+    def end_epoch(self) -> None:
+        """Make the table of what was collected, and begin to collect anew."""
+        seen = self.counts.unsqueeze(-1)
+        rows = torch.where(seen > 0, self.sums / seen.clamp_min(1), 1 / self.classes)
+        if self.freeze is not None:
+            rows = torch.where(self.table.amax(-1, keepdim=True) >= self.freeze, self.table, rows)
+        self.table.copy_(rows)
+        self.sums.zero_()
+        self.counts.zero_()
+
+    @torch.no_grad()
+    def _collect(self, batch: Batch) -> None:
+        labels = batch.labels
+        if labels is None:
+            assert batch.probabilities is not None
+            labels = batch.probabilities.argmax(-1)
+        correct = batch.logits.argmax(-1) == labels
+        if batch.kept is not None:
+            correct = correct & batch.kept
+        # A product with one row of zeros and ones per class: unlike index_add_ it adds in the same order every
+        # time on a GPU too. Autocast would take it in half precision.
+        members = labels == torch.arange(self.classes, device=labels.device).unsqueeze(-1)
+        chosen = (members & correct).to(self.sums.dtype)
+        with torch.autocast(batch.logits.device.type, enabled=False):
+            self.sums.add_(chosen @ F.softmax(batch.logits, dim=-1).to(self.sums.dtype))
+        self.counts.add_(chosen.sum(-1))
+
+    def _check_classes(self, classes: int) -> None:
+        if classes != self.classes:
+            raise ValueError(f"the table is for {self.classes} classes, but the logits have {classes}")
+
+    def _options(self) -> list[tuple[str, Any]]:
+        shown: list[tuple[str, Any]] = [("classes", self.classes), ("alpha", self.alpha)]
+        if self.freeze is not None:
+            shown.append(("freeze", self.freeze))
+        return shown

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from softtargets import losses
+from softtargets.bench.linear import measure_linear
+from softtargets.bench.losses import Bench
+from softtargets.bench.results import LinearCase
+from softtargets.bench.timing import WallTimer
+
+BENCH = Bench(torch.device("cpu"), WallTimer(), copy_rate=1e9, session=0, seconds=0.0)
+CASE = LinearCase("labo", 20, 8, 30, "fp32")
+
+
+class Chunked(torch.nn.Module):
+    """What a fused projection must look like from outside."""
+
+    def __init__(self, loss):
+        super().__init__()
+        self.loss = loss
+
+    def forward(self, hidden, weight, target):
+        return self.loss(hidden @ weight.T, target)
+
+
+class Wrong(Chunked):
+    def forward(self, hidden, weight, target):
+        return super().forward(hidden, weight.detach() + 0 * weight, target)
+
+
+def test_materialised_and_text_book_agree_with_float64():
+    result = measure_linear(CASE, ("materialised", "eager"), BENCH)
+    assert result.floor > 0
+    for entry in result.entries:
+        assert entry.status == "ok"
+        assert entry.time is not None
+        assert entry.gradient_error < 1e-5
+
+
+def test_without_a_linear_loss_there_is_a_note(monkeypatch):
+    monkeypatch.delattr(losses, "LinearLoss", raising=False)
+    entry = measure_linear(CASE, ("ours",), BENCH).entry("ours")
+    assert entry.status == "absent"
+    assert "no LinearLoss" in entry.reason
+
+
+@pytest.mark.parametrize(("kind", "status"), [(Chunked, "ok"), (Wrong, "disagrees")])
+def test_a_linear_loss_is_found_and_checked(monkeypatch, kind, status):
+    monkeypatch.setattr(losses, "LinearLoss", kind, raising=False)
+    entry = measure_linear(CASE, ("ours", "eager"), BENCH).entry("ours")
+    assert entry.status == status
+    assert entry.again is not None
