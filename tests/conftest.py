@@ -10,6 +10,10 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 import pytest
 import torch
 
+# Before Triton loads: without a GPU its kernels run in the interpreter.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 from softtargets.recipes import MLP, SGD, Digits, LabelSmoothing, Linear, Recipe, Shift, Symmetric
 
 # Tests run side by side; one thread each is many times faster than all of them fighting for every core.

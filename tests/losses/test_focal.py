@@ -113,16 +113,14 @@ def test_a_missed_example_counts_fully(gamma, detach, gap):
     assert slope[0].tolist() == pytest.approx([1.0, -1.0], rel=1e-5)
 
 
-def test_what_is_almost_learnt_keeps_its_digits():
-    """1 - p from p would be 0 in single precision here."""
-    logits = torch.tensor([[10.0, -10.0]])
-    missing = math.exp(-20) / (1 + math.exp(-20))
-    expected = missing * -math.log1p(-missing)
-    found = FocalLoss(1.0)(logits.double(), torch.tensor([0])).item()
-    assert found == pytest.approx(expected, rel=1e-6)
-    single = FocalLoss(0.5)(torch.tensor([[7.0, -7.0]]), torch.tensor([0])).item()
-    missing = math.exp(-14) / (1 + math.exp(-14))
-    assert single == pytest.approx(missing**0.5 * -math.log1p(-missing), rel=0.15)
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_with_gamma_zero_nothing_fades_even_where_p_rounds_to_one(as_tensor):
+    logits, label = torch.tensor([[0.0, -30.0]]), torch.tensor([0])
+    number = torch.tensor(0.0) if as_tensor else 0.0
+    _, slope = value_and_gradient(FocalLoss(number), logits, label)
+    assert slope[0, 1].item() == pytest.approx(math.exp(-30), rel=1e-5)
+    _, faded = value_and_gradient(FocalLoss(torch.tensor(0.5) if as_tensor else 0.5), logits, label)
+    assert faded.tolist() == [[0.0, 0.0]]
 
 
 def test_gamma_can_be_learnt_even_where_nothing_is_left_to_learn():

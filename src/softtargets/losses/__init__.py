@@ -16,6 +16,7 @@ from softtargets.losses.distillation import Distillation, TopLogits, top_logits
 from softtargets.losses.disturb_label import DisturbLabel
 from softtargets.losses.focal import FocalLoss
 from softtargets.losses.forward_correction import ForwardCorrection
+from softtargets.losses.fusing import use_kernels
 from softtargets.losses.knowledge_refinery import KnowledgeRefinery
 from softtargets.losses.label_smoothing import LabelSmoothing
 from softtargets.losses.labo import LABO
@@ -69,4 +70,5 @@ __all__ = [
     "p_from_alpha",
     "same_class_partners",
     "top_logits",
+    "use_kernels",
 ]

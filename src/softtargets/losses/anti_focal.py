@@ -32,8 +32,9 @@ class AntiFocalLoss(FocalLoss):
         ignore_index: int = -100,
         weight: Tensor | None = None,
         reduction: str = "mean",
+        inplace: bool = False,
     ) -> None:
-        super().__init__(gamma, detach, ignore_index, weight, reduction)
+        super().__init__(gamma, detach, ignore_index, weight, reduction, inplace)
         self._number("alpha", number("alpha", alpha, 0))
 
     @property

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from softtargets.losses.arguments import choice, class_weights
-from softtargets.losses.batch import Batch
-from softtargets.losses.fusing import Rule, fused_loss
+from softtargets.losses.batch import Batch, is_plain
+from softtargets.losses.functional import blend
+from softtargets.losses.fusing import Rule, fused_losses, fused_reduction, may_fuse, rule_tensors
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -29,6 +30,9 @@ class SoftTargetLoss(nn.Module):
     Hyper-parameters may be tensors. With one value per run (1-D) the call is a *pack*: logits and target carry
     the runs as their first dimension, and the reduced loss has one value per run.
 
+    ``inplace=True`` lets a fused kernel overwrite the logits with their gradient, so that no memory is needed for it:
+    they must not be used afterwards. It is a permission, without effect where no kernel runs.
+
     State lives in buffers, and so in ``state_dict``; in ``eval`` mode it is read but not changed.
     """
 
@@ -40,15 +44,22 @@ class SoftTargetLoss(nn.Module):
     weight: Tensor | None
 
     def __init__(
-        self, *, ignore_index: int = -100, weight: Tensor | None = None, reduction: str = "mean"
+        self,
+        *,
+        ignore_index: int = -100,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+        inplace: bool = False,
     ) -> None:
         super().__init__()
         if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
             raise TypeError(f"ignore_index must be a whole number, not {ignore_index!r}")
         self.ignore_index = ignore_index
         self.reduction = choice("reduction", reduction, REDUCTIONS)
+        self.inplace = bool(inplace)
         self.register_buffer("weight", None if weight is None else class_weights(weight))
         self._numbers: list[str] = []
+        self._in_pack = False
 
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; shapes as in ``torch.nn.functional.cross_entropy``."""
@@ -57,12 +68,10 @@ class SoftTargetLoss(nn.Module):
         batch = Batch(logits, target, self.weight, self.ignore_index)
         if self.needs and given is None:
             raise TypeError(f"{type(self).__name__} needs {self.needs}: loss(logits, target, {self.needs})")
-        if logits.is_cuda and batch.by_index:
+        if batch.by_index and may_fuse(logits):
             rule = self.rule(batch, given)
             if rule is not None:
-                loss = fused_loss(batch, rule, self.weight, self.reduction)
-                if loss is not None:
-                    return loss
+                return self._fused(batch, rule, given)
         return self._reduce(self.per_example(batch, given), batch)
 
     def per_example(self, batch: Batch, given: Any = None) -> Tensor:
@@ -70,10 +79,8 @@ class SoftTargetLoss(nn.Module):
         a, q = self.smoothing(batch, given)
         if q is None or (isinstance(a, float) and a == 0):
             losses = batch.hard()
-        elif isinstance(a, float) and a == 1:
-            losses = batch.soft(q)
         else:
-            losses = (1 - a) * batch.hard() + a * batch.soft(q)
+            losses = blend(a, batch.hard(), batch.soft(q))
         extra = self.extra(batch, given)
         return losses if extra is None else losses + batch.example_weight * extra
 
@@ -120,6 +127,8 @@ class SoftTargetLoss(nn.Module):
                 "run with torch.func.stack_module_state and call them with torch.vmap"
             )
         for name, value in (("logits", logits), ("target", target)):
+            if not isinstance(value, Tensor):
+                raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
             if value.dim() == 0 or value.shape[0] != size:
                 raise ValueError(
                     f"{', '.join(runs)} holds {size} values, one per run, so the first dimension of {name} must be "
@@ -134,8 +143,25 @@ class SoftTargetLoss(nn.Module):
 
         dimensions = (0, 0, 0, None if given is None else 0)
         packed = torch.vmap(one, in_dims=dimensions, randomness="different")
-        losses: Tensor = packed(stacked, logits, target, given)
+        self._in_pack = True
+        try:
+            losses: Tensor = packed(stacked, logits, target, given)
+        finally:
+            self._in_pack = False
         return losses
+
+    def _fused(self, batch: Batch, rule: Rule, given: Any) -> Tensor:
+        """By a kernel: in one pass where nothing but the reduced loss is wanted, else through an operator."""
+        if self.reduction == "none" or not is_plain(*rule_tensors(batch, rule)):
+            return self._reduce(fused_losses(batch, rule), batch)
+
+        def plain(logits: Tensor) -> Tensor:
+            again = Batch(logits, batch.target, self.weight, self.ignore_index)
+            return self._reduce(self.per_example(again, given), again)
+
+        return fused_reduction(
+            batch, rule, self.reduction == "mean", loss_dtype(batch.raw), self.inplace, plain
+        )
 
     def _reduce(self, losses: Tensor, batch: Batch) -> Tensor:
         if batch.kept is not None:
@@ -157,6 +183,8 @@ class SoftTargetLoss(nn.Module):
             shown.append(("weight", f"<{len(self.weight)} classes>"))
         if self.reduction != "mean":
             shown.append(("reduction", repr(self.reduction)))
+        if self.inplace:
+            shown.append(("inplace", True))
         return ", ".join(f"{name}={value}" for name, value in shown)
 
     def _options(self) -> list[tuple[str, Any]]:

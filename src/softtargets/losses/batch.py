@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -27,7 +25,8 @@ class Batch:
     def __init__(self, logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
         _check(logits, target)
         self.raw = logits
-        self.target = target
+        # Narrow integers could not be compared with the number of classes, or with -100.
+        self.target = target if target.dtype.is_floating_point else target.long()
         self.ignore_index = ignore_index
         self.class_dimension = 1 if logits.dim() > 1 else 0
         self.classes = logits.shape[self.class_dimension]
@@ -35,8 +34,13 @@ class Batch:
         self.by_index = not target.dtype.is_floating_point
         if weight is not None and len(weight) != self.classes:
             raise ValueError(f"weight has {len(weight)} values, but there are {self.classes} classes")
-        self._weight = weight
-        if self.by_index and target.device.type == "cpu" and _has_values(target):
+        self.class_weight = weight
+        # Not functools.cached_property: Dynamo cannot trace its lock.
+        self._logits: Tensor | None = None
+        self._log_p: Tensor | None = None
+        self._kept: Tensor | None = None
+        self._labels: Tensor | None = None
+        if self.by_index and target.device.type == "cpu" and is_plain(target):
             self._check_range()
 
     @property
@@ -45,39 +49,45 @@ class Batch:
         raw = self.raw.shape
         return torch.Size(raw[: self.class_dimension] + raw[self.class_dimension + 1 :])
 
-    @cached_property
+    @property
     def logits(self) -> Tensor:
         """(N, K), in single precision at least."""
-        return self.rows(self.raw)
+        if self._logits is None:
+            self._logits = self.rows(self.raw)
+        return self._logits
 
-    @cached_property
+    @property
     def log_p(self) -> Tensor:
         """(N, K): the logarithm of what the net says."""
-        return F.log_softmax(self.logits, dim=-1)
+        if self._log_p is None:
+            self._log_p = F.log_softmax(self.logits, dim=-1)
+        return self._log_p
 
-    @cached_property
+    @property
     def kept(self) -> Tensor | None:
         """(N,): which rows count; None where nothing can be ignored."""
-        return self.target.reshape(-1) != self.ignore_index if self.by_index else None
+        if self._kept is None and self.by_index:
+            self._kept = self.target.reshape(-1) != self.ignore_index
+        return self._kept
 
-    @cached_property
+    @property
     def labels(self) -> Tensor | None:
         """(N,): class indices, 0 for ignored rows; None where the target is probabilities."""
-        if self.kept is None:
-            return None
-        return self.target.reshape(-1).long().masked_fill(~self.kept, 0)
+        if self._labels is None and self.kept is not None:
+            self._labels = self.target.reshape(-1).masked_fill(~self.kept, 0)
+        return self._labels
 
-    @cached_property
+    @property
     def probabilities(self) -> Tensor | None:
         """(N, K): the given target; None where it is class indices."""
         return None if self.by_index else self.rows(self.target).to(self.logits.dtype)
 
-    @cached_property
+    @property
     def weight(self) -> Tensor | None:
         """(K,): the factor of each class."""
-        return None if self._weight is None else self._weight.to(self.logits.dtype)
+        return None if self.class_weight is None else self.class_weight.to(self.logits.dtype)
 
-    @cached_property
+    @property
     def example_weight(self) -> Tensor | float:
         """The factor of each example: of its label, or the mean over a given distribution."""
         if self.weight is None:
@@ -85,7 +95,7 @@ class Batch:
         if self.labels is not None:
             return self.weight[self.labels]
         assert self.probabilities is not None
-        return self.probabilities @ self.weight
+        return (self.probabilities * self.weight).sum(-1)
 
     def rows(self, values: Tensor, name: str = "logits") -> Tensor:
         """Anything in the shape of the logits, as (N, K)."""
@@ -101,7 +111,8 @@ class Batch:
         if self.labels is not None:
             return table[self.labels]
         assert self.probabilities is not None
-        return self.probabilities @ table
+        with torch.autocast(table.device.type, enabled=False):  # which would round probabilities
+            return self.probabilities @ table
 
     def hard(self) -> Tensor:
         """Cross-entropy with the target as it was given: (N,)."""
@@ -165,6 +176,8 @@ def _check(logits: Tensor, target: Tensor) -> None:
         raise ValueError(f"logits are on {logits.device} but target is on {target.device}")
 
 
-def _has_values(tensor: Tensor) -> bool:
-    """Whether the numbers can be looked at now: not while tracing, not inside vmap."""
-    return not torch.compiler.is_compiling() and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+def is_plain(*tensors: Tensor) -> bool:
+    """Whether the numbers themselves are here: not while tracing, not inside vmap or another function transform."""
+    if torch.compiler.is_compiling():
+        return False
+    return not any(torch._C._functorch.is_functorch_wrapped_tensor(each) for each in tensors)

@@ -33,8 +33,9 @@ class ConfidencePenalty(SoftTargetLoss):
         ignore_index: int = -100,
         weight: Tensor | None = None,
         reduction: str = "mean",
+        inplace: bool = False,
     ) -> None:
-        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
+        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction, inplace=inplace)
         self._number("beta", number("beta", beta, 0))
 
     def extra(self, batch: Batch, given: Any) -> Tensor:

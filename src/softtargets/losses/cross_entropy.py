@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import Tensor
+
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.fusing import Rule
@@ -18,6 +20,15 @@ class CrossEntropy(SoftTargetLoss):
     >>> CrossEntropy()(torch.zeros(2, 4), torch.tensor([0, 3]))
     tensor(1.3863)
     """
+
+    def __init__(
+        self,
+        ignore_index: int = -100,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+        inplace: bool = False,
+    ) -> None:
+        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction, inplace=inplace)
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """Label smoothing without any."""

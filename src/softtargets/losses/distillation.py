@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from softtargets.losses.arguments import choice, number
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
-from softtargets.losses.functional import soft_cross_entropy, softened, wide
+from softtargets.losses.functional import blend, soft_cross_entropy, softened, wide
 from softtargets.losses.fusing import Rule
 
 
@@ -72,8 +72,9 @@ class Distillation(SoftTargetLoss):
         ignore_index: int = -100,
         weight: Tensor | None = None,
         reduction: str = "mean",
+        inplace: bool = False,
     ) -> None:
-        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
+        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction, inplace=inplace)
         self._number("temperature", number("temperature", temperature, 0, open_low=True))
         self._number("beta", number("beta", beta, 0, 1))
         self.student_temperature = bool(student_temperature)
@@ -94,19 +95,20 @@ class Distillation(SoftTargetLoss):
         >>> Distillation.ask(nn.Linear(2, 3), torch.zeros(1, 2)).requires_grad
         False
         """
-        training = teacher.training
+        training = [part for part in teacher.modules() if part.training]
         try:
             logits: Tensor = teacher.eval()(*inputs)
         finally:
-            teacher.train(training)
+            for part in training:  # and no others: some may be frozen on purpose
+                part.training = True
         return logits
 
     def per_example(self, batch: Batch, given: Any = None) -> Tensor:
         """(1 - beta) of the hard part and beta of the soft one."""
+        if not isinstance(given, Tensor | TopLogits):
+            raise TypeError(f"teacher_logits must be a tensor or TopLogits, not {type(given).__name__}")
         soft = self._squares(batch, given) if self.match == "logits" else self._soft(batch, given)
-        if isinstance(self.beta, float) and self.beta == 1:
-            return soft
-        return (1 - self.beta) * batch.hard() + self.beta * soft
+        return blend(self.beta, batch.hard(), soft)
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(hard mass, soft mass, 1 / T, 1 / T', 0) or (hard mass, weight of the squares)."""

@@ -37,8 +37,9 @@ class FocalLoss(SoftTargetLoss):
         ignore_index: int = -100,
         weight: Tensor | None = None,
         reduction: str = "mean",
+        inplace: bool = False,
     ) -> None:
-        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
+        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction, inplace=inplace)
         self._number("gamma", number("gamma", gamma, 0))
         self.detach = bool(detach)
 

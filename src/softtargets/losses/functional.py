@@ -37,6 +37,22 @@ def soft_cross_entropy(log_p: Tensor, q: Tensor) -> Tensor:
     return -(q * log_p.masked_fill(q == 0, 0)).sum(-1)
 
 
+def blend(a: float | Tensor, hard: Tensor, soft: Tensor) -> Tensor:
+    r""":math:`(1 - a)` of the hard part of a loss and a of the soft one; a part that has no share may be infinite.
+
+    >>> blend(torch.tensor(0.0), torch.tensor([1.0]), torch.tensor([torch.inf]))
+    tensor([1.])
+    """
+    if isinstance(a, Tensor):
+        hard = hard.masked_fill((a == 1) & hard.isinf(), 0)
+        soft = soft.masked_fill((a == 0) & soft.isinf(), 0)
+    elif a == 0:
+        return hard
+    elif a == 1:
+        return soft
+    return (1 - a) * hard + a * soft
+
+
 def entropy(log_p: Tensor) -> Tensor:
     r"""How undecided each row is: :math:`H(p) = -\sum_k p_k \log p_k`, with :math:`0 \log 0 = 0`.
 

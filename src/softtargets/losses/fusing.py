@@ -1,12 +1,32 @@
-"""The seam between losses and kernels: what a kernel must know, and when one is used."""
+"""The seam between losses and kernels: what a kernel must know, when one is used, and what autograd sees of it."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import torch
 from torch import Tensor
+from torch.autograd.function import Function
 
-from softtargets.losses.batch import Batch
+from softtargets.losses.arguments import choice
+from softtargets.losses.batch import Batch, is_plain
+
+if TYPE_CHECKING:
+    from softtargets.losses.kernels.launch import Call
+
+MODES = ("auto", "always", "never")
+# "auto": on a GPU, where a kernel is faster. "always": wherever one can run. "never": plain PyTorch.
+_mode = choice("SOFTTARGETS_KERNELS", os.environ.get("SOFTTARGETS_KERNELS", "auto"), MODES)
+
+_TRITON_IS_THERE = importlib.util.find_spec("triton") is not None
+# Fewer logits than this and plain PyTorch starts sooner than Python can launch a kernel.
+FEWEST_LOGITS = 0
+# Larger gradients than this are multiplied by a kernel that looks first whether there is anything to do.
+LOOK_FIRST = 1 << 20
 
 
 class Rule(NamedTuple):
@@ -21,6 +41,145 @@ class Rule(NamedTuple):
     teacher: Tensor | None = None
 
 
-def fused_loss(batch: Batch, rule: Rule, weight: Tensor | None, reduction: str) -> Tensor | None:
-    """The loss by a kernel, or None where plain PyTorch must do it."""
-    return None
+@contextmanager
+def use_kernels(mode: str) -> Iterator[None]:
+    """Choose inside a block whether fused kernels are used: "auto", "always" or "never".
+
+    The environment variable SOFTTARGETS_KERNELS chooses for a whole program.
+
+    >>> with use_kernels("never"):
+    ...     pass  # plain PyTorch, whatever the device
+    """
+    global _mode
+    before, _mode = _mode, choice("mode", mode, MODES)
+    try:
+        yield
+    finally:
+        _mode = before
+
+
+def may_fuse(logits: Tensor) -> bool:
+    """Whether a kernel may compute a loss of these logits."""
+    if _mode == "never" or logits.dtype not in (torch.float32, torch.bfloat16, torch.float16):
+        return False
+    if _mode == "auto" and (not logits.is_cuda or logits.numel() < FEWEST_LOGITS):
+        return False
+    return logits.numel() > 0 and _TRITON_IS_THERE
+
+
+def fused_losses(batch: Batch, rule: Rule) -> Tensor:
+    """The loss of every row by a kernel, as an operator that torch.compile and torch.func understand."""
+    from softtargets.losses.kernels.ops import TransformableRowLosses, row_losses
+
+    numbers, constants = _numbers(rule.numbers)
+    teacher = None if rule.teacher is None else _canonical(rule.teacher.detach())
+    arguments = (
+        _canonical(batch.raw), batch.target.reshape(-1), numbers, constants, rule.table, batch.class_weight,
+        teacher, rule.kind, batch.ignore_index,
+    )  # fmt: skip
+    # While tracing there are no wrapped tensors to be seen, and the operator is all that is needed.
+    transformed = not torch.compiler.is_compiling() and not is_plain(*rule_tensors(batch, rule))
+    losses: Tensor = TransformableRowLosses.apply(*arguments) if transformed else row_losses(*arguments)
+    return losses
+
+
+def rule_tensors(batch: Batch, rule: Rule) -> list[Tensor]:
+    """All that a kernel would read."""
+    read = (batch.raw, batch.target, batch.class_weight, rule.table, rule.teacher, *rule.numbers)
+    return [each for each in read if isinstance(each, Tensor)]
+
+
+def fused_reduction(
+    batch: Batch, rule: Rule, mean: bool, dtype: torch.dtype, inplace: bool, plain: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """The reduced loss by a kernel that reads the logits once for loss and gradient together. Eager mode only.
+
+    `plain` computes the same from logits in plain PyTorch; gradients of gradients need it.
+    """
+    from softtargets.losses.kernels import launch
+
+    numbers, constants = _numbers(rule.numbers)
+    teacher = None if rule.teacher is None else _canonical(rule.teacher.detach())
+    call = launch.Call(
+        _canonical(batch.raw.detach()), batch.target.reshape(-1).contiguous(), rule.kind,
+        tuple(constants) if numbers is None else numbers, _contiguous(rule.table), _contiguous(batch.class_weight),
+        teacher, batch.ignore_index,
+    )  # fmt: skip
+    if batch.raw.requires_grad and torch.is_grad_enabled():
+        loss: Tensor = _OnePass.apply(batch.raw, call, mean, dtype, inplace, plain)
+        return loss
+    return launch.mean_or_sum(call, mean, None, dtype)
+
+
+class _OnePass(Function):
+    """Loss and gradient in the forward pass; the backward pass multiplies by what comes from above, if it is not 1."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, call: Call, mean: bool, dtype: torch.dtype, inplace: bool, plain: Any
+    ) -> Tensor:
+        from softtargets.losses.kernels import launch
+
+        if inplace:
+            gradient = logits.detach()
+            torch.autograd.graph.increment_version(logits)
+            call = call._replace(logits=_canonical(gradient))
+        else:
+            gradient = torch.empty_like(logits)
+            ctx.save_for_backward(logits)
+        into = _canonical(gradient)
+        if into.data_ptr() != gradient.data_ptr():  # rows that no strides can describe
+            gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
+            into = _canonical(gradient)
+        loss = launch.mean_or_sum(call, mean, into, dtype)
+        ctx.gradient, ctx.call, ctx.mean, ctx.inplace, ctx.plain = gradient, call, mean, inplace, plain
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Any:  # type: ignore[override]
+        from softtargets.losses.kernels import launch
+
+        if torch.is_grad_enabled() or ctx.gradient is None:
+            if ctx.inplace:
+                raise RuntimeError(
+                    "this loss was computed with inplace=True and its logits are gone: it has gradients once, and no "
+                    "gradients of gradients; use inplace=False"
+                )
+            (logits,) = ctx.saved_tensors
+            if torch.is_grad_enabled():
+                return torch.autograd.grad(ctx.plain(logits), logits, upstream, create_graph=True)[0], *(
+                    None,
+                ) * 5
+            gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
+            launch.mean_or_sum(ctx.call, ctx.mean, _canonical(gradient), torch.float32)
+        else:
+            gradient, ctx.gradient = ctx.gradient, None
+        if gradient.numel() >= LOOK_FIRST and gradient.is_contiguous():
+            launch.scale_(gradient, upstream)
+        else:
+            gradient.mul_(upstream)
+        return gradient, *(None,) * 5
+
+
+def _canonical(values: Tensor) -> Tensor:
+    """(N, K) or (N, K, d), without copying where strides allow."""
+    if values.dim() == 1:
+        return values.unsqueeze(0)
+    return values if values.dim() <= 3 else values.flatten(2)
+
+
+def _contiguous(values: Tensor | None) -> Tensor | None:
+    return None if values is None else values.contiguous()
+
+
+def _numbers(numbers: tuple[float | Tensor, ...]) -> tuple[Tensor | None, list[float]]:
+    """Hyper-parameters for the kernels: plain numbers, or (groups, count) on the device if any is a tensor."""
+    tensors = [each for each in numbers if isinstance(each, Tensor)]
+    if not tensors:
+        return None, [float(each) for each in numbers]
+    largest = max(tensors, key=Tensor.dim)
+    columns = [
+        each.float() if isinstance(each, Tensor) else torch.full_like(largest, each) for each in numbers
+    ]
+    stacked = torch.stack(torch.broadcast_tensors(*columns), dim=-1).float()
+    return stacked.reshape(-1, len(numbers)), []

@@ -47,8 +47,9 @@ class LabelSmoothing(SoftTargetLoss):
         ignore_index: int = -100,
         weight: Tensor | None = None,
         reduction: str = "mean",
+        inplace: bool = False,
     ) -> None:
-        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
+        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction, inplace=inplace)
         self._number("alpha", number("alpha", alpha, 0, 1))
         self.spread = choice("spread", spread, ("all", "others"))
         if prior is not None and matrix is not None:
@@ -95,7 +96,8 @@ class LabelSmoothing(SoftTargetLoss):
                 return q * (scaled.sum(-1, keepdim=True) - scaled)
             own = self.matrix.to(q.dtype).diagonal()
             bare = self.matrix.to(q.dtype) - torch.diag(own)
-            return (batch.probabilities / (1 - own)) @ bare
+            with torch.autocast(q.device.type, enabled=False):  # which would round probabilities
+                return (batch.probabilities / (1 - own)) @ bare
         labels = batch.labels.unsqueeze(-1)
         q = q.expand_as(batch.logits)
         return q.scatter(-1, labels, 0) / (1 - q.gather(-1, labels))

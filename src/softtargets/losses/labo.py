@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from softtargets.losses.arguments import choice, count, number
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
-from softtargets.losses.functional import divergence_from_uniform, relative_entropy
+from softtargets.losses.functional import blend, divergence_from_uniform, relative_entropy
 from softtargets.losses.fusing import Rule
 
 
@@ -76,8 +76,9 @@ class LABO(SoftTargetLoss):
         ignore_index: int = -100,
         weight: Tensor | None = None,
         reduction: str = "mean",
+        inplace: bool = False,
     ) -> None:
-        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
+        super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction, inplace=inplace)
         self._number("tau", number("tau", tau, 0, open_low=True))
         self._number("rho", number("rho", rho, 0, 1))
         if alpha is None:
@@ -86,6 +87,8 @@ class LABO(SoftTargetLoss):
             self._number("alpha", number("alpha", alpha, 0, 1))
         if warmup_alpha is None:
             warmup_alpha = 0.1 if alpha is None else alpha
+            if isinstance(warmup_alpha, Tensor):
+                warmup_alpha = warmup_alpha.detach().clone()
         self._number("warmup_alpha", number("warmup_alpha", warmup_alpha, 0, 1))
         self.warmup_steps = count("warmup_steps", warmup_steps)
         self.reading = choice("reading", reading, ("literal", "reversed"))
@@ -95,13 +98,15 @@ class LABO(SoftTargetLoss):
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; a call in training mode is a step of the warm-up."""
         loss = super().forward(logits, target, given)
-        if self.training and self.warmup_steps and not self._inside_pack():
+        if (
+            self.training and self.warmup_steps and not self._in_pack
+        ):  # the runs of a pack take one step together
             self.step.add_(1)
         return loss
 
     def smoothing(self, batch: Batch, given: Any) -> tuple[float | Tensor, Tensor | None]:
         """The closed-form solution of the inner problem, at the net's present opinion."""
-        offset, slope, sharpness = self._schedule()
+        offset, slope, sharpness = self._schedule(batch.logits.dtype)
         alpha = offset
         if not (isinstance(slope, float) and slope == 0):
             alpha = offset + slope * relative_entropy(batch.log_p.detach())
@@ -117,7 +122,7 @@ class LABO(SoftTargetLoss):
         alpha, q = self.smoothing(batch, given)
         assert q is not None
         moved = alpha * divergence_from_uniform(q.log())
-        sharpness = self._schedule()[2]
+        sharpness = self._schedule(batch.logits.dtype)[2]
         if isinstance(sharpness, Tensor):
             return torch.where(sharpness == 0, 0, moved / sharpness)
         return moved / sharpness
@@ -133,7 +138,7 @@ class LABO(SoftTargetLoss):
             batch = Batch(logits, target, None, self.ignore_index)
             alpha, q = self.smoothing(batch, None)
             assert q is not None
-            cross_entropy = (1 - alpha) * batch.hard() + alpha * batch.soft(q)
+            cross_entropy = blend(alpha, batch.hard(), batch.soft(q))
             parts = (cross_entropy, torch.zeros_like(cross_entropy) + alpha, divergence_from_uniform(q.log()))
             kept = batch.kept
             if kept is not None:
@@ -142,9 +147,11 @@ class LABO(SoftTargetLoss):
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(offset and slope of alpha over relative entropy, 1 / tau, 1 if the KL term is to be added)."""
-        return Rule("labo", (*self._schedule(), float(self.include_kl)))
+        if self.include_kl and self.weight is not None:
+            return None
+        return Rule("labo", (*self._schedule(torch.float32), float(self.include_kl)))
 
-    def _schedule(self) -> tuple[float | Tensor, float | Tensor, float | Tensor]:
+    def _schedule(self, dtype: torch.dtype) -> tuple[float | Tensor, float | Tensor, float | Tensor]:
         """(offset, slope, sharpness): alpha is offset + slope * H(p) / log K, and P* is softmax(z * sharpness)."""
         offset: float | Tensor
         slope: float | Tensor
@@ -158,17 +165,12 @@ class LABO(SoftTargetLoss):
         if not self.warmup_steps:
             return offset, slope, sharpness
         # Decided on the device: the host never waits, and a captured graph leaves the warm-up by itself.
-        warm = self.step < self.warmup_steps
+        warm = (self.step < self.warmup_steps).to(dtype)
         return (
-            torch.where(warm, self.warmup_alpha, offset),
-            torch.where(warm, 0.0, slope),
-            torch.where(warm, 0.0, sharpness),
+            warm * self.warmup_alpha + (1 - warm) * offset,
+            (1 - warm) * slope,
+            (1 - warm) * sharpness,
         )
-
-    def _inside_pack(self) -> bool:
-        """The runs of a pack take one step together: it is counted outside of them, unless each has its own."""
-        wrapped = torch._C._functorch.is_functorch_wrapped_tensor
-        return not wrapped(self.step) and any(wrapped(getattr(self, name)) for name in self._numbers)
 
     def _options(self) -> list[tuple[str, Any]]:
         shown: list[tuple[str, Any]] = [("tau", self.tau)]

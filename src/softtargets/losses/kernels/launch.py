@@ -110,7 +110,13 @@ def scale_(values: Tensor, factor: Tensor) -> None:
 
 
 def _run(
-    call: Call, plan: Plan, factors: Tensor | None, factor: int, losses: Tensor | None, where: int, gradient: Tensor | None
+    call: Call,
+    plan: Plan,
+    factors: Tensor | None,
+    factor: int,
+    losses: Tensor | None,
+    where: int,
+    gradient: Tensor | None,
 ) -> None:
     logits, teacher = call.logits, call.teacher
     rows, classes = _extent(logits)
@@ -136,7 +142,20 @@ def _run(
         "num_warps": plan.warps,
     }
     if plan.kernel == "split":
-        _run_split(plan, read, number_tensor, factors, losses, gradient, rows, classes, call.ignore_index, groups, values, constants)
+        _run_split(
+            plan,
+            read,
+            number_tensor,
+            factors,
+            losses,
+            gradient,
+            rows,
+            classes,
+            call.ignore_index,
+            groups,
+            values,
+            constants,
+        )
         return
     dense = _all_dense(call, gradient)
     strides = (0,) * 9 if dense else (*_strides(logits), *_strides(gradient), *_strides(teacher))
@@ -149,7 +168,9 @@ def _run(
     )  # fmt: skip
     if plan.kernel == "tile":
         grid = (triton.cdiv(rows, plan.rows),)
-        tile.tile_kernel[grid](*common, **constants, MASKED=plan.block != classes, ROWS=plan.rows, BLOCK=plan.block)
+        tile.tile_kernel[grid](
+            *common, **constants, MASKED=plan.block != classes, ROWS=plan.rows, BLOCK=plan.block
+        )
     else:
         sweep.sweep_kernel[(rows,)](*common, **constants, DEPTH=plan.rows, LANES=plan.block)
 

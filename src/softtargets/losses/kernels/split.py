@@ -74,7 +74,9 @@ def split_kernel(
     a3 = n3 + 0.0
     a4 = n4 + 0.0
 
-    raw = tl.load(logits + group.to(tl.int64) * classes + column, mask=inside & (group < rows), other=-float("inf"))
+    raw = tl.load(
+        logits + group.to(tl.int64) * classes + column, mask=inside & (group < rows), other=-float("inf")
+    )
     row = group
     while row < rows:
         y = tl.load(target + row)
@@ -125,7 +127,9 @@ def split_kernel(
 
         following = row + groups
         raw = tl.load(
-            logits + following.to(tl.int64) * classes + column, mask=inside & (following < rows), other=-float("inf")
+            logits + following.to(tl.int64) * classes + column,
+            mask=inside & (following < rows),
+            other=-float("inf"),
         )
 
         if PHASE != PUBLISH:
@@ -178,7 +182,10 @@ def split_kernel(
                 ey, y1, y2, _y3, _y4 = contributions(
                     zy, known, qy, wy, zy, m, m, a2, a3, KIND, TABLE, WEIGHT, False, False
                 )
-                gy = gradient_of(zy, qy, wy, zy, ey, y1, y2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, False) - cy
+                gy = (
+                    gradient_of(zy, qy, wy, zy, ey, y1, y2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, False)
+                    - cy
+                )
                 if KEEP:
                     # What was computed against this part's own maximum is moved to that of the row.
                     own_shift = mine - m
@@ -188,7 +195,9 @@ def split_kernel(
                     if KIND == LABO:
                         cc *= exp2(own_shift * (a2 * LOG2E))
                 else:
-                    e, c1, c2, c3, c4 = contributions(z, inside, q, w, z, m, m, a2, a3, KIND, TABLE, WEIGHT, False, False)
+                    e, c1, c2, c3, c4 = contributions(
+                        z, inside, q, w, z, m, m, a2, a3, KIND, TABLE, WEIGHT, False, False
+                    )
                 g = gradient_of(z, q, w, z, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, False)
                 g = tl.where(kept, g, 0.0)
                 tl.store(gradient + begin + column, g.to(gradient.dtype.element_ty), mask=inside)

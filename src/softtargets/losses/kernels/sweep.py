@@ -116,7 +116,19 @@ def sweep_kernel(
             steepest = tl.maximum(1.0, a3)
 
         _inside, z, _q, _w, t = read_stretch(
-            logits, table, weight, teacher_row, column, y, classes, z_class, t_class, KIND, TABLE, WEIGHT, DENSE
+            logits,
+            table,
+            weight,
+            teacher_row,
+            column,
+            y,
+            classes,
+            z_class,
+            t_class,
+            KIND,
+            TABLE,
+            WEIGHT,
+            DENSE,
         )
         m = tl.max(tl.max(z, axis=0), axis=0)
         mt = tl.max(tl.max(t, axis=0), axis=0)
@@ -141,7 +153,9 @@ def sweep_kernel(
                 )  # fmt: skip
                 highest = tl.maximum(highest, tl.max(z, axis=0))
                 highest_t = tl.maximum(highest_t, tl.max(t, axis=0))
-                e, c1, c2, c3, c4 = contributions(z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, True)
+                e, c1, c2, c3, c4 = contributions(
+                    z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, True
+                )
                 x0, x1, x2, x3, x4 = total(e, c1, c2, c3, c4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
                 v0 += x0
                 v1 += x1
@@ -175,9 +189,23 @@ def sweep_kernel(
             for turn in range(0, stretches):
                 k = (stretches - 1 - turn) * STRETCH + column
                 inside, z, q, w, t = read_stretch(
-                    logits, table, weight, teacher_row, k, y, classes, z_class, t_class, KIND, TABLE, WEIGHT, DENSE
+                    logits,
+                    table,
+                    weight,
+                    teacher_row,
+                    k,
+                    y,
+                    classes,
+                    z_class,
+                    t_class,
+                    KIND,
+                    TABLE,
+                    WEIGHT,
+                    DENSE,
                 )
-                e, c1, c2, _c3, _c4 = contributions(z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False)
+                e, c1, c2, _c3, _c4 = contributions(
+                    z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
+                )
                 g = gradient_of(z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
                 g_place = gradient + class_offset(k, g_class, DENSE)
                 tl.store(g_place, g.to(gradient.dtype.element_ty), mask=inside)

@@ -165,7 +165,9 @@ def tile_kernel(
         g_place = written[:, None] + class_offset(column, g_class, DENSE)[None, :]
         tl.store(g_place, g.to(gradient.dtype.element_ty), mask=write)
         # The label's own entry is written once more: cheaper than asking of every class whether it is the label.
-        ey, cy1, cy2, _cy3, _cy4 = contributions(zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False)
+        ey, cy1, cy2, _cy3, _cy4 = contributions(
+            zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
+        )
         gy = gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN) - cy
         tl.debug_barrier()
         tl.store(written + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=known)
