@@ -20,6 +20,7 @@ from softtargets.losses.fusing import use_kernels
 from softtargets.losses.knowledge_refinery import KnowledgeRefinery
 from softtargets.losses.label_smoothing import LabelSmoothing
 from softtargets.losses.labo import LABO
+from softtargets.losses.linear import LinearLoss, LinearTeacher
 from softtargets.losses.logit_smoothing import LogitSmoothing
 from softtargets.losses.max_sup import MaxSup
 from softtargets.losses.online_label_smoothing import OnlineLabelSmoothing
@@ -59,6 +60,8 @@ __all__ = [
     "ForwardCorrection",
     "KnowledgeRefinery",
     "LabelSmoothing",
+    "LinearLoss",
+    "LinearTeacher",
     "LogitSmoothing",
     "MaxSup",
     "OnlineLabelSmoothing",

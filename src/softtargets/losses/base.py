@@ -68,11 +68,25 @@ class SoftTargetLoss(nn.Module):
         batch = Batch(logits, target, self.weight, self.ignore_index)
         if self.needs and given is None:
             raise TypeError(f"{type(self).__name__} needs {self.needs}: loss(logits, target, {self.needs})")
-        if batch.by_index and may_fuse(logits):
-            rule = self.rule(batch, given)
-            if rule is not None:
-                return self._fused(batch, rule, given)
-        return self._reduce(self.per_example(batch, given), batch)
+        rule = self.fusible(batch, given)
+        if rule is None:
+            loss = self._reduce(self.per_example(batch, given), batch)
+        else:
+            loss = self._fused(batch, rule, given)
+        self.called()
+        return loss
+
+    def fusible(self, batch: Batch, given: Any) -> Rule | None:
+        """The rule by which a kernel computes this call, if one may: hyper-parameters being learnt need autograd."""
+        if not (batch.by_index and may_fuse(batch.raw)):
+            return None
+        rule = self.rule(batch, given)
+        if rule is not None and any(isinstance(each, Tensor) and each.requires_grad for each in rule.numbers):
+            return None
+        return rule
+
+    def called(self) -> None:
+        """Called after each loss computed, where a subclass counts its steps."""
 
     def per_example(self, batch: Batch, given: Any = None) -> Tensor:
         """The loss of every row, in plain PyTorch: the reference for the kernels, and used without one."""

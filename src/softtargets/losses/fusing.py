@@ -98,17 +98,45 @@ def fused_reduction(
     """
     from softtargets.losses.kernels import launch
 
-    numbers, constants = _numbers(rule.numbers)
-    teacher = None if rule.teacher is None else _canonical(rule.teacher.detach())
-    call = launch.Call(
-        _canonical(batch.raw.detach()), batch.target.reshape(-1).contiguous(), rule.kind,
-        tuple(constants) if numbers is None else numbers, _contiguous(rule.table), _contiguous(batch.class_weight),
-        teacher, batch.ignore_index,
-    )  # fmt: skip
+    call = _eager_call(batch, rule, launch)
     if batch.raw.requires_grad and torch.is_grad_enabled():
         loss: Tensor = _OnePass.apply(batch.raw, call, mean, dtype, inplace, plain)
         return loss
     return launch.mean_or_sum(call, mean, None, dtype)
+
+
+def fused_chunk(batch: Batch, rule: Rule, factor: Tensor) -> Tensor:
+    """Losses of some rows of a larger batch; the logits are overwritten by their gradient times a factor.
+
+    The factor is one number for all rows or one for each.
+    """
+    from softtargets.losses.kernels import launch
+
+    call = _eager_call(batch, rule, launch)
+    losses = torch.empty(len(call.target), dtype=torch.float32, device=call.logits.device)
+    launch.rows_in_place(call, factor.float().expand(len(call.target)).contiguous(), losses)
+    return losses
+
+
+def scale_(gradient: Tensor, upstream: Tensor) -> Tensor:
+    """The gradient times what comes from above, in its own memory; for large ones a kernel looks first if that is 1."""
+    if gradient.is_cuda and gradient.numel() >= LOOK_FIRST and gradient.is_contiguous() and _TRITON_IS_THERE:
+        from softtargets.losses.kernels import launch
+
+        launch.scale_(gradient, upstream)
+        return gradient
+    return gradient.mul_(upstream)
+
+
+def _eager_call(batch: Batch, rule: Rule, launch: Any) -> Call:
+    numbers, constants = _numbers(rule.numbers)
+    teacher = None if rule.teacher is None else _canonical(rule.teacher.detach())
+    call: Call = launch.Call(
+        _canonical(batch.raw.detach()), batch.target.reshape(-1).contiguous(), rule.kind,
+        tuple(constants) if numbers is None else numbers, _contiguous(rule.table), _contiguous(batch.class_weight),
+        teacher, batch.ignore_index,
+    )  # fmt: skip
+    return call
 
 
 class _OnePass(Function):
@@ -154,11 +182,7 @@ class _OnePass(Function):
             launch.mean_or_sum(ctx.call, ctx.mean, _canonical(gradient), torch.float32)
         else:
             gradient, ctx.gradient = ctx.gradient, None
-        if gradient.numel() >= LOOK_FIRST and gradient.is_contiguous():
-            launch.scale_(gradient, upstream)
-        else:
-            gradient.mul_(upstream)
-        return gradient, *(None,) * 5
+        return scale_(gradient, upstream), *(None,) * 5
 
 
 def _canonical(values: Tensor) -> Tensor:

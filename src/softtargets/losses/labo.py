@@ -95,14 +95,10 @@ class LABO(SoftTargetLoss):
         self.include_kl = bool(include_kl)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
-    def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
-        """The loss of a batch; a call in training mode is a step of the warm-up."""
-        loss = super().forward(logits, target, given)
-        if (
-            self.training and self.warmup_steps and not self._in_pack
-        ):  # the runs of a pack take one step together
+    def called(self) -> None:
+        """A call in training mode is a step of the warm-up; the runs of a pack take it together."""
+        if self.training and self.warmup_steps and not self._in_pack:
             self.step.add_(1)
-        return loss
 
     def smoothing(self, batch: Batch, given: Any) -> tuple[float | Tensor, Tensor | None]:
         """The closed-form solution of the inner problem, at the net's present opinion."""

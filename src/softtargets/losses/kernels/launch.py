@@ -40,7 +40,6 @@ class Plan(NamedTuple):
     rows: int  # of a program (tile); parts of a row (split); depth of a stretch (sweep)
     block: int
     warps: int
-    keep: bool = True  # split: keep exponentials in registers rather than computing them again
     residents: int = 2  # split: programs that a multiprocessor holds at a time
 
 
@@ -65,24 +64,15 @@ def mean_or_sum(
     """The reduced loss; the gradient for an upstream gradient of 1 is written where it is wanted."""
     rows, classes = _extent(call.logits)
     plan = plan or _plan(call, gradient)
-    loss = torch.empty((), dtype=dtype, device=call.logits.device)
     programs = triton.cdiv(rows, plan.rows) if plan.kernel == "tile" else rows
     if programs == 1 and plan.kernel == "tile":
+        loss = torch.empty((), dtype=dtype, device=call.logits.device)
         _run(call, plan, None, tile.COUNTING if mean else tile.ONE, loss, tile.PER_PROGRAM, gradient)
         return loss
-    counts = None
-    if mean:
-        counts = torch.empty(COUNTERS, dtype=torch.float32, device=call.logits.device)
-        reductions.count_kernel[(COUNTERS,)](
-            call.target, call.weight, counts, rows, classes, call.ignore_index,
-            WEIGHT=call.weight is not None, BLOCK=1024,
-        )  # fmt: skip
+    counts = count(call.target, call.weight, classes, call.ignore_index) if mean else None
     partial = torch.empty(programs, dtype=torch.float32, device=call.logits.device)
     _run(call, plan, counts, tile.COUNTED if mean else tile.ONE, partial, tile.PER_PROGRAM, gradient)
-    reductions.finish_kernel[(1,)](
-        partial, counts, loss, programs, MEAN=mean, PARTIALS=COUNTERS, BLOCK=4096, num_warps=16
-    )
-    return loss
+    return finish(partial, counts, dtype)
 
 
 def per_row(call: Call, plan: Plan | None = None) -> Tensor:
@@ -92,6 +82,29 @@ def per_row(call: Call, plan: Plan | None = None) -> Tensor:
     losses = torch.empty(rows, dtype=torch.float32, device=call.logits.device)
     _run(call, plan, None, tile.ONE, losses, tile.PER_ROW, None)
     return losses
+
+
+def count(target: Tensor, weight: Tensor | None, classes: int, ignore_index: int) -> Tensor:
+    """What a mean divides by, in parts: the rows that count, or the weights of their labels."""
+    counts = torch.empty(COUNTERS, dtype=torch.float32, device=target.device)
+    reductions.count_kernel[(COUNTERS,)](
+        target, weight, counts, len(target), classes, ignore_index, WEIGHT=weight is not None, BLOCK=1024
+    )
+    return counts
+
+
+def finish(partial: Tensor, counts: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """The sum of partial losses, divided by the sum of the counts for a mean."""
+    loss = torch.empty((), dtype=dtype, device=partial.device)
+    reductions.finish_kernel[(1,)](
+        partial, counts, loss, len(partial), MEAN=counts is not None, PARTIALS=COUNTERS, BLOCK=4096, num_warps=16
+    )
+    return loss
+
+
+def rows_in_place(call: Call, factors: Tensor, losses: Tensor) -> None:
+    """Losses of every row, while the logits are replaced by their gradient times the factor of their row."""
+    _run(call, _plan(call, call.logits), factors, tile.UPSTREAM, losses, tile.PER_ROW, call.logits)
 
 
 def gradient_of_rows(call: Call, upstream: Tensor, out: Tensor, plan: Plan | None = None) -> None:
@@ -194,7 +207,7 @@ def _run_split(
         split.split_kernel[(programs,)](
             *read, numbers, factors, losses, gradient, sums, arrivals,
             rows, classes // constants["UNIT"], math.log(classes), ignore_index, groups, *values,
-            **constants, MASKED=parts * plan.block != classes, KEEP=plan.keep, PHASE=phase,
+            **constants, MASKED=parts * plan.block != classes, PHASE=phase,
             PARTS=parts, PARTS_PADDED=triton.next_power_of_2(parts), BLOCK=plan.block,
         )  # fmt: skip
 

@@ -1,0 +1,309 @@
+"""The last layer and the loss as one: from hidden states to loss and gradients without the full logits in memory."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import Function
+
+from softtargets.losses.arguments import count
+from softtargets.losses.base import SoftTargetLoss, loss_dtype
+from softtargets.losses.batch import Batch
+from softtargets.losses.distillation import TopLogits
+
+# Logits held at a time: enough rows to keep a GPU busy, little beside the weights of a large vocabulary.
+CHUNK_BYTES = 256 * 2**20
+
+
+class LinearTeacher(NamedTuple):
+    """A teacher's hidden states and output matrix: its logits, too, are computed a few rows at a time."""
+
+    hidden: Tensor
+    weight: Tensor
+    bias: Tensor | None = None
+
+
+class LinearLoss(nn.Module):
+    r"""``loss(hidden @ weight.T + bias, target)``, a few rows of logits at a time.
+
+    With 131,072 classes and 8,192 tokens the logits and their gradient take gigabytes that nobody looks at. Here each
+    chunk of rows is multiplied out, turned into its gradient where it lies, and multiplied back into the gradients of
+    hidden states and weights, so that memory is needed for one chunk only. The gradients are computed with the loss;
+    the backward pass only multiplies them by what comes from above. ``reduction="none"`` instead computes the logits
+    once more in the backward pass.
+
+    ``loss`` is any loss without a table that is called with class indices: `LabelSmoothing`, `LABO`,
+    `ConfidencePenalty`, `FocalLoss`, `Distillation` (the teacher's logits as stored, as `TopLogits`, or as a
+    `LinearTeacher`) and others. ``chunk_rows`` is chosen so that a chunk of logits takes 256 MiB. The gradient of the
+    weight is summed over chunks in the weight's own precision; ``accumulate=torch.float32`` does it in single precision
+    and rounds once, for 4 bytes per weight.
+
+    >>> torch.manual_seed(0)  # doctest: +ELLIPSIS
+    <...>
+    >>> from softtargets.losses import LABO
+    >>> hidden, weight, target = torch.randn(6, 4), torch.randn(10, 4), torch.tensor([1, 2, 3, 4, 5, 6])
+    >>> fused = LinearLoss(LABO(), chunk_rows=2)(hidden, weight, target)
+    >>> torch.allclose(fused, LABO()(hidden @ weight.T, target))
+    True
+    """
+
+    def __init__(
+        self, loss: SoftTargetLoss, chunk_rows: int | None = None, accumulate: torch.dtype | None = None
+    ) -> None:
+        super().__init__()
+        if not isinstance(loss, SoftTargetLoss):
+            raise TypeError(f"loss must be one of softtargets.losses, not {type(loss).__name__}")
+        if loss.shares_state:
+            raise TypeError(f"{type(loss).__name__} keeps a table of predictions and must see whole logits")
+        if accumulate is not None and not accumulate.is_floating_point:
+            raise TypeError(f"accumulate must be a floating-point dtype, not {accumulate}")
+        self.loss = loss
+        self.chunk_rows = None if chunk_rows is None else count("chunk_rows", chunk_rows, 1)
+        self.accumulate = accumulate
+
+    @torch.compiler.disable
+    def forward(
+        self,
+        hidden: Tensor,
+        weight: Tensor,
+        target: Tensor,
+        bias: Tensor | None = None,
+        teacher: Tensor | TopLogits | LinearTeacher | None = None,
+    ) -> Tensor:
+        """The loss of hidden states (..., d) with the output matrix (K, d) and class indices (...)."""
+        _check(hidden, weight, target, bias)
+        if self.loss.needs and teacher is None:
+            raise TypeError(f"{type(self.loss).__name__} needs a teacher: loss(hidden, weight, target, teacher=...)")
+        hidden, weight, bias = _autocast(hidden, weight, bias)
+        rows = hidden.reshape(-1, hidden.shape[-1])
+        job = _Job(self.loss, target.reshape(-1).long(), _teacher_rows(teacher, len(rows)), self._chunk(weight), self.accumulate)
+        if self.loss.reduction == "none":
+            losses: Tensor = _Rows.apply(rows, weight, bias, job)
+            result = losses.reshape(target.shape)
+        elif torch.is_grad_enabled() and any(each.requires_grad for each in (hidden, weight, bias) if each is not None):
+            result = _OnePass.apply(rows, weight, bias, job)
+        else:
+            result = job.reduced(job.losses(rows, weight, bias))
+        self.loss.called()
+        return result.to(loss_dtype(hidden))
+
+    def _chunk(self, weight: Tensor) -> int:
+        if self.chunk_rows is not None:
+            return self.chunk_rows
+        fitting = CHUNK_BYTES // (weight.shape[0] * weight.element_size())
+        return max(128, fitting // 128 * 128)
+
+    def extra_repr(self) -> str:
+        """Shown by ``print(loss)``."""
+        return f"chunk_rows={self.chunk_rows}, accumulate={self.accumulate}"
+
+
+class _Job(NamedTuple):
+    """One call: what every chunk needs besides hidden states and weights."""
+
+    loss: SoftTargetLoss
+    target: Tensor
+    teacher: Any
+    chunk_rows: int
+    accumulate: torch.dtype | None
+
+    def chunks(self) -> list[slice]:
+        rows = len(self.target)
+        return [slice(begin, min(begin + self.chunk_rows, rows)) for begin in range(0, rows, self.chunk_rows)]
+
+    def taught(self, part: slice) -> Any:
+        """The teacher's logits of some rows."""
+        if isinstance(self.teacher, LinearTeacher):
+            hidden, weight, bias = self.teacher
+            return torch.nn.functional.linear(hidden[part], weight, bias)
+        if isinstance(self.teacher, TopLogits):
+            return TopLogits(self.teacher.values[part], self.teacher.classes[part])
+        return None if self.teacher is None else self.teacher[part]
+
+    def batch(self, logits: Tensor, part: slice) -> Batch:
+        return Batch(logits, self.target[part], self.loss.weight, self.loss.ignore_index)
+
+    def factor(self, dtype: torch.dtype) -> Tensor | None:
+        """What every row's loss is multiplied by; None for 1."""
+        if self.loss.reduction != "mean":
+            return None
+        kept = self.target != self.loss.ignore_index
+        if self.loss.weight is None:
+            return 1 / kept.sum().to(dtype)
+        known = kept & (self.target >= 0) & (self.target < len(self.loss.weight))
+        labels = self.target.masked_fill(~known, 0)
+        return 1 / (self.loss.weight[labels].to(dtype) * kept).sum()
+
+    def reduced(self, losses: Tensor) -> Tensor:
+        """The mean or sum of the losses of all rows."""
+        factor = self.factor(losses.dtype)
+        return losses.sum() if factor is None else losses.sum() * factor
+
+    @torch.no_grad()
+    def losses(self, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The loss of every row; the logits live as long as their chunk."""
+        losses = torch.empty(len(rows), dtype=_wide(rows.dtype), device=rows.device)
+        for part in self.chunks():
+            logits = torch.nn.functional.linear(rows[part], weight, bias)
+            losses[part] = self._losses_of(self.batch(logits, part), self.taught(part))
+        return losses
+
+    def _losses_of(self, batch: Batch, given: Any) -> Tensor:
+        rule = self.loss.fusible(batch, given)
+        if rule is not None:
+            from softtargets.losses.fusing import fused_losses
+
+            return fused_losses(batch, rule)
+        losses = self.loss.per_example(batch, given)
+        return losses if batch.kept is None else losses.masked_fill(~batch.kept, 0)
+
+    def into_gradient(self, logits: Tensor, part: slice, factor: Tensor) -> tuple[Tensor, Tensor]:
+        """(losses, gradient) of a chunk; the gradient, times a factor for all or for each row, replaces the logits."""
+        batch, given = self.batch(logits, part), self.taught(part)
+        rule = self.loss.fusible(batch, given)
+        if rule is not None:
+            from softtargets.losses.fusing import fused_chunk
+
+            return fused_chunk(batch, rule, factor), logits
+        with torch.enable_grad():
+            leaf = logits.detach().requires_grad_()
+            losses = self._losses_of(self.batch(leaf, part), given)
+            (gradient,) = torch.autograd.grad((losses * factor).sum(), leaf)
+        return losses.detach(), gradient
+
+
+class _Gradients:
+    """The gradients of hidden states, weight and bias, as chunks add to them."""
+
+    def __init__(self, rows: Tensor, weight: Tensor, bias: Tensor | None, wanted: tuple[bool, ...], job: _Job) -> None:
+        self.of_rows = torch.empty_like(rows) if wanted[0] else None
+        dtype = job.accumulate or weight.dtype
+        self.of_weight = torch.zeros(weight.shape, dtype=dtype, device=weight.device) if wanted[1] else None
+        wide_bias = None if bias is None or not wanted[2] else torch.zeros_like(bias, dtype=_wide(bias.dtype))
+        self.of_bias = wide_bias
+
+    def add(self, gradient: Tensor, rows: Tensor, weight: Tensor, part: slice) -> None:
+        if self.of_rows is not None:
+            torch.mm(gradient, weight, out=self.of_rows[part])
+        if self.of_weight is not None:
+            _add_product(self.of_weight, gradient.t(), rows[part])
+        if self.of_bias is not None:
+            self.of_bias += gradient.sum(0, dtype=self.of_bias.dtype)
+
+
+class _OnePass(Function):
+    """Loss and gradients together; the backward pass multiplies by what comes from above."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None, job: _Job) -> Tensor:
+        gradients = _Gradients(rows, weight, bias, ctx.needs_input_grad, job)
+        factor = job.factor(_wide(rows.dtype))
+        by = rows.new_ones((), dtype=_wide(rows.dtype)) if factor is None else factor
+        losses = torch.empty(len(rows), dtype=_wide(rows.dtype), device=rows.device)
+        for part in job.chunks():
+            logits = torch.nn.functional.linear(rows[part], weight, bias)
+            losses[part], gradient = job.into_gradient(logits, part, by)
+            gradients.add(gradient, rows, weight, part)
+        ctx.gradients = gradients
+        ctx.dtypes = (rows.dtype, weight.dtype, None if bias is None else bias.dtype)
+        total = losses.sum()
+        return total if factor is None else total * factor
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Any:
+        if ctx.gradients is None:
+            raise RuntimeError("LinearLoss computes its gradients once; call it again for another backward pass")
+        gradients, ctx.gradients = ctx.gradients, None
+        found = []
+        for gradient, dtype in zip((gradients.of_rows, gradients.of_weight, gradients.of_bias), ctx.dtypes, strict=True):
+            found.append(None if gradient is None else _times(gradient, upstream).to(dtype))
+        return *found, None
+
+
+class _Rows(Function):
+    """The loss of every row; what comes from above is known in the backward pass only, so logits are computed again."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None, job: _Job) -> Tensor:
+        ctx.save_for_backward(rows, weight, bias)
+        ctx.job = job
+        return job.losses(rows, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Any:
+        rows, weight, bias = ctx.saved_tensors
+        gradients = _Gradients(rows, weight, bias, ctx.needs_input_grad, ctx.job)
+        for part in ctx.job.chunks():
+            logits = torch.nn.functional.linear(rows[part], weight, bias)
+            _, gradient = ctx.job.into_gradient(logits, part, upstream[part].to(_wide(rows.dtype)))
+            gradients.add(gradient, rows, weight, part)
+        of_weight = None if gradients.of_weight is None else gradients.of_weight.to(weight.dtype)
+        of_bias = None if gradients.of_bias is None or bias is None else gradients.of_bias.to(bias.dtype)
+        return gradients.of_rows, of_weight, of_bias, None
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    if total.dtype == left.dtype:
+        total.addmm_(left, right)
+    elif total.is_cuda and total.dtype == torch.float32:
+        torch.ops.aten.addmm.dtype_out(total, left, right, torch.float32, out=total)
+    else:
+        total += torch.mm(left, right)
+
+
+def _times(gradient: Tensor, upstream: Tensor) -> Tensor:
+    from softtargets.losses.fusing import scale_
+
+    return scale_(gradient, upstream)
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def _autocast(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    """What ``torch.nn.functional.linear`` would multiply under autocast."""
+    kind = hidden.device.type
+    if torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+        return hidden.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+    return hidden, weight, bias
+
+
+def _teacher_rows(teacher: Any, rows: int) -> Any:
+    """What the teacher gives, one row per example."""
+    if teacher is None:
+        return None
+    if isinstance(teacher, LinearTeacher):
+        hidden = teacher.hidden.detach().reshape(-1, teacher.hidden.shape[-1])
+        bias = None if teacher.bias is None else teacher.bias.detach()
+        flat: Any = LinearTeacher(hidden, teacher.weight.detach(), bias)
+        found = len(hidden)
+    elif isinstance(teacher, TopLogits):
+        flat = TopLogits(*(each.reshape(-1, each.shape[-1]) for each in teacher))
+        found = len(flat.values)
+    else:
+        flat = teacher.reshape(-1, teacher.shape[-1])
+        found = len(flat)
+    if found != rows:
+        raise ValueError(f"teacher is for {found} examples, but there are {rows}")
+    return flat
+
+
+def _check(hidden: Tensor, weight: Tensor, target: Tensor, bias: Tensor | None) -> None:
+    for name, value in (("hidden", hidden), ("weight", weight)):
+        if not isinstance(value, Tensor) or not value.dtype.is_floating_point:
+            raise TypeError(f"{name} must be a tensor of floating-point numbers")
+    if weight.dim() != 2 or hidden.dim() == 0 or hidden.shape[-1] != weight.shape[1]:
+        raise ValueError(
+            f"hidden must be (..., d) and weight (K, d) with the same d, not {tuple(hidden.shape)} and "
+            f"{tuple(weight.shape)}"
+        )
+    if target.dtype.is_floating_point:
+        raise TypeError("target must be class indices: probabilities would be as large as the logits")
+    if target.shape != hidden.shape[:-1]:
+        raise ValueError(f"target must have shape {tuple(hidden.shape[:-1])}, not {tuple(target.shape)}")
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ValueError(f"bias must have shape {tuple(weight.shape[:1])}, not {tuple(bias.shape)}")

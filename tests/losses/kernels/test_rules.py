@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("triton")
+
+from .running import NAMES, PLANS, check, losses, planned
+
+DTYPES = [torch.float32, torch.bfloat16, torch.float16]
+CLASSES = [1, 2, 3, 10, 17, 64, 100]
+REDUCTIONS = ["mean", "sum", "none"]
+
+
+def drawn():
+    """Every loss with every plan; the rest goes round so that each value meets many others."""
+    generator = random.Random(5)
+    for name in NAMES:
+        for place, plan in enumerate(PLANS):
+            dtype = DTYPES[(place + NAMES.index(name)) % 3]
+            classes = generator.choice([k for k in CLASSES if k in losses_of(name)])
+            options = (generator.random() < 0.4, generator.random() < 0.5, generator.choice(REDUCTIONS))
+            yield pytest.param(name, plan, dtype, classes, *options, id=f"{name}-{plan}-{classes}")
+
+
+def losses_of(name):
+    return [k for k in CLASSES if name in losses(k)] if "others" in name else CLASSES
+
+
+@pytest.mark.parametrize(("name", "plan", "dtype", "classes", "weighted", "ignored", "reduction"), list(drawn()))
+def test_a_kernel_computes_what_plain_pytorch_does(
+    name, plan, dtype, classes, weighted, ignored, reduction
+):
+    check(name, plan, 3, classes, dtype, weighted, ignored, reduction)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("classes", CLASSES)
+def test_every_number_of_classes_fits_every_plan(plan, classes):
+    check("label smoothing", plan, 2, classes, torch.float32, False, False, "sum", seed=1)
