@@ -64,7 +64,9 @@ class SoftTargetLoss(nn.Module):
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; shapes as in ``torch.nn.functional.cross_entropy``."""
         if self._numbers and (stacked := self._per_run()):
-            return self._pack(stacked, logits, target, given)
+            losses = self._pack(stacked, logits, target, given)
+            self.called()
+            return losses
         batch = Batch(logits, target, self.weight, self.ignore_index)
         if self.needs and given is None:
             raise TypeError(f"{type(self).__name__} needs {self.needs}: loss(logits, target, {self.needs})")

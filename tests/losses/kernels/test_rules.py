@@ -42,3 +42,20 @@ def test_a_kernel_computes_what_plain_pytorch_does(
 @pytest.mark.parametrize("classes", CLASSES)
 def test_every_number_of_classes_fits_every_plan(plan, classes):
     check("label smoothing", plan, 2, classes, torch.float32, False, False, "sum", seed=1)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    name=st.sampled_from(NAMES),
+    plan=st.sampled_from(PLANS),
+    rows=st.integers(1, 5),
+    classes=st.integers(2, 40),
+    dtype=st.sampled_from(DTYPES),
+    weighted=st.booleans(),
+    ignored=st.booleans(),
+    reduction=st.sampled_from(REDUCTIONS),
+    seed=st.integers(0, 99),
+    scale=st.sampled_from([0.01, 1.0, 10.0, 100.0]),
+)
+def test_everything_at_once(name, plan, rows, classes, dtype, weighted, ignored, reduction, seed, scale):
+    check(name, plan, rows, classes, dtype, weighted, ignored, reduction, seed, scale)

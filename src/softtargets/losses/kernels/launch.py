@@ -40,6 +40,7 @@ class Plan(NamedTuple):
     rows: int  # of a program (tile); parts of a row (split); depth of a stretch (sweep)
     block: int
     warps: int
+    stages: int = 3  # sweep: stretches under way at a time
     residents: int = 2  # split: programs that a multiprocessor holds at a time
 
 
@@ -185,7 +186,10 @@ def _run(
             *common, **constants, MASKED=plan.block != classes, ROWS=plan.rows, BLOCK=plan.block
         )
     else:
-        sweep.sweep_kernel[(rows,)](*common, **constants, DEPTH=plan.rows, LANES=plan.block)
+        masked = classes % (plan.rows * plan.block) != 0
+        sweep.sweep_kernel[(rows,)](
+            *common, **constants, DEPTH=plan.rows, LANES=plan.block, STAGES=plan.stages, MASKED=masked
+        )
 
 
 def _run_split(

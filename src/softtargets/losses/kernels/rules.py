@@ -1,7 +1,7 @@
 r"""What the kernels compute, row by row; shared by all of them.
 
-With :math:`d_k = z_k - m` (m the largest logit, or near it), the sums a rule needs are gathered in one reading of the
-row. From them follow the loss and six coefficients, and with those the gradient of every class:
+With :math:`d_k = (z_k - m) / \log 2` (m the largest logit, or near it), the sums a rule needs are gathered in one
+reading of the row. From them follow the loss and six coefficients, and with those the gradient of every class:
 
 .. math:: A p_k + B p_k d_k - C q_k + E p'_k + M (z_k - t_k) - Y [k = y]
 
@@ -127,9 +127,13 @@ def contributions(
     z, valid, q, w, t, m, mt, sharpness, own,
     KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, OWN: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
-    """What each class adds to the five sums; those a rule does not use are copies of the first."""
-    d = z - m
-    e = exp2(d * LOG2E)
+    """What each class adds to the five sums; those a rule does not use are copies of the first.
+
+    m and mt are in units of log 2 already: one multiplication and addition leads to an exponent of 2, and what is
+    rounded in m is the same for all classes and drops out.
+    """
+    d = z * LOG2E - m
+    e = exp2(d)
     c1 = e
     c2 = e
     c3 = e
@@ -151,7 +155,7 @@ def contributions(
         c1 = e * d
     if KIND == LABO:
         c1 = e * d
-        c2 = exp2(d * (sharpness * LOG2E))
+        c2 = exp2(d * sharpness)
         if MASKED:
             c2 = tl.where(valid, c2, 0.0)
         if WEIGHT:
@@ -161,9 +165,9 @@ def contributions(
             c3 = c2 * d
     if KIND == DISTILLATION:
         if OWN:
-            c1 = exp2(d * (own * LOG2E))
-        scaled = (t - mt) * sharpness
-        c2 = exp2(scaled * LOG2E)
+            c1 = exp2(d * own)
+        scaled = (t * LOG2E - mt) * sharpness
+        c2 = exp2(scaled)
         if MASKED:
             c2 = tl.where(valid, c2, 0.0)
         c3 = c2 * d
@@ -183,7 +187,7 @@ def settle(
 ):  # fmt: skip
     """From the sums to the loss of a row and the coefficients A, B, C, E, M, Y of its gradient."""
     log_s = tl.log2(s0) * LN2
-    hard = log_s - dy
+    hard = (tl.log2(s0) - dy) * LN2
     zero = log_s * 0.0
     b = zero
     c = zero
@@ -192,10 +196,10 @@ def settle(
     if KIND == MIXTURE:
         # n0 = hard mass, n1 = soft mass; they need not sum to 1.
         mass = zero + 1.0
-        mean = s2
+        mean = s2 * LN2
         c = zero + n1
         if TABLE == UNIFORM:
-            mean = s2 / classes
+            mean = mean / classes
             c = c / classes
             if WEIGHT:
                 mass = s1 / classes
@@ -206,7 +210,7 @@ def settle(
         a = y + n1 * mass
     if KIND == PENALTY:
         # n0 = beta.
-        entropy = log_s - s1 / s0
+        entropy = log_s - s1 / s0 * LN2
         loss = wy * (hard - n0 * entropy)
         a = wy * (1.0 + n0 * (entropy - log_s))
         b = wy * n0
@@ -229,24 +233,24 @@ def settle(
         # n0, n1 = offset and slope of alpha over relative entropy, n2 = 1 / tau, n3 = 1 to add the KL term.
         alpha = zero + n0
         if ADAPTIVE:
-            alpha = n0 + n1 * (log_s - s1 / s0) * tl.where(log_classes == 0.0, 0.0, 1.0 / log_classes)
+            alpha = n0 + n1 * (log_s - s1 / s0 * LN2) * tl.where(log_classes == 0.0, 0.0, 1.0 / log_classes)
         mass = zero + 1.0
         if WEIGHT:
             mass = s4 / s2
         y = (1.0 - alpha) * wy
-        loss = y * hard + alpha * (mass * log_s - s3 / s2)
+        loss = y * hard + alpha * (mass * log_s - s3 / s2 * LN2)
         a = y + alpha * mass
         c = alpha
         if REPORT_KL:
             loss += tl.where(n3 == 0.0, 0.0, wy * n3 * divergence(s2, s3, n2, alpha, log_classes))
     if KIND == DISTILLATION:
         # n0 = hard mass, n1 = soft mass, n2 = 1 / T, n3 = 1 / T' of the student, n4 = 1 to subtract the entropy of q.
-        mean = s3 / s2
+        mean = s3 / s2 * LN2
         if OWN:
             soft = tl.log2(s1) * LN2 - n3 * mean
         else:
             soft = log_s - mean
-        soft -= n4 * (tl.log2(s2) * LN2 - s4 / s2)
+        soft -= n4 * (tl.log2(s2) - s4 / s2) * LN2
         y = n0 * wy
         loss = y * hard + n1 * soft
         a = y
@@ -269,7 +273,7 @@ def settle(
 @triton.jit
 def divergence(s2, s3, sharpness, alpha, log_classes):
     """LABO's beta KL(P* || U), with beta = alpha / sharpness; nothing is left of it when P* is uniform."""
-    away = log_classes + sharpness * s3 / s2 - tl.log2(s2) * LN2
+    away = log_classes + (sharpness * s3 / s2 - tl.log2(s2)) * LN2
     return tl.where(sharpness == 0.0, 0.0, alpha * away / tl.where(sharpness == 0.0, 1.0, sharpness))
 
 
@@ -280,7 +284,7 @@ def fold(
 ):  # fmt: skip
     """The coefficients of `gradient`: normalised, and multiplied by what the loss of the row is multiplied by."""
     a = a * factor / s0
-    b = b * factor / s0
+    b = b * factor / s0 * LN2
     c = c * factor
     if (KIND == LABO) or (KIND == DISTILLATION):
         c = c / s2

@@ -47,7 +47,7 @@ def publish(
 ):  # fmt: skip
     """Gather the sums of this part of a row and let the other parts have them."""
     z = number(raw)
-    m = tl.max(z, axis=0)
+    m = tl.max(z, axis=0) * LOG2E
     e, c1, c2, c3, c4 = contributions(z, inside, q, w, z, m, m, a2, a2, KIND, TABLE, WEIGHT, False, MASKED)
     x0, x1, x2, x3, x4 = total(e, c1, c2, c3, c4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
     if (KIND == MIXTURE) and (TABLE == UNIFORM) and (not WEIGHT):
@@ -84,7 +84,7 @@ def collect(
     each4 = tl.load(every + 5, mask=there, other=0.0, cache_modifier=".cg")
     m = tl.max(each_m, axis=0)
     shift = each_m - m
-    scale = exp2(shift * LOG2E)
+    scale = exp2(shift)
     s0 = tl.sum(scale * each0, axis=0)
     s1 = s0
     s2 = s0
@@ -96,7 +96,7 @@ def collect(
     if (KIND == PENALTY) or (KIND == LABO):
         s1 = tl.sum(scale * (each1 + shift * each0), axis=0)
     if KIND == LABO:
-        soft_scale = exp2(shift * (a2 * LOG2E))
+        soft_scale = exp2(shift * a2)
         s2 = tl.sum(soft_scale * each2, axis=0)
         if WEIGHT:
             s3 = tl.sum(soft_scale * (each3 + shift * each4), axis=0)
@@ -216,7 +216,7 @@ def split_kernel(
             m, s0, s1, s2, s3, s4 = collect(sums, arrivals, row, a2, KIND, WEIGHT, PARTS, PARTS_PADDED)
             at_label = number(zy)
             loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
-                s0, s1, s2, s3, s4, at_label - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
+                s0, s1, s2, s3, s4, at_label * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
                 KIND, TABLE, WEIGHT, ADAPTIVE, False, REPORT_KL,
             )  # fmt: skip
             if LOSS != NOWHERE:

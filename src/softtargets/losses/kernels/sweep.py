@@ -1,8 +1,8 @@
 """The kernel for rows of any length and layout: one program sweeps over its row, there and back.
 
-The first sweep gathers the sums against a reference near the largest logit, and is repeated in the rare case that the
-reference was so far below that a sum could overflow. The second writes the gradient in the opposite order, so that it
-begins with what the first one read last and may find it in the cache.
+The first sweep gathers the sums against the largest logit of the first stretch. Should a later one be so much larger
+that a sum overflows, the true maximum is looked up and the sweep repeated. The second writes the gradient in the
+opposite order, so that it begins with what the first one read last and may find it in the cache.
 """
 
 import triton
@@ -11,6 +11,8 @@ import triton.language as tl
 from softtargets.losses.kernels.rules import (
     DISTILLATION,
     LABO,
+    LEAST,
+    LOG2E,
     MATCHING,
     MATRIX,
     MIXTURE,
@@ -24,8 +26,8 @@ from softtargets.losses.kernels.rules import (
 from softtargets.losses.kernels.rules import gradient as gradient_of
 from softtargets.losses.kernels.tile import COUNTED, NOWHERE, UPSTREAM, class_offset, row_offset
 
-# Exponents up to this are harmless: exp(40) times 262,144 classes is far below the largest single.
-SAFE = tl.constexpr(40.0)
+# A sum beyond this may be about to overflow.
+LARGEST_SUM = tl.constexpr(1.0e30)
 
 
 @triton.jit
@@ -61,9 +63,9 @@ def sweep_kernel(
     ADAPTIVE: tl.constexpr, OWN: tl.constexpr, REPORT_KL: tl.constexpr,
     FACTOR: tl.constexpr, PARTIALS: tl.constexpr, LOSS: tl.constexpr, GRADIENT: tl.constexpr,
     DENSE: tl.constexpr, UNIT: tl.constexpr, DEPTH: tl.constexpr, LANES: tl.constexpr,
+    STAGES: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
-    """Loss and gradient of one row. A stretch is DEPTH x LANES classes, so that a sum over DEPTH needs one thread."""
-    STRETCH: tl.constexpr = DEPTH * LANES
+    """Loss and gradient of one row, in stretches of DEPTH x LANES classes; every lane keeps its own sums."""
     classes = class_units * UNIT
     row = tl.program_id(0)
     y = tl.load(target + row)
@@ -76,8 +78,8 @@ def sweep_kernel(
         teacher_row += row_offset(row, inner, t_outer, t_inner, classes, DENSE)
     if GRADIENT:
         gradient += row_offset(row, inner, g_outer, g_inner, classes, DENSE)
-    column = tl.arange(0, DEPTH)[:, None] * LANES + tl.arange(0, LANES)[None, :]
-    stretches = tl.cdiv(classes, STRETCH)
+    lane = tl.arange(0, LANES)
+    stretches = tl.cdiv(classes, DEPTH * LANES)
 
     if kept:
         a0 = n0 + 0.0
@@ -109,70 +111,62 @@ def sweep_kernel(
         if (KIND == DISTILLATION) or (KIND == MATCHING):
             ty = number(tl.load(teacher_row + class_offset(y, t_class, DENSE)))
         zy = number(tl.load(logits + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
-        steepest = 1.0
-        if KIND == LABO:
-            steepest = tl.maximum(1.0, a2)
-        if OWN:
-            steepest = tl.maximum(1.0, a3)
 
         _inside, z, _q, _w, t = read_stretch(
-            logits,
-            table,
-            weight,
-            teacher_row,
-            column,
-            y,
-            classes,
-            z_class,
-            t_class,
-            KIND,
-            TABLE,
-            WEIGHT,
-            DENSE,
+            logits, table, weight, teacher_row, lane, y, classes, z_class, t_class, KIND, TABLE, WEIGHT, DENSE
         )
-        m = tl.max(tl.max(z, axis=0), axis=0)
-        mt = tl.max(tl.max(t, axis=0), axis=0)
+        m = tl.max(z, axis=0) * LOG2E
+        mt = tl.max(t, axis=0) * LOG2E
         s0 = 0.0
         s1 = 0.0
         s2 = 0.0
         s3 = 0.0
         s4 = 0.0
-        again = 1
-        while again == 1:
-            highest = tl.full([LANES], -float("inf"), tl.float32)
-            highest_t = tl.full([LANES], -float("inf"), tl.float32)
+        tries = 0
+        while tries < 2:
             v0 = tl.zeros([LANES], tl.float32)
             v1 = tl.zeros([LANES], tl.float32)
             v2 = tl.zeros([LANES], tl.float32)
             v3 = tl.zeros([LANES], tl.float32)
             v4 = tl.zeros([LANES], tl.float32)
-            for stretch in range(0, stretches):
-                inside, z, q, w, t = read_stretch(
-                    logits, table, weight, teacher_row, stretch * STRETCH + column, y, classes, z_class, t_class,
-                    KIND, TABLE, WEIGHT, DENSE,
-                )  # fmt: skip
-                highest = tl.maximum(highest, tl.max(z, axis=0))
-                highest_t = tl.maximum(highest_t, tl.max(t, axis=0))
-                e, c1, c2, c3, c4 = contributions(
-                    z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, True
-                )
-                x0, x1, x2, x3, x4 = total(e, c1, c2, c3, c4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
-                v0 += x0
-                v1 += x1
-                v2 += x2
-                v3 += x3
-                v4 += x4
+            for stretch in tl.range(0, stretches, num_stages=STAGES):
+                for step in tl.static_range(DEPTH):
+                    k = (stretch * DEPTH + step) * LANES + lane
+                    inside, z, q, w, t = read_stretch(
+                        logits, table, weight, teacher_row, k, y, classes, z_class, t_class, KIND, TABLE, WEIGHT, DENSE
+                    )
+                    e, c1, c2, c3, c4 = contributions(
+                        z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, MASKED
+                    )
+                    v0 += e
+                    v1 += c1
+                    v2 += c2
+                    v3 += c3
+                    v4 += c4
             s0, s1, s2, s3, s4 = total(v0, v1, v2, v3, v4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
-            top = tl.max(highest, axis=0)
-            again = ((top - m) * steepest > SAFE).to(tl.int32)
-            if KIND == DISTILLATION:
-                top_t = tl.max(highest_t, axis=0)
-                again = again | ((top_t - mt) * a2 > SAFE).to(tl.int32)
-                mt = tl.where(again == 1, top_t, mt)
-            m = tl.where(again == 1, top, m)
+            tries += 1
+            largest = s0
+            if (KIND == LABO) or (KIND == DISTILLATION):
+                largest = tl.maximum(largest, s2)
+            if OWN:
+                largest = tl.maximum(largest, s1)
+            if largest > LARGEST_SUM:
+                top = tl.full([LANES], LEAST, tl.float32)
+                top_t = tl.full([LANES], LEAST, tl.float32)
+                for stretch in range(0, stretches * DEPTH):
+                    _inside, z, _q, _w, t = read_stretch(
+                        logits, table, weight, teacher_row, stretch * LANES + lane, y, classes, z_class, t_class,
+                        KIND, TABLE, WEIGHT, DENSE,
+                    )  # fmt: skip
+                    top = tl.maximum(top, z)
+                    top_t = tl.maximum(top_t, t)
+                m = tl.max(top, axis=0) * LOG2E
+                mt = tl.max(top_t, axis=0) * LOG2E
+            else:
+                tries = 2
 
         loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
-            s0, s1, s2, s3, s4, zy - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
+            s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
             KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
         )  # fmt: skip
         factor = 1.0
@@ -186,29 +180,18 @@ def sweep_kernel(
         if GRADIENT:
             factor = tl.where(known, factor, float("nan"))
             ca, cb, cc, ce, cm, cy = fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
-            for turn in range(0, stretches):
-                k = (stretches - 1 - turn) * STRETCH + column
-                inside, z, q, w, t = read_stretch(
-                    logits,
-                    table,
-                    weight,
-                    teacher_row,
-                    k,
-                    y,
-                    classes,
-                    z_class,
-                    t_class,
-                    KIND,
-                    TABLE,
-                    WEIGHT,
-                    DENSE,
-                )
-                e, c1, c2, _c3, _c4 = contributions(
-                    z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
-                )
-                g = gradient_of(z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
-                g_place = gradient + class_offset(k, g_class, DENSE)
-                tl.store(g_place, g.to(gradient.dtype.element_ty), mask=inside)
+            for turn in tl.range(0, stretches, num_stages=STAGES):
+                for step in tl.static_range(DEPTH):
+                    k = ((stretches - 1 - turn) * DEPTH + step) * LANES + lane
+                    inside, z, q, w, t = read_stretch(
+                        logits, table, weight, teacher_row, k, y, classes, z_class, t_class, KIND, TABLE, WEIGHT, DENSE
+                    )
+                    e, c1, c2, _c3, _c4 = contributions(
+                        z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
+                    )
+                    g = gradient_of(z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
+                    g_place = gradient + class_offset(k, g_class, DENSE)
+                    tl.store(g_place, g.to(gradient.dtype.element_ty), mask=inside)
             ey, cy1, cy2, _cy3, _cy4 = contributions(
                 zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
             )
@@ -219,7 +202,7 @@ def sweep_kernel(
         if LOSS != NOWHERE:
             tl.store(losses + row, 0.0)
         if GRADIENT:
-            for stretch in range(0, stretches):
-                k = stretch * STRETCH + column
-                nothing = tl.zeros([DEPTH, LANES], gradient.dtype.element_ty)
+            for stretch in range(0, stretches * DEPTH):
+                k = stretch * LANES + lane
+                nothing = tl.zeros([LANES], gradient.dtype.element_ty)
                 tl.store(gradient + class_offset(k, g_class, DENSE), nothing, mask=k < classes)

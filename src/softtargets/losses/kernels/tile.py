@@ -5,6 +5,7 @@ import triton.language as tl
 
 from softtargets.losses.kernels.rules import (
     DISTILLATION,
+    LOG2E,
     MATCHING,
     MATRIX,
     MIXTURE,
@@ -121,16 +122,16 @@ def tile_kernel(
         t_place = taught[:, None] + class_offset(column, t_class, DENSE)[None, :]
         t = number(tl.load(t_place, mask=read, other=-float("inf")))
         ty = number(tl.load(taught + class_offset(y, t_class, DENSE), mask=known, other=0.0))
-        mt = tl.max(t, axis=1)
+        mt = tl.max(t, axis=1) * LOG2E
 
-    m = tl.max(z, axis=1)
+    m = tl.max(z, axis=1) * LOG2E
     e, c1, c2, c3, c4 = contributions(
         z, inside[None, :], q, w, t, m[:, None], mt[:, None], a2[:, None], a3[:, None],
         KIND, TABLE, WEIGHT, OWN, MASKED,
     )  # fmt: skip
     s0, s1, s2, s3, s4 = total(e, c1, c2, c3, c4, 1, KIND, TABLE, WEIGHT, ADAPTIVE)
     loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
-        s0, s1, s2, s3, s4, zy - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
+        s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
         KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
     )  # fmt: skip
 
