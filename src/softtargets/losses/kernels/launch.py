@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
 from torch import Tensor
 
-from softtargets.losses.kernels import reductions, split, sweep, tile
+from softtargets.losses.kernels import reductions, sweep, tile
 from softtargets.losses.kernels.rules import KINDS
 
 # Longer rows than this are swept over instead of being held in registers.
 LONGEST_TILE = 8192
+# A program's part of a longer row: all parts under way together shall fit into the cache.
+PART_BYTES = 65536
 # Programs that count rows, and so partial counts.
 COUNTERS = 64
 # One program may see the whole batch when that has no more logits than this.
@@ -34,29 +36,28 @@ class Call(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How the work is cut up: which kernel, and how many rows and classes a program takes."""
+    """How the work is cut up."""
 
-    kernel: Literal["tile", "split", "sweep"]
-    rows: int  # of a program (tile); parts of a row (split); depth of a stretch (sweep)
-    block: int
+    rows: int  # that a program holds whole; 0 where rows are swept over
+    block: int  # classes read at a time
     warps: int
+    depth: int = 1  # sweep: blocks in a stretch
+    parts: int = 1  # sweep: programs that share a row
     stages: int = 3  # sweep: stretches under way at a time
-    residents: int = 2  # split: programs that a multiprocessor holds at a time
 
 
-def plan_for(rows: int, classes: int, itemsize: int, kind: str, dense: bool) -> Plan:
+def plan_for(rows: int, classes: int, itemsize: int) -> Plan:
     """Block sizes that measured well."""
     block = max(16, triton.next_power_of_2(classes))
     if rows * block <= ONE_PROGRAM and rows <= 1024:
         together = triton.next_power_of_2(rows)
-        return Plan("tile", together, block, 4 if together * block <= 4096 else 8)
+        return Plan(together, block, 4 if together * block <= 4096 else 8)
     if block <= 1024:
-        return Plan("tile", max(1, 1024 // block), block, 1)
+        return Plan(max(1, 512 // block), block, 1)
     if block <= LONGEST_TILE:
-        return Plan("tile", 1, block, min(8, max(1, block // 1024)))
-    if dense and kind not in ("distillation", "matching"):
-        return Plan("split", triton.cdiv(classes, LONGEST_TILE), LONGEST_TILE, 8)
-    return Plan("sweep", 2, 8 * 32 * (16 // itemsize), 8)
+        return Plan(1, block, max(1, block // 1024))
+    lanes = 4 * 32 * (16 // itemsize)
+    return Plan(0, lanes, 4, depth=2, parts=max(1, classes * itemsize // PART_BYTES))
 
 
 def mean_or_sum(
@@ -64,9 +65,9 @@ def mean_or_sum(
 ) -> Tensor:
     """The reduced loss; the gradient for an upstream gradient of 1 is written where it is wanted."""
     rows, classes = _extent(call.logits)
-    plan = plan or _plan(call, gradient)
-    programs = triton.cdiv(rows, plan.rows) if plan.kernel == "tile" else rows
-    if programs == 1 and plan.kernel == "tile":
+    plan = plan or _plan(call)
+    programs = triton.cdiv(rows, plan.rows) if plan.rows else rows
+    if programs == 1 and plan.rows:
         loss = torch.empty((), dtype=dtype, device=call.logits.device)
         _run(call, plan, None, tile.COUNTING if mean else tile.ONE, loss, tile.PER_PROGRAM, gradient)
         return loss
@@ -79,7 +80,7 @@ def mean_or_sum(
 def per_row(call: Call, plan: Plan | None = None) -> Tensor:
     """The loss of every row, in single precision: (N,)."""
     rows, classes = _extent(call.logits)
-    plan = plan or _plan(call, None)
+    plan = plan or _plan(call)
     losses = torch.empty(rows, dtype=torch.float32, device=call.logits.device)
     _run(call, plan, None, tile.ONE, losses, tile.PER_ROW, None)
     return losses
@@ -105,13 +106,13 @@ def finish(partial: Tensor, counts: Tensor | None, dtype: torch.dtype) -> Tensor
 
 def rows_in_place(call: Call, factors: Tensor, losses: Tensor) -> None:
     """Losses of every row, while the logits are replaced by their gradient times the factor of their row."""
-    _run(call, _plan(call, call.logits), factors, tile.UPSTREAM, losses, tile.PER_ROW, call.logits)
+    _run(call, _plan(call), factors, tile.UPSTREAM, losses, tile.PER_ROW, call.logits)
 
 
 def gradient_of_rows(call: Call, upstream: Tensor, out: Tensor, plan: Plan | None = None) -> None:
     """Write the gradient of ``sum(upstream * per_row(call))`` into `out`."""
     rows, classes = _extent(call.logits)
-    plan = plan or _plan(call, out)
+    plan = plan or _plan(call)
     _run(call, plan, upstream, tile.UPSTREAM, None, tile.NOWHERE, out)
 
 
@@ -155,22 +156,6 @@ def _run(
         "UNIT": unit,
         "num_warps": plan.warps,
     }
-    if plan.kernel == "split":
-        _run_split(
-            plan,
-            read,
-            number_tensor,
-            factors,
-            losses,
-            gradient,
-            rows,
-            classes,
-            call.ignore_index,
-            groups,
-            values,
-            constants,
-        )
-        return
     dense = _all_dense(call, gradient)
     strides = (0,) * 9 if dense else (*_strides(logits), *_strides(gradient), *_strides(teacher))
     inner = logits.shape[2] if logits.dim() == 3 else 1
@@ -180,45 +165,27 @@ def _run(
         *read, teacher, number_tensor, factors, losses, gradient,
         rows, classes // unit, inner, math.log(classes), call.ignore_index, groups, *values, *strides,
     )  # fmt: skip
-    if plan.kernel == "tile":
+    if plan.rows:
         grid = (triton.cdiv(rows, plan.rows),)
-        tile.tile_kernel[grid](
-            *common, **constants, MASKED=plan.block != classes, ROWS=plan.rows, BLOCK=plan.block
-        )
-    else:
-        masked = classes % (plan.rows * plan.block) != 0
-        sweep.sweep_kernel[(rows,)](
-            *common, **constants, DEPTH=plan.rows, LANES=plan.block, STAGES=plan.stages, MASKED=masked
-        )
-
-
-def _run_split(
-    plan: Plan, read: tuple[Tensor | None, ...], numbers: Tensor | None, factors: Tensor | None, losses: Tensor | None,
-    gradient: Tensor | None, rows: int, classes: int, ignore_index: int, groups: int, values: tuple[float, ...],
-    constants: dict[str, Any],
-) -> None:  # fmt: skip
-    parts = plan.rows
-    device = read[0].device
-    sums = torch.empty(rows * parts * 8, dtype=torch.float32, device=device)
-    arrivals = torch.zeros(rows, dtype=torch.int32, device=device)
-    together = device.type == "cuda"
-    if together:
-        residents = torch.cuda.get_device_properties(device).multi_processor_count * plan.residents
-        programs = parts * min(rows, max(1, residents // parts))
-    else:
-        programs = parts * rows
-    for phase in (split.TOGETHER,) if together else (split.PUBLISH, split.USE):
-        split.split_kernel[(programs,)](
-            *read, numbers, factors, losses, gradient, sums, arrivals,
-            rows, classes // constants["UNIT"], math.log(classes), ignore_index, groups, *values,
-            **constants, MASKED=parts * plan.block != classes, PHASE=phase,
-            PARTS=parts, PARTS_PADDED=triton.next_power_of_2(parts), BLOCK=plan.block,
+        masked = plan.block != classes
+        tile.tile_kernel[grid](*common, **constants, MASKED=masked, ROWS=plan.rows, BLOCK=plan.block)
+        return
+    sums = arrivals = None
+    if plan.parts > 1:
+        sums = torch.empty(rows * plan.parts * 8, dtype=torch.float32, device=logits.device)
+        arrivals = torch.zeros(rows, dtype=torch.int32, device=logits.device)
+    side_by_side = logits.is_cuda or plan.parts == 1
+    for phase in (sweep.TOGETHER,) if side_by_side else (sweep.PUBLISH, sweep.USE):
+        sweep.sweep_kernel[(rows * plan.parts,)](
+            *common[:9], sums, arrivals, *common[9:], **constants, DEPTH=plan.depth, LANES=plan.block,
+            STAGES=plan.stages, MASKED=classes % (plan.depth * plan.block) != 0,
+            PARTS=plan.parts, PARTS_PADDED=triton.next_power_of_2(plan.parts), PHASE=phase,
         )  # fmt: skip
 
 
-def _plan(call: Call, gradient: Tensor | None) -> Plan:
+def _plan(call: Call) -> Plan:
     rows, classes = _extent(call.logits)
-    return plan_for(rows, classes, call.logits.element_size(), call.kind, _all_dense(call, gradient))
+    return plan_for(rows, classes, call.logits.element_size())
 
 
 def _all_dense(call: Call, gradient: Tensor | None) -> bool:

@@ -1,8 +1,13 @@
-"""The kernel for rows of any length and layout: one program sweeps over its row, there and back.
+"""The kernel for long rows and for any layout: programs sweep over a row, or over their part of it, there and back.
 
 The first sweep gathers the sums against the largest logit of the first stretch. Should a later one be so much larger
-that a sum overflows, the true maximum is looked up and the sweep repeated. The second writes the gradient in the
-opposite order, so that it begins with what the first one read last and may find it in the cache.
+that a sum overflows, the true maximum is looked up and the sweep repeated. Programs that share a row then exchange
+their sums. The second sweep writes the gradient in the opposite order; parts are so small that all those under way
+together fit into the cache, and most logits are read from memory once only.
+
+Waiting for each other is safe because programs start in the order of their numbers and those that share a row are
+neighbours: the earliest unfinished group is always complete, finishes, and makes room. Where programs do not run side
+by side at all (Triton's interpreter), the two sweeps are launched one after the other.
 """
 
 import triton
@@ -16,8 +21,11 @@ from softtargets.losses.kernels.rules import (
     MATCHING,
     MATRIX,
     MIXTURE,
+    PENALTY,
+    UNIFORM,
     VECTOR,
     contributions,
+    exp2,
     fold,
     number,
     settle,
@@ -28,6 +36,85 @@ from softtargets.losses.kernels.tile import COUNTED, NOWHERE, UPSTREAM, class_of
 
 # A sum beyond this may be about to overflow.
 LARGEST_SUM = tl.constexpr(1.0e30)
+
+# What a launch does.
+TOGETHER = tl.constexpr(0)
+PUBLISH = tl.constexpr(1)
+USE = tl.constexpr(2)
+
+# Numbers published for each part: two maxima and five sums, padded.
+FIELDS = tl.constexpr(8)
+
+
+@triton.jit
+def publish(
+    sums, arrivals, row, part, m, mt, s0, s1, s2, s3, s4, own_classes,
+    KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
+    """Let the other parts of a row have the sums of this one."""
+    if (KIND == MIXTURE) and (TABLE == UNIFORM) and (not WEIGHT):
+        s1 = own_classes.to(tl.float32)  # what a shift of the maximum is multiplied by
+    own = sums + (row * PARTS + part) * FIELDS
+    tl.store(own, m)
+    tl.store(own + 1, mt)
+    tl.store(own + 2, s0)
+    tl.store(own + 3, s1)
+    tl.store(own + 4, s2)
+    tl.store(own + 5, s3)
+    tl.store(own + 6, s4)
+    tl.debug_barrier()
+    tl.atomic_add(arrivals + row, 1, sem="release")
+
+
+@triton.jit
+def collect(
+    sums, arrivals, row, sharpness, own,
+    KIND: tl.constexpr, WEIGHT: tl.constexpr, OWN: tl.constexpr, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr,
+):  # fmt: skip
+    """Wait for all parts of a row; its maxima, and the five sums moved to those."""
+    arrived = tl.atomic_add(arrivals + row, 0, sem="acquire")
+    while arrived < PARTS:
+        arrived = tl.atomic_add(arrivals + row, 0, sem="acquire")
+    parts = tl.arange(0, PARTS_PADDED)
+    there = parts < PARTS
+    every = sums + (row * PARTS + parts) * FIELDS
+    each_m = tl.load(every, mask=there, other=LEAST, cache_modifier=".cg")
+    each_mt = tl.load(every + 1, mask=there, other=LEAST, cache_modifier=".cg")
+    each0 = tl.load(every + 2, mask=there, other=0.0, cache_modifier=".cg")
+    each1 = tl.load(every + 3, mask=there, other=0.0, cache_modifier=".cg")
+    each2 = tl.load(every + 4, mask=there, other=0.0, cache_modifier=".cg")
+    each3 = tl.load(every + 5, mask=there, other=0.0, cache_modifier=".cg")
+    each4 = tl.load(every + 6, mask=there, other=0.0, cache_modifier=".cg")
+    m = tl.max(each_m, axis=0)
+    mt = tl.max(each_mt, axis=0)
+    shift = each_m - m
+    scale = exp2(shift)
+    s0 = tl.sum(scale * each0, axis=0)
+    s1 = tl.sum(each1, axis=0)
+    s2 = s0
+    s3 = s0
+    s4 = s0
+    if KIND == MIXTURE:
+        s2 = tl.sum(each2 + shift * each1, axis=0)
+    if (KIND == PENALTY) or (KIND == LABO):
+        s1 = tl.sum(scale * (each1 + shift * each0), axis=0)
+    if KIND == LABO:
+        soft_scale = exp2(shift * sharpness)
+        s2 = tl.sum(soft_scale * each2, axis=0)
+        if WEIGHT:
+            s3 = tl.sum(soft_scale * (each3 + shift * each4), axis=0)
+            s4 = tl.sum(soft_scale * each4, axis=0)
+        else:
+            s3 = tl.sum(soft_scale * (each3 + shift * each2), axis=0)
+    if KIND == DISTILLATION:
+        if OWN:
+            s1 = tl.sum(exp2(shift * own) * each1, axis=0)
+        shift_t = (each_mt - mt) * sharpness
+        scale_t = exp2(shift_t)
+        s2 = tl.sum(scale_t * each2, axis=0)
+        s3 = tl.sum(scale_t * (each3 + shift * each2), axis=0)
+        s4 = tl.sum(scale_t * (each4 + shift_t * each2), axis=0)
+    return m, mt, s0, s1, s2, s3, s4
 
 
 @triton.jit
@@ -55,7 +142,7 @@ def read_stretch(
 
 @triton.jit
 def sweep_kernel(
-    logits, target, table, weight, teacher, numbers, factors, losses, gradient,
+    logits, target, table, weight, teacher, numbers, factors, losses, gradient, sums, arrivals,
     rows, class_units, inner, log_classes, ignore_index, rows_per_number,
     n0, n1, n2, n3, n4,
     z_outer, z_inner, z_class, g_outer, g_inner, g_class, t_outer, t_inner, t_class,
@@ -63,11 +150,12 @@ def sweep_kernel(
     ADAPTIVE: tl.constexpr, OWN: tl.constexpr, REPORT_KL: tl.constexpr,
     FACTOR: tl.constexpr, PARTIALS: tl.constexpr, LOSS: tl.constexpr, GRADIENT: tl.constexpr,
     DENSE: tl.constexpr, UNIT: tl.constexpr, DEPTH: tl.constexpr, LANES: tl.constexpr,
-    STAGES: tl.constexpr, MASKED: tl.constexpr,
+    STAGES: tl.constexpr, MASKED: tl.constexpr, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr, PHASE: tl.constexpr,
 ):  # fmt: skip
-    """Loss and gradient of one row, in stretches of DEPTH x LANES classes; every lane keeps its own sums."""
+    """Loss and gradient of (a part of) one row, in stretches of DEPTH x LANES classes; every lane has its own sums."""
     classes = class_units * UNIT
-    row = tl.program_id(0)
+    row = tl.program_id(0) // PARTS
+    part = tl.program_id(0) % PARTS
     y = tl.load(target + row)
     kept = y != ignore_index
     known = kept & (y >= 0) & (y < classes)
@@ -79,7 +167,10 @@ def sweep_kernel(
     if GRADIENT:
         gradient += row_offset(row, inner, g_outer, g_inner, classes, DENSE)
     lane = tl.arange(0, LANES)
-    stretches = tl.cdiv(classes, DEPTH * LANES)
+    all_stretches = tl.cdiv(classes, DEPTH * LANES)
+    share = tl.cdiv(all_stretches, PARTS)
+    first = part * share
+    last = tl.minimum(first + share, all_stretches)
 
     if kept:
         a0 = n0 + 0.0
@@ -113,8 +204,9 @@ def sweep_kernel(
         zy = number(tl.load(logits + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
 
         _inside, z, _q, _w, t = read_stretch(
-            logits, table, weight, teacher_row, lane, y, classes, z_class, t_class, KIND, TABLE, WEIGHT, DENSE
-        )
+            logits, table, weight, teacher_row, first * DEPTH * LANES + lane, y, classes, z_class, t_class,
+            KIND, TABLE, WEIGHT, DENSE,
+        )  # fmt: skip
         m = tl.max(z, axis=0) * LOG2E
         mt = tl.max(t, axis=0) * LOG2E
         s0 = 0.0
@@ -123,13 +215,15 @@ def sweep_kernel(
         s3 = 0.0
         s4 = 0.0
         tries = 0
+        if PHASE == USE:
+            tries = 2
         while tries < 2:
             v0 = tl.zeros([LANES], tl.float32)
             v1 = tl.zeros([LANES], tl.float32)
             v2 = tl.zeros([LANES], tl.float32)
             v3 = tl.zeros([LANES], tl.float32)
             v4 = tl.zeros([LANES], tl.float32)
-            for stretch in tl.range(0, stretches, num_stages=STAGES):
+            for stretch in tl.range(first, last, num_stages=STAGES):
                 for step in tl.static_range(DEPTH):
                     k = (stretch * DEPTH + step) * LANES + lane
                     inside, z, q, w, t = read_stretch(
@@ -153,7 +247,7 @@ def sweep_kernel(
             if largest > LARGEST_SUM:
                 top = tl.full([LANES], LEAST, tl.float32)
                 top_t = tl.full([LANES], LEAST, tl.float32)
-                for stretch in range(0, stretches * DEPTH):
+                for stretch in range(first * DEPTH, last * DEPTH):
                     _inside, z, _q, _w, t = read_stretch(
                         logits, table, weight, teacher_row, stretch * LANES + lane, y, classes, z_class, t_class,
                         KIND, TABLE, WEIGHT, DENSE,
@@ -165,44 +259,56 @@ def sweep_kernel(
             else:
                 tries = 2
 
-        loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
-            s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
-            KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
-        )  # fmt: skip
-        factor = 1.0
-        if FACTOR == COUNTED:
-            factor = 1.0 / tl.sum(tl.load(factors + tl.arange(0, PARTIALS)))
-        if FACTOR == UPSTREAM:
-            factor = tl.load(factors + row)
-        if LOSS != NOWHERE:
-            tl.store(losses + row, loss)
+        if PARTS > 1:
+            if PHASE != USE:
+                own_classes = tl.maximum(tl.minimum(last * DEPTH * LANES, classes) - first * DEPTH * LANES, 0)
+                publish(sums, arrivals, row, part, m, mt, s0, s1, s2, s3, s4, own_classes, KIND, TABLE, WEIGHT, PARTS)
+            if PHASE != PUBLISH:
+                m, mt, s0, s1, s2, s3, s4 = collect(
+                    sums, arrivals, row, a2, a3, KIND, WEIGHT, OWN, PARTS, PARTS_PADDED
+                )
 
-        if GRADIENT:
-            factor = tl.where(known, factor, float("nan"))
-            ca, cb, cc, ce, cm, cy = fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
-            for turn in tl.range(0, stretches, num_stages=STAGES):
-                for step in tl.static_range(DEPTH):
-                    k = ((stretches - 1 - turn) * DEPTH + step) * LANES + lane
-                    inside, z, q, w, t = read_stretch(
-                        logits, table, weight, teacher_row, k, y, classes, z_class, t_class, KIND, TABLE, WEIGHT, DENSE
-                    )
-                    e, c1, c2, _c3, _c4 = contributions(
-                        z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
-                    )
-                    g = gradient_of(z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
-                    g_place = gradient + class_offset(k, g_class, DENSE)
-                    tl.store(g_place, g.to(gradient.dtype.element_ty), mask=inside)
-            ey, cy1, cy2, _cy3, _cy4 = contributions(
-                zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
-            )
-            gy = gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN) - cy
-            tl.debug_barrier()
-            tl.store(gradient + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=known)
-    else:
+        if PHASE != PUBLISH:
+            loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
+                s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
+                KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
+            )  # fmt: skip
+            factor = 1.0
+            if FACTOR == COUNTED:
+                factor = 1.0 / tl.sum(tl.load(factors + tl.arange(0, PARTIALS)))
+            if FACTOR == UPSTREAM:
+                factor = tl.load(factors + row)
+            if LOSS != NOWHERE:
+                if part == 0:
+                    tl.store(losses + row, loss)
+            if GRADIENT:
+                factor = tl.where(known, factor, float("nan"))
+                ca, cb, cc, ce, cm, cy = fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
+                for turn in tl.range(first, last, num_stages=STAGES):
+                    for step in tl.static_range(DEPTH):
+                        k = ((first + last - 1 - turn) * DEPTH + step) * LANES + lane
+                        inside, z, q, w, t = read_stretch(
+                            logits, table, weight, teacher_row, k, y, classes, z_class, t_class,
+                            KIND, TABLE, WEIGHT, DENSE,
+                        )  # fmt: skip
+                        e, c1, c2, _c3, _c4 = contributions(
+                            z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
+                        )
+                        g = gradient_of(z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
+                        g_place = gradient + class_offset(k, g_class, DENSE)
+                        tl.store(g_place, g.to(gradient.dtype.element_ty), mask=inside, eviction_policy="evict_first")
+                ey, cy1, cy2, _cy3, _cy4 = contributions(
+                    zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
+                )
+                gy = gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN) - cy
+                home = known & (y >= first * DEPTH * LANES) & (y < last * DEPTH * LANES)
+                tl.debug_barrier()
+                tl.store(gradient + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=home)
+    elif PHASE != PUBLISH:
         if LOSS != NOWHERE:
             tl.store(losses + row, 0.0)
         if GRADIENT:
-            for stretch in range(0, stretches * DEPTH):
+            for stretch in range(first * DEPTH, last * DEPTH):
                 k = stretch * LANES + lane
                 nothing = tl.zeros([LANES], gradient.dtype.element_ty)
                 tl.store(gradient + class_offset(k, g_class, DENSE), nothing, mask=k < classes)
