@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import copy
+import os
 from contextlib import contextmanager
 
+import pytest
 import torch
 
 from softtargets.losses import LABO, AntiFocalLoss, Distillation, FocalLoss, use_kernels
 from softtargets.losses.kernels import launch
 
 from ..making import every_loss
+
+# Tensors on the CPU are for the interpreter; on a GPU there is test_cuda.
+interpreted = pytest.mark.skipif(
+    os.environ.get("TRITON_INTERPRET") != "1", reason="runs in Triton's interpreter, so without a GPU"
+)
 
 # Here alone is written down how each kind of plan is made.
 PLANS = ["chosen", "tile", "tile of one row", "split", "sweep"]
@@ -119,7 +126,8 @@ def exactly(loss, logits, target, teacher=None, upstream=None):
 def rounding(dtype, device):
     """How far rounding may move a number: relatively, and near zero."""
     kind = torch.finfo(dtype)
-    truncated = dtype == torch.bfloat16 and device.type == "cpu"  # Triton's interpreter does not round to nearest
+    # Triton's interpreter cuts bfloat16 off instead of rounding to the nearest.
+    truncated = dtype == torch.bfloat16 and device.type == "cpu"
     return kind.eps if truncated else kind.eps / 2, kind.smallest_normal * kind.eps
 
 

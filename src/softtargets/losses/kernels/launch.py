@@ -41,9 +41,10 @@ class Plan(NamedTuple):
     rows: int  # that a program holds whole; 0 where rows are swept over
     block: int  # classes read at a time
     warps: int
-    depth: int = 1  # sweep: blocks in a stretch
+    depth: int = 1  # blocks in a row held whole, or in a stretch of a row swept over
     parts: int = 1  # sweep: programs that share a row
     stages: int = 3  # sweep: stretches under way at a time
+    programs: int = 4096  # at most, where each holds whole rows
 
 
 def plan_for(rows: int, classes: int, itemsize: int) -> Plan:
@@ -66,8 +67,8 @@ def mean_or_sum(
     """The reduced loss; the gradient for an upstream gradient of 1 is written where it is wanted."""
     rows, classes = _extent(call.logits)
     plan = plan or _plan(call)
-    programs = triton.cdiv(rows, plan.rows) if plan.rows else rows
-    if programs == 1 and plan.rows:
+    programs = _programs(plan, rows)
+    if plan.rows >= rows:
         loss = torch.empty((), dtype=dtype, device=call.logits.device)
         _run(call, plan, None, tile.COUNTING if mean else tile.ONE, loss, tile.PER_PROGRAM, gradient)
         return loss
@@ -166,9 +167,10 @@ def _run(
         rows, classes // unit, inner, math.log(classes), call.ignore_index, groups, *values, *strides,
     )  # fmt: skip
     if plan.rows:
-        grid = (triton.cdiv(rows, plan.rows),)
-        masked = plan.block != classes
-        tile.tile_kernel[grid](*common, **constants, MASKED=masked, ROWS=plan.rows, BLOCK=plan.block)
+        tile.tile_kernel[(_programs(plan, rows),)](
+            *common, **constants, MASKED=plan.block * plan.depth != classes,
+            ROWS=plan.rows, BLOCK=plan.block, CHUNKS=plan.depth,
+        )  # fmt: skip
         return
     sums = arrivals = None
     if plan.parts > 1:
@@ -181,6 +183,11 @@ def _run(
             STAGES=plan.stages, MASKED=classes % (plan.depth * plan.block) != 0,
             PARTS=plan.parts, PARTS_PADDED=triton.next_power_of_2(plan.parts), PHASE=phase,
         )  # fmt: skip
+
+
+def _programs(plan: Plan, rows: int) -> int:
+    """That there are, and so partial losses: one per row where rows are swept over."""
+    return min(triton.cdiv(rows, plan.rows), plan.programs) if plan.rows else rows
 
 
 def _plan(call: Call) -> Plan:

@@ -199,10 +199,11 @@ def settle(
         mean = s2 * LN2
         c = zero + n1
         if TABLE == UNIFORM:
-            mean = mean / classes
-            c = c / classes
+            each = 1.0 / classes
+            mean = mean * each
+            c = c * each
             if WEIGHT:
-                mass = s1 / classes
+                mass = s1 * each
         else:
             mass = s1
         y = n0 * wy
@@ -283,8 +284,9 @@ def fold(
     KIND: tl.constexpr, OWN: tl.constexpr,
 ):  # fmt: skip
     """The coefficients of `gradient`: normalised, and multiplied by what the loss of the row is multiplied by."""
-    a = a * factor / s0
-    b = b * factor / s0 * LN2
+    scale = factor / s0
+    a = a * scale
+    b = b * scale * LN2
     c = c * factor
     if (KIND == LABO) or (KIND == DISTILLATION):
         c = c / s2

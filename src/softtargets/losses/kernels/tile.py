@@ -1,10 +1,16 @@
-"""The kernel for rows that one program can hold in registers: every logit is read once, whatever is asked for."""
+"""The kernel for rows that one program can hold in registers: every logit is read once, whatever is asked for.
+
+Short rows are read in several chunks of columns, one beside the other: then fewer threads share a row, and what is
+computed once per row is computed for several rows at a time. The chunks appear to be read again for each purpose; the
+compiler sees that nothing was written in between and keeps them in registers.
+"""
 
 import triton
 import triton.language as tl
 
 from softtargets.losses.kernels.rules import (
     DISTILLATION,
+    LEAST,
     LOG2E,
     MATCHING,
     MATRIX,
@@ -51,6 +57,33 @@ def class_offset(column, stride, DENSE: tl.constexpr):
 
 
 @triton.jit
+def read_chunk(
+    z_row, q_row, weight, t_row, kept, column, classes, z_class, t_class,
+    KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, DENSE: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
+    """Logits, soft target, class weights and teacher of some classes; what a rule does not use is a copy."""
+    inside = column < classes
+    read = kept[:, None]
+    if MASKED:
+        read = read & inside[None, :]
+    z = number(tl.load(z_row[:, None] + class_offset(column, z_class, DENSE)[None, :], mask=read, other=-float("inf")))
+    q = z
+    w = z
+    t = z
+    if KIND == MIXTURE:
+        if TABLE == VECTOR:
+            q = tl.load(q_row + column, mask=inside, other=0.0).to(tl.float32)[None, :]
+        if TABLE == MATRIX:
+            q = tl.load(q_row[:, None] + column[None, :], mask=read, other=0.0).to(tl.float32)
+    if WEIGHT:
+        w = tl.load(weight + column, mask=inside, other=0.0).to(tl.float32)[None, :]
+    if (KIND == DISTILLATION) or (KIND == MATCHING):
+        t_place = t_row[:, None] + class_offset(column, t_class, DENSE)[None, :]
+        t = number(tl.load(t_place, mask=read, other=-float("inf")))
+    return inside[None, :], z, q, w, t
+
+
+@triton.jit
 def tile_kernel(
     logits, target, table, weight, teacher, numbers, factors, losses, gradient,
     rows, class_units, inner, log_classes, ignore_index, rows_per_number,
@@ -59,116 +92,147 @@ def tile_kernel(
     KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, NUMBERS: tl.constexpr,
     ADAPTIVE: tl.constexpr, OWN: tl.constexpr, REPORT_KL: tl.constexpr,
     FACTOR: tl.constexpr, PARTIALS: tl.constexpr, LOSS: tl.constexpr, GRADIENT: tl.constexpr,
-    DENSE: tl.constexpr, UNIT: tl.constexpr, MASKED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    DENSE: tl.constexpr, UNIT: tl.constexpr, MASKED: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
-    """Losses and gradients of ROWS rows of at most BLOCK classes."""
+    """Losses and gradients of rows of at most BLOCK * CHUNKS classes, ROWS at a time."""
     classes = class_units * UNIT  # so that the compiler knows what the rows are aligned to
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    exists = row < rows
-    column = tl.arange(0, BLOCK)
-    inside = column < classes
-    y = tl.load(target + row, mask=exists, other=ignore_index)
-    kept = exists & (y != ignore_index)
-    known = kept & (y >= 0) & (y < classes)
-    y = tl.where(known, y, 0)
-
-    read = kept[:, None]
-    if MASKED:
-        read = read & inside[None, :]
-    begin = row_offset(row, inner, z_outer, z_inner, classes, DENSE)
-    place = logits + begin[:, None] + class_offset(column, z_class, DENSE)[None, :]
-    z = number(tl.load(place, mask=read, other=-float("inf")))
-    zy = tl.load(logits + begin + class_offset(y, z_class, DENSE), mask=known, other=float("nan"))
-    zy = number(zy)
-
-    a0 = tl.full([ROWS], n0, tl.float32)
-    a1 = tl.full([ROWS], n1, tl.float32)
-    a2 = tl.full([ROWS], n2, tl.float32)
-    a3 = tl.full([ROWS], n3, tl.float32)
-    a4 = tl.full([ROWS], n4, tl.float32)
-    if NUMBERS > 0:
-        own_numbers = numbers + (row // rows_per_number) * NUMBERS
-        a0 = tl.load(own_numbers, mask=kept, other=0.0)
-        if NUMBERS > 1:
-            a1 = tl.load(own_numbers + 1, mask=kept, other=0.0)
-        if NUMBERS > 2:
-            a2 = tl.load(own_numbers + 2, mask=kept, other=0.0)
-        if NUMBERS > 3:
-            a3 = tl.load(own_numbers + 3, mask=kept, other=0.0)
-        if NUMBERS > 4:
-            a4 = tl.load(own_numbers + 4, mask=kept, other=0.0)
-
-    # q, w and t are the soft target, the class weights and the teacher; with a y, those of the label alone.
-    q = z
-    w = z
-    t = z
-    mt = a0
-    qy = a0
-    ty = a0
-    wy = tl.full([ROWS], 1.0, tl.float32)
-    if KIND == MIXTURE:
-        if TABLE == VECTOR:
-            q = tl.load(table + column, mask=inside, other=0.0).to(tl.float32)[None, :]
-            qy = tl.load(table + y, mask=known, other=0.0).to(tl.float32)
-        if TABLE == MATRIX:
-            own_row = table + y.to(tl.int64) * classes
-            q = tl.load(own_row[:, None] + column[None, :], mask=read, other=0.0).to(tl.float32)
-            qy = tl.load(own_row + y, mask=known, other=0.0).to(tl.float32)
-    if WEIGHT:
-        w = tl.load(weight + column, mask=inside, other=0.0).to(tl.float32)[None, :]
-        wy = tl.load(weight + y, mask=known, other=0.0).to(tl.float32)
-    if (KIND == DISTILLATION) or (KIND == MATCHING):
-        taught = teacher + row_offset(row, inner, t_outer, t_inner, classes, DENSE)
-        t_place = taught[:, None] + class_offset(column, t_class, DENSE)[None, :]
-        t = number(tl.load(t_place, mask=read, other=-float("inf")))
-        ty = number(tl.load(taught + class_offset(y, t_class, DENSE), mask=known, other=0.0))
-        mt = tl.max(t, axis=1) * LOG2E
-
-    m = tl.max(z, axis=1) * LOG2E
-    e, c1, c2, c3, c4 = contributions(
-        z, inside[None, :], q, w, t, m[:, None], mt[:, None], a2[:, None], a3[:, None],
-        KIND, TABLE, WEIGHT, OWN, MASKED,
-    )  # fmt: skip
-    s0, s1, s2, s3, s4 = total(e, c1, c2, c3, c4, 1, KIND, TABLE, WEIGHT, ADAPTIVE)
-    loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
-        s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
-        KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
-    )  # fmt: skip
-
-    factor = tl.full([ROWS], 1.0, tl.float32)
+    lane = tl.arange(0, BLOCK)
+    mean_factor = 1.0
     if FACTOR == COUNTED:
-        factor = factor / tl.sum(tl.load(factors + tl.arange(0, PARTIALS)))
-    if FACTOR == COUNTING:
-        factor = factor / tl.sum(tl.where(kept, wy, 0.0))
-    if FACTOR == UPSTREAM:
-        factor = tl.load(factors + row, mask=exists, other=0.0)
+        mean_factor = 1.0 / tl.sum(tl.load(factors + tl.arange(0, PARTIALS)))
+    summed = 0.0
+    for begin_row in range(tl.program_id(0) * ROWS, rows, tl.num_programs(0) * ROWS):
+        row = begin_row + tl.arange(0, ROWS)
+        exists = row < rows
+        y = tl.load(target + row, mask=exists, other=ignore_index)
+        kept = exists & (y != ignore_index)
+        known = kept & (y >= 0) & (y < classes)
+        y = tl.where(known, y, 0).to(tl.int32)
+        z_row = logits + row_offset(row, inner, z_outer, z_inner, classes, DENSE)
+        zy = number(tl.load(z_row + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
 
-    if LOSS == PER_ROW:
-        tl.store(losses + row, tl.where(kept, loss, 0.0), mask=exists)
-    if LOSS == PER_PROGRAM:
-        summed = tl.sum(tl.where(kept, loss, 0.0))
-        if FACTOR == COUNTING:
-            summed = summed * tl.max(factor)
-        tl.store(losses + tl.program_id(0), summed)
+        a0 = tl.full([ROWS], n0, tl.float32)
+        a1 = tl.full([ROWS], n1, tl.float32)
+        a2 = tl.full([ROWS], n2, tl.float32)
+        a3 = tl.full([ROWS], n3, tl.float32)
+        a4 = tl.full([ROWS], n4, tl.float32)
+        if NUMBERS > 0:
+            own_numbers = numbers + (row // rows_per_number) * NUMBERS
+            a0 = tl.load(own_numbers, mask=kept, other=0.0)
+            if NUMBERS > 1:
+                a1 = tl.load(own_numbers + 1, mask=kept, other=0.0)
+            if NUMBERS > 2:
+                a2 = tl.load(own_numbers + 2, mask=kept, other=0.0)
+            if NUMBERS > 3:
+                a3 = tl.load(own_numbers + 3, mask=kept, other=0.0)
+            if NUMBERS > 4:
+                a4 = tl.load(own_numbers + 4, mask=kept, other=0.0)
 
-    if GRADIENT:
-        ca, cb, cc, ce, cm, cy = fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
-        g = gradient_of(
-            z, q, w, t, e, c1, c2, ca[:, None], cb[:, None], cc[:, None], ce[:, None], cm[:, None],
-            KIND, TABLE, WEIGHT, OWN,
+        # What belongs to the label alone: its weight, its part of q, what the teacher says of it.
+        wy = tl.full([ROWS], 1.0, tl.float32)
+        qy = a0
+        ty = a0
+        q_row = table
+        t_row = z_row
+        if WEIGHT:
+            wy = tl.load(weight + y, mask=known, other=0.0).to(tl.float32)
+        if KIND == MIXTURE:
+            if TABLE == VECTOR:
+                qy = tl.load(table + y, mask=known, other=0.0).to(tl.float32)
+            if TABLE == MATRIX:
+                q_row = table + y.to(tl.int64) * classes
+                qy = tl.load(q_row + y, mask=known, other=0.0).to(tl.float32)
+        if (KIND == DISTILLATION) or (KIND == MATCHING):
+            t_row = teacher + row_offset(row, inner, t_outer, t_inner, classes, DENSE)
+            ty = number(tl.load(t_row + class_offset(y, t_class, DENSE), mask=known, other=0.0))
+
+        top = tl.full([ROWS, BLOCK], LEAST, tl.float32)
+        top_t = tl.full([ROWS, BLOCK], LEAST, tl.float32)
+        for chunk in tl.static_range(CHUNKS):
+            _inside, z, _q, _w, t = read_chunk(
+                z_row, q_row, weight, t_row, kept, chunk * BLOCK + lane, classes, z_class, t_class,
+                KIND, TABLE, WEIGHT, DENSE, MASKED,
+            )  # fmt: skip
+            top = tl.maximum(top, z)
+            top_t = tl.maximum(top_t, t)
+        m = tl.max(top, axis=1) * LOG2E
+        mt = m
+        if KIND == DISTILLATION:
+            mt = tl.max(top_t, axis=1) * LOG2E
+
+        v0 = tl.zeros([ROWS, BLOCK], tl.float32)
+        v1 = tl.zeros([ROWS, BLOCK], tl.float32)
+        v2 = tl.zeros([ROWS, BLOCK], tl.float32)
+        v3 = tl.zeros([ROWS, BLOCK], tl.float32)
+        v4 = tl.zeros([ROWS, BLOCK], tl.float32)
+        for chunk in tl.static_range(CHUNKS):
+            inside, z, q, w, t = read_chunk(
+                z_row, q_row, weight, t_row, kept, chunk * BLOCK + lane, classes, z_class, t_class,
+                KIND, TABLE, WEIGHT, DENSE, MASKED,
+            )  # fmt: skip
+            e, c1, c2, c3, c4 = contributions(
+                z, inside, q, w, t, m[:, None], mt[:, None], a2[:, None], a3[:, None],
+                KIND, TABLE, WEIGHT, OWN, MASKED,
+            )  # fmt: skip
+            v0 += e
+            v1 += c1
+            v2 += c2
+            v3 += c3
+            v4 += c4
+        s0, s1, s2, s3, s4 = total(v0, v1, v2, v3, v4, 1, KIND, TABLE, WEIGHT, ADAPTIVE)
+        loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
+            s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
+            KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
         )  # fmt: skip
-        # An ignored row has the gradient 0 whatever its logits; a label that is no class makes NaN of the whole row.
-        g = tl.where(known[:, None], g, tl.where(kept, float("nan"), 0.0)[:, None])
-        written = gradient + row_offset(row, inner, g_outer, g_inner, classes, DENSE)
-        write = exists[:, None]
-        if MASKED:
-            write = write & inside[None, :]
-        g_place = written[:, None] + class_offset(column, g_class, DENSE)[None, :]
-        tl.store(g_place, g.to(gradient.dtype.element_ty), mask=write)
-        # The label's own entry is written once more: cheaper than asking of every class whether it is the label.
-        ey, cy1, cy2, _cy3, _cy4 = contributions(
-            zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
-        )
-        gy = gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN) - cy
-        tl.debug_barrier()
-        tl.store(written + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=known)
+
+        factor = tl.full([ROWS], 1.0, tl.float32) * mean_factor
+        if FACTOR == COUNTING:
+            factor = factor / tl.sum(tl.where(kept, wy, 0.0))
+        if FACTOR == UPSTREAM:
+            factor = tl.load(factors + row, mask=exists, other=0.0)
+        if LOSS == PER_ROW:
+            tl.store(losses + row, tl.where(kept, loss, 0.0), mask=exists)
+        if LOSS == PER_PROGRAM:
+            some = tl.sum(tl.where(kept, loss, 0.0))
+            if FACTOR == COUNTING:
+                some = some * tl.max(factor)
+            summed += some
+
+        if GRADIENT:
+            ca, cb, cc, ce, cm, cy = fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
+            written = gradient + row_offset(row, inner, g_outer, g_inner, classes, DENSE)
+            # An ignored row has the gradient 0 whatever its logits; a label that is no class makes NaN of the row.
+            instead = tl.where(kept, float("nan"), 0.0)
+            for chunk in tl.static_range(CHUNKS):
+                column = chunk * BLOCK + lane
+                inside, z, q, w, t = read_chunk(
+                    z_row, q_row, weight, t_row, kept, column, classes, z_class, t_class,
+                    KIND, TABLE, WEIGHT, DENSE, MASKED,
+                )  # fmt: skip
+                e, c1, c2, _c3, _c4 = contributions(
+                    z, inside, q, w, t, m[:, None], mt[:, None], a2[:, None], a3[:, None],
+                    KIND, TABLE, WEIGHT, OWN, MASKED,
+                )  # fmt: skip
+                g = gradient_of(
+                    z, q, w, t, e, c1, c2, ca[:, None], cb[:, None], cc[:, None], ce[:, None], cm[:, None],
+                    KIND, TABLE, WEIGHT, OWN,
+                )  # fmt: skip
+                if CHUNKS * BLOCK <= 256:
+                    g = tl.where(column[None, :] == y[:, None], g - cy[:, None], g)
+                g = tl.where(known[:, None], g, instead[:, None])
+                write = exists[:, None]
+                if MASKED:
+                    write = write & inside
+                g_place = written[:, None] + class_offset(column, g_class, DENSE)[None, :]
+                tl.store(g_place, g.to(gradient.dtype.element_ty), mask=write)
+            if CHUNKS * BLOCK > 256:
+                # The label's own entry is written once more: cheaper than asking of many classes whether they are it.
+                ey, cy1, cy2, _cy3, _cy4 = contributions(
+                    zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
+                )
+                gy = gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN) - cy
+                tl.debug_barrier()
+                tl.store(written + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=known)
+    if LOSS == PER_PROGRAM:
+        tl.store(losses + tl.program_id(0), summed)
