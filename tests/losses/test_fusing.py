@@ -768,9 +768,8 @@ def test_runs_with_tables_of_their_own(table):
 
 def test_hessians_are_refused_with_advice():
     logits, labels = small(rows=2, classes=3)
-    with use_kernels("always"):
-        with pytest.raises(NotImplementedError, match="use_kernels"):
-            jacrev(jacrev(lambda z: LabelSmoothing()(z, labels)))(logits.detach())
+    with use_kernels("always"), pytest.raises(NotImplementedError, match="use_kernels"):
+        jacrev(jacrev(lambda z: LabelSmoothing()(z, labels)))(logits.detach())
 
 
 @pytest.mark.xfail(reason="forward mode is refused by torch itself, without advice", strict=False)

@@ -75,14 +75,24 @@ class LinearLoss(nn.Module):
         """The loss of hidden states (..., d) with the output matrix (K, d) and class indices (...)."""
         _check(hidden, weight, target, bias)
         if self.loss.needs and teacher is None:
-            raise TypeError(f"{type(self.loss).__name__} needs a teacher: loss(hidden, weight, target, teacher=...)")
+            raise TypeError(
+                f"{type(self.loss).__name__} needs a teacher: loss(hidden, weight, target, teacher=...)"
+            )
         hidden, weight, bias = _autocast(hidden, weight, bias)
         rows = hidden.reshape(-1, hidden.shape[-1])
-        job = _Job(self.loss, target.reshape(-1).long(), _teacher_rows(teacher, len(rows)), self._chunk(weight), self.accumulate)
+        job = _Job(
+            self.loss,
+            target.reshape(-1).long(),
+            _teacher_rows(teacher, len(rows)),
+            self._chunk(weight),
+            self.accumulate,
+        )
         if self.loss.reduction == "none":
             losses: Tensor = _Rows.apply(rows, weight, bias, job)
             result = losses.reshape(target.shape)
-        elif torch.is_grad_enabled() and any(each.requires_grad for each in (hidden, weight, bias) if each is not None):
+        elif torch.is_grad_enabled() and any(
+            each.requires_grad for each in (hidden, weight, bias) if each is not None
+        ):
             result = _OnePass.apply(rows, weight, bias, job)
         else:
             result = job.reduced(job.losses(rows, weight, bias))
@@ -177,7 +187,9 @@ class _Job(NamedTuple):
 class _Gradients:
     """The gradients of hidden states, weight and bias, as chunks add to them."""
 
-    def __init__(self, rows: Tensor, weight: Tensor, bias: Tensor | None, wanted: tuple[bool, ...], job: _Job) -> None:
+    def __init__(
+        self, rows: Tensor, weight: Tensor, bias: Tensor | None, wanted: tuple[bool, ...], job: _Job
+    ) -> None:
         self.of_rows = torch.empty_like(rows) if wanted[0] else None
         dtype = job.accumulate or weight.dtype
         self.of_weight = torch.zeros(weight.shape, dtype=dtype, device=weight.device) if wanted[1] else None
@@ -214,10 +226,14 @@ class _OnePass(Function):
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Any:
         if ctx.gradients is None:
-            raise RuntimeError("LinearLoss computes its gradients once; call it again for another backward pass")
+            raise RuntimeError(
+                "LinearLoss computes its gradients once; call it again for another backward pass"
+            )
         gradients, ctx.gradients = ctx.gradients, None
         found = []
-        for gradient, dtype in zip((gradients.of_rows, gradients.of_weight, gradients.of_bias), ctx.dtypes, strict=True):
+        for gradient, dtype in zip(
+            (gradients.of_rows, gradients.of_weight, gradients.of_bias), ctx.dtypes, strict=True
+        ):
             found.append(None if gradient is None else _times(gradient, upstream).to(dtype))
         return *found, None
 

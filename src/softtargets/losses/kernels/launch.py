@@ -100,7 +100,14 @@ def finish(partial: Tensor, counts: Tensor | None, dtype: torch.dtype) -> Tensor
     """The sum of partial losses, divided by the sum of the counts for a mean."""
     loss = torch.empty((), dtype=dtype, device=partial.device)
     reductions.finish_kernel[(1,)](
-        partial, counts, loss, len(partial), MEAN=counts is not None, PARTIALS=COUNTERS, BLOCK=4096, num_warps=16
+        partial,
+        counts,
+        loss,
+        len(partial),
+        MEAN=counts is not None,
+        PARTIALS=COUNTERS,
+        BLOCK=4096,
+        num_warps=16,
     )
     return loss
 
@@ -182,6 +189,7 @@ def _run(
             *common[:9], sums, arrivals, *common[9:], **constants, DEPTH=plan.depth, LANES=plan.block,
             STAGES=plan.stages, MASKED=classes % (plan.depth * plan.block) != 0,
             PARTS=plan.parts, PARTS_PADDED=triton.next_power_of_2(plan.parts), PHASE=phase,
+            HELD=plan.depth == 1 and plan.block * plan.parts >= classes,
         )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """The kernel for long rows and for any layout: programs sweep over a row, or over their part of it, there and back.
 
-The first sweep gathers the sums against the largest logit of the first stretch. Should a later one be so much larger
+A part that is one stretch stays in registers, and nothing is read twice (HELD). Otherwise the first sweep gathers the
+sums against the largest logit of the first stretch. Should a later one be so much larger
 that a sum overflows, the true maximum is looked up and the sweep repeated. Programs that share a row then exchange
 their sums. The second sweep writes the gradient in the opposite order; parts are so small that all those under way
 together fit into the cache, and most logits are read from memory once only.
@@ -151,6 +152,7 @@ def sweep_kernel(
     FACTOR: tl.constexpr, PARTIALS: tl.constexpr, LOSS: tl.constexpr, GRADIENT: tl.constexpr,
     DENSE: tl.constexpr, UNIT: tl.constexpr, DEPTH: tl.constexpr, LANES: tl.constexpr,
     STAGES: tl.constexpr, MASKED: tl.constexpr, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr, PHASE: tl.constexpr,
+    HELD: tl.constexpr,
 ):  # fmt: skip
     """Loss and gradient of (a part of) one row, in stretches of DEPTH x LANES classes; every lane has its own sums."""
     classes = class_units * UNIT
@@ -203,7 +205,7 @@ def sweep_kernel(
             ty = number(tl.load(teacher_row + class_offset(y, t_class, DENSE)))
         zy = number(tl.load(logits + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
 
-        _inside, z, _q, _w, t = read_stretch(
+        inside, z, q, w, t = read_stretch(
             logits, table, weight, teacher_row, first * DEPTH * LANES + lane, y, classes, z_class, t_class,
             KIND, TABLE, WEIGHT, DENSE,
         )  # fmt: skip
@@ -214,55 +216,90 @@ def sweep_kernel(
         s2 = 0.0
         s3 = 0.0
         s4 = 0.0
-        tries = 0
-        if PHASE == USE:
-            tries = 2
-        while tries < 2:
-            v0 = tl.zeros([LANES], tl.float32)
-            v1 = tl.zeros([LANES], tl.float32)
-            v2 = tl.zeros([LANES], tl.float32)
-            v3 = tl.zeros([LANES], tl.float32)
-            v4 = tl.zeros([LANES], tl.float32)
-            for stretch in tl.range(first, last, num_stages=STAGES):
-                for step in tl.static_range(DEPTH):
-                    k = (stretch * DEPTH + step) * LANES + lane
-                    inside, z, q, w, t = read_stretch(
-                        logits, table, weight, teacher_row, k, y, classes, z_class, t_class, KIND, TABLE, WEIGHT, DENSE
-                    )
-                    e, c1, c2, c3, c4 = contributions(
-                        z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, MASKED
-                    )
-                    v0 += e
-                    v1 += c1
-                    v2 += c2
-                    v3 += c3
-                    v4 += c4
-            s0, s1, s2, s3, s4 = total(v0, v1, v2, v3, v4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
-            tries += 1
-            largest = s0
-            if (KIND == LABO) or (KIND == DISTILLATION):
-                largest = tl.maximum(largest, s2)
-            if OWN:
-                largest = tl.maximum(largest, s1)
-            if largest > LARGEST_SUM:
-                top = tl.full([LANES], LEAST, tl.float32)
-                top_t = tl.full([LANES], LEAST, tl.float32)
-                for stretch in range(first * DEPTH, last * DEPTH):
-                    _inside, z, _q, _w, t = read_stretch(
-                        logits, table, weight, teacher_row, stretch * LANES + lane, y, classes, z_class, t_class,
-                        KIND, TABLE, WEIGHT, DENSE,
-                    )  # fmt: skip
-                    top = tl.maximum(top, z)
-                    top_t = tl.maximum(top_t, t)
-                m = tl.max(top, axis=0) * LOG2E
-                mt = tl.max(top_t, axis=0) * LOG2E
-            else:
+        if HELD:
+            e, c1, c2, c3, c4 = contributions(
+                z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, MASKED
+            )
+            s0, s1, s2, s3, s4 = total(e, c1, c2, c3, c4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
+        else:
+            tries = 0
+            if PHASE == USE:
                 tries = 2
+            while tries < 2:
+                v0 = tl.zeros([LANES], tl.float32)
+                v1 = tl.zeros([LANES], tl.float32)
+                v2 = tl.zeros([LANES], tl.float32)
+                v3 = tl.zeros([LANES], tl.float32)
+                v4 = tl.zeros([LANES], tl.float32)
+                for stretch in tl.range(first, last, num_stages=STAGES):
+                    for step in tl.static_range(DEPTH):
+                        k = (stretch * DEPTH + step) * LANES + lane
+                        inside, z, q, w, t = read_stretch(
+                            logits,
+                            table,
+                            weight,
+                            teacher_row,
+                            k,
+                            y,
+                            classes,
+                            z_class,
+                            t_class,
+                            KIND,
+                            TABLE,
+                            WEIGHT,
+                            DENSE,
+                        )
+                        e, c1, c2, c3, c4 = contributions(
+                            z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, MASKED
+                        )
+                        v0 += e
+                        v1 += c1
+                        v2 += c2
+                        v3 += c3
+                        v4 += c4
+                s0, s1, s2, s3, s4 = total(v0, v1, v2, v3, v4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
+                tries += 1
+                largest = s0
+                if (KIND == LABO) or (KIND == DISTILLATION):
+                    largest = tl.maximum(largest, s2)
+                if OWN:
+                    largest = tl.maximum(largest, s1)
+                if largest > LARGEST_SUM:
+                    top = tl.full([LANES], LEAST, tl.float32)
+                    top_t = tl.full([LANES], LEAST, tl.float32)
+                    for stretch in range(first * DEPTH, last * DEPTH):
+                        _inside, z, _q, _w, t = read_stretch(
+                            logits, table, weight, teacher_row, stretch * LANES + lane, y, classes, z_class, t_class,
+                            KIND, TABLE, WEIGHT, DENSE,
+                        )  # fmt: skip
+                        top = tl.maximum(top, z)
+                        top_t = tl.maximum(top_t, t)
+                    m = tl.max(top, axis=0) * LOG2E
+                    mt = tl.max(top_t, axis=0) * LOG2E
+                else:
+                    tries = 2
 
         if PARTS > 1:
             if PHASE != USE:
                 own_classes = tl.maximum(tl.minimum(last * DEPTH * LANES, classes) - first * DEPTH * LANES, 0)
-                publish(sums, arrivals, row, part, m, mt, s0, s1, s2, s3, s4, own_classes, KIND, TABLE, WEIGHT, PARTS)
+                publish(
+                    sums,
+                    arrivals,
+                    row,
+                    part,
+                    m,
+                    mt,
+                    s0,
+                    s1,
+                    s2,
+                    s3,
+                    s4,
+                    own_classes,
+                    KIND,
+                    TABLE,
+                    WEIGHT,
+                    PARTS,
+                )
             if PHASE != PUBLISH:
                 m, mt, s0, s1, s2, s3, s4 = collect(
                     sums, arrivals, row, a2, a3, KIND, WEIGHT, OWN, PARTS, PARTS_PADDED
@@ -284,26 +321,46 @@ def sweep_kernel(
             if GRADIENT:
                 factor = tl.where(known, factor, float("nan"))
                 ca, cb, cc, ce, cm, cy = fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
-                for turn in tl.range(first, last, num_stages=STAGES):
-                    for step in tl.static_range(DEPTH):
-                        k = ((first + last - 1 - turn) * DEPTH + step) * LANES + lane
-                        inside, z, q, w, t = read_stretch(
-                            logits, table, weight, teacher_row, k, y, classes, z_class, t_class,
-                            KIND, TABLE, WEIGHT, DENSE,
-                        )  # fmt: skip
-                        e, c1, c2, _c3, _c4 = contributions(
-                            z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
-                        )
-                        g = gradient_of(z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
-                        g_place = gradient + class_offset(k, g_class, DENSE)
-                        tl.store(g_place, g.to(gradient.dtype.element_ty), mask=inside, eviction_policy="evict_first")
+                if HELD:
+                    e, c1, c2, _c3, _c4 = contributions(
+                        z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
+                    )
+                    g = gradient_of(z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
+                    g_place = gradient + class_offset(first * LANES + lane, g_class, DENSE)
+                    tl.store(g_place, g.to(gradient.dtype.element_ty), mask=inside)
+                else:
+                    for turn in tl.range(first, last, num_stages=STAGES):
+                        for step in tl.static_range(DEPTH):
+                            k = ((first + last - 1 - turn) * DEPTH + step) * LANES + lane
+                            inside, z, q, w, t = read_stretch(
+                                logits, table, weight, teacher_row, k, y, classes, z_class, t_class,
+                                KIND, TABLE, WEIGHT, DENSE,
+                            )  # fmt: skip
+                            e, c1, c2, _c3, _c4 = contributions(
+                                z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
+                            )
+                            g = gradient_of(
+                                z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN
+                            )
+                            g_place = gradient + class_offset(k, g_class, DENSE)
+                            tl.store(
+                                g_place,
+                                g.to(gradient.dtype.element_ty),
+                                mask=inside,
+                                eviction_policy="evict_first",
+                            )
                 ey, cy1, cy2, _cy3, _cy4 = contributions(
                     zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
                 )
-                gy = gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN) - cy
+                gy = (
+                    gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
+                    - cy
+                )
                 home = known & (y >= first * DEPTH * LANES) & (y < last * DEPTH * LANES)
                 tl.debug_barrier()
-                tl.store(gradient + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=home)
+                tl.store(
+                    gradient + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=home
+                )
     elif PHASE != PUBLISH:
         if LOSS != NOWHERE:
             tl.store(losses + row, 0.0)

@@ -66,7 +66,11 @@ def read_chunk(
     read = kept[:, None]
     if MASKED:
         read = read & inside[None, :]
-    z = number(tl.load(z_row[:, None] + class_offset(column, z_class, DENSE)[None, :], mask=read, other=-float("inf")))
+    z = number(
+        tl.load(
+            z_row[:, None] + class_offset(column, z_class, DENSE)[None, :], mask=read, other=-float("inf")
+        )
+    )
     q = z
     w = z
     t = z
@@ -231,8 +235,13 @@ def tile_kernel(
                 ey, cy1, cy2, _cy3, _cy4 = contributions(
                     zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
                 )
-                gy = gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN) - cy
+                gy = (
+                    gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
+                    - cy
+                )
                 tl.debug_barrier()
-                tl.store(written + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=known)
+                tl.store(
+                    written + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=known
+                )
     if LOSS == PER_PROGRAM:
         tl.store(losses + tl.program_id(0), summed)
