@@ -343,7 +343,7 @@ def test_a_loss_kept_for_the_record_keeps_no_logits(inplace):
 
 
 @pytest.mark.parametrize("loss", [LabelSmoothing, LABO, lambda **more: ConfidencePenalty(0.2, **more)])
-@pytest.mark.parametrize("how", ["tile", "split", "sweep"])
+@pytest.mark.parametrize("how", ["tile", "tile in chunks", "held", "sweep", "parts"])
 def test_in_place_the_loss_and_gradient_are_the_same_and_need_no_memory(loss, how):
     source, labels = small(classes=12)
     value, gradient = exactly(loss(), source.detach(), labels)

@@ -171,8 +171,10 @@ class SoftTargetLoss(nn.Module):
         if self.reduction == "none" or not is_plain(*rule_tensors(batch, rule)):
             return self._reduce(fused_losses(batch, rule), batch)
 
+        target = batch.target  # and nothing else of the batch: this outlives the call
+
         def plain(logits: Tensor) -> Tensor:
-            again = Batch(logits, batch.target, self.weight, self.ignore_index)
+            again = Batch(logits, target, self.weight, self.ignore_index)
             return self._reduce(self.per_example(again, given), again)
 
         return fused_reduction(

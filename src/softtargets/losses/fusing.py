@@ -71,7 +71,7 @@ def fused_losses(batch: Batch, rule: Rule) -> Tensor:
     """The loss of every row by a kernel, as an operator that torch.compile and torch.func understand."""
     from softtargets.losses.kernels.ops import TransformableRowLosses, row_losses
 
-    numbers, constants = _numbers(rule.numbers)
+    numbers, constants = _numbers(rule.numbers, batch.raw.device)
     teacher = None if rule.teacher is None else _canonical(rule.teacher.detach())
     arguments = (
         _canonical(batch.raw), batch.target.reshape(-1), numbers, constants, rule.table, batch.class_weight,
@@ -92,7 +92,7 @@ def rule_tensors(batch: Batch, rule: Rule) -> list[Tensor]:
 def fused_reduction(
     batch: Batch, rule: Rule, mean: bool, dtype: torch.dtype, inplace: bool, plain: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """The reduced loss by a kernel that reads the logits once for loss and gradient together. Eager mode only.
+    """The reduced loss by a kernel that reads the logits once for loss and gradient together, in eager mode.
 
     `plain` computes the same from logits in plain PyTorch; gradients of gradients need it.
     """
@@ -100,7 +100,8 @@ def fused_reduction(
 
     call = _eager_call(batch, rule, launch)
     if batch.raw.requires_grad and torch.is_grad_enabled():
-        loss: Tensor = _OnePass.apply(batch.raw, call, mean, dtype, inplace, plain)
+        function = _TwoPasses if batch.raw.dtype == torch.float16 else _OnePass
+        loss: Tensor = function.apply(batch.raw, call, mean, dtype, inplace, plain)
         return loss
     return launch.mean_or_sum(call, mean, None, dtype)
 
@@ -129,7 +130,7 @@ def scale_(gradient: Tensor, upstream: Tensor) -> Tensor:
 
 
 def _eager_call(batch: Batch, rule: Rule, launch: Any) -> Call:
-    numbers, constants = _numbers(rule.numbers)
+    numbers, constants = _numbers(rule.numbers, batch.raw.device)
     teacher = None if rule.teacher is None else _canonical(rule.teacher.detach())
     call: Call = launch.Call(
         _canonical(batch.raw.detach()), batch.target.reshape(-1).contiguous(), rule.kind,
@@ -148,41 +149,81 @@ class _OnePass(Function):
     ) -> Tensor:
         from softtargets.losses.kernels import launch
 
+        gradient = _room(logits, inplace)
         if inplace:
-            gradient = logits.detach()
-            torch.autograd.graph.increment_version(logits)
             call = call._replace(logits=_canonical(gradient))
         else:
-            gradient = torch.empty_like(logits)
             ctx.save_for_backward(logits)
-        into = _canonical(gradient)
-        if into.data_ptr() != gradient.data_ptr():  # rows that no strides can describe
-            gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
-            into = _canonical(gradient)
-        loss = launch.mean_or_sum(call, mean, into, dtype)
-        ctx.gradient, ctx.call, ctx.mean, ctx.inplace, ctx.plain = gradient, call, mean, inplace, plain
+        loss = launch.mean_or_sum(call, mean, _canonical(gradient), dtype)
+        # Without the logits: a loss that is kept for the record must not keep them.
+        ctx.gradient, ctx.call, ctx.mean, ctx.plain = gradient, call._replace(logits=None), mean, plain
         return loss
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, upstream: Tensor) -> Any:
         from softtargets.losses.kernels import launch
 
-        if torch.is_grad_enabled() or ctx.gradient is None:
-            if ctx.inplace:
-                raise RuntimeError(
-                    "this loss was computed with inplace=True and its logits are gone: it has gradients once, and no "
-                    "gradients of gradients; use inplace=False"
-                )
-            (logits,) = ctx.saved_tensors
+        gradient, ctx.gradient = ctx.gradient, None
+        if gradient is None or torch.is_grad_enabled():
+            logits = _saved(ctx)
             if torch.is_grad_enabled():
-                return torch.autograd.grad(ctx.plain(logits), logits, upstream, create_graph=True)[0], *(
-                    None,
-                ) * 5
-            gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
-            launch.mean_or_sum(ctx.call, ctx.mean, _canonical(gradient), torch.float32)
-        else:
-            gradient, ctx.gradient = ctx.gradient, None
+                return torch.autograd.grad(ctx.plain(logits), logits, upstream, create_graph=True)[0], *(None,) * 5
+            gradient = _room(logits, inplace=False)
+            launch.mean_or_sum(ctx.call._replace(logits=_canonical(logits)), ctx.mean, _canonical(gradient), upstream.dtype)
         return scale_(gradient, upstream), *(None,) * 5
+
+
+class _TwoPasses(Function):
+    """The gradient in the backward pass, when it is known what comes from above.
+
+    For fp16, where gradients would be lost if they were scaled up only after they have been rounded.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, call: Call, mean: bool, dtype: torch.dtype, inplace: bool, plain: Any
+    ) -> Tensor:
+        from softtargets.losses.kernels import launch
+
+        ctx.save_for_backward(logits)
+        ctx.call, ctx.mean, ctx.inplace, ctx.plain = call._replace(logits=None), mean, inplace, plain
+        return launch.mean_or_sum(call, mean, None, dtype)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Any:
+        from softtargets.losses.kernels import launch
+
+        logits = _saved(ctx)
+        if torch.is_grad_enabled():
+            return torch.autograd.grad(ctx.plain(logits), logits, upstream, create_graph=True)[0], *(None,) * 5
+        call = ctx.call._replace(logits=_canonical(logits))
+        factor = upstream.float()
+        if ctx.mean:
+            factor = factor / launch.count(call.target, call.weight, call.logits.shape[1], call.ignore_index).sum()
+        gradient = _room(logits, ctx.inplace)
+        launch.gradient_of_rows(call, factor.expand(len(call.target)).contiguous(), _canonical(gradient))
+        return gradient, *(None,) * 5
+
+
+def _room(logits: Tensor, inplace: bool) -> Tensor:
+    """Where the gradient goes: the logits themselves, or new memory whose rows strides can describe."""
+    if inplace:
+        torch.autograd.graph.increment_version(logits)
+        return logits.detach()
+    gradient = torch.empty_like(logits)
+    if _canonical(gradient).data_ptr() != gradient.data_ptr():
+        gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    return gradient
+
+
+def _saved(ctx: Any) -> Tensor:
+    if not ctx.saved_tensors:
+        raise RuntimeError(
+            "this loss was computed with inplace=True and its logits are gone: it has gradients once, and no "
+            "gradients of gradients; use inplace=False"
+        )
+    logits: Tensor = ctx.saved_tensors[0]
+    return logits
 
 
 def _canonical(values: Tensor) -> Tensor:
@@ -196,8 +237,10 @@ def _contiguous(values: Tensor | None) -> Tensor | None:
     return None if values is None else values.contiguous()
 
 
-def _numbers(numbers: tuple[float | Tensor, ...]) -> tuple[Tensor | None, list[float]]:
+def _numbers(numbers: tuple[float | Tensor, ...], device: torch.device) -> tuple[Tensor | None, list[float]]:
     """Hyper-parameters for the kernels: plain numbers, or (groups, count) on the device if any is a tensor."""
+    # As everywhere in torch, a single number may be on the CPU.
+    numbers = tuple(each.to(device) if isinstance(each, Tensor) else each for each in numbers)
     tensors = [each for each in numbers if isinstance(each, Tensor)]
     if not tensors:
         return None, [float(each) for each in numbers]

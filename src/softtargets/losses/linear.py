@@ -218,6 +218,7 @@ class _OnePass(Function):
             logits = torch.nn.functional.linear(rows[part], weight, bias)
             losses[part], gradient = job.into_gradient(logits, part, by)
             gradients.add(gradient, rows, weight, part)
+            del logits, gradient  # before the next chunk is made
         ctx.gradients = gradients
         ctx.dtypes = (rows.dtype, weight.dtype, None if bias is None else bias.dtype)
         total = losses.sum()
@@ -255,6 +256,7 @@ class _Rows(Function):
             logits = torch.nn.functional.linear(rows[part], weight, bias)
             _, gradient = ctx.job.into_gradient(logits, part, upstream[part].to(_wide(rows.dtype)))
             gradients.add(gradient, rows, weight, part)
+            del logits, gradient
         of_weight = None if gradients.of_weight is None else gradients.of_weight.to(weight.dtype)
         of_bias = None if gradients.of_bias is None or bias is None else gradients.of_bias.to(bias.dtype)
         return gradients.of_rows, of_weight, of_bias, None

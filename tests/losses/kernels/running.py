@@ -20,22 +20,21 @@ interpreted = pytest.mark.skipif(
 )
 
 # Here alone is written down how each kind of plan is made.
-PLANS = ["chosen", "tile", "tile of one row", "split", "sweep"]
+PLANS = ["chosen", "tile", "tile in chunks", "one row at a time", "held", "sweep", "parts"]
 
 
 def plan(name, rows, classes):
-    """Small blocks, so that a few classes already make several parts or stretches."""
+    """Small blocks, so that a few classes already make several chunks, parts or stretches."""
     power = 1 << (classes - 1).bit_length()
-    if name == "tile":
-        return launch.Plan("tile", 2, max(16, power), 1)
-    if name == "tile of one row":
-        return launch.Plan("tile", 1, power, 1)
-    if name == "split":
-        block = max(2, power // 4)
-        return launch.Plan("split", -(-classes // block), block, 1)
-    if name == "sweep":
-        return launch.Plan("sweep", 2, max(1, power // 8), 1)
-    raise KeyError(name)
+    quarter, eighth = max(2, power // 4), max(1, power // 8)
+    return {
+        "tile": launch.Plan(rows=2, block=max(16, power), warps=1),
+        "tile in chunks": launch.Plan(rows=2, block=quarter, warps=1, depth=-(-classes // quarter)),
+        "one row at a time": launch.Plan(rows=1, block=power, warps=1, programs=2),
+        "held": launch.Plan(rows=0, block=quarter, warps=1, parts=-(-classes // quarter)),
+        "sweep": launch.Plan(rows=0, block=eighth, warps=1, depth=2),
+        "parts": launch.Plan(rows=0, block=eighth, warps=1, depth=1, parts=3),
+    }[name]
 
 
 @contextmanager
@@ -154,8 +153,6 @@ def check(name, plan_name, rows, classes, dtype, weighted, ignored, reduction, s
     upstream = None
     if reduction == "none":
         upstream = torch.randn(rows, generator=torch.Generator().manual_seed(seed)).to(dtype)
-    if plan_name == "split" and needs_teacher(name):
-        plan_name = "sweep"  # which the kernel for parts of rows leaves to that for whole ones
     exact = exactly(loss, logits, labels, teacher, upstream)
     with planned(plan_name) as launches:
         found = run(loss, logits, labels, teacher, upstream)

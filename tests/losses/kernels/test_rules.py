@@ -19,11 +19,13 @@ REDUCTIONS = ["mean", "sum", "none"]
 
 
 def drawn():
-    """Every loss with every plan; the rest goes round so that each value meets many others."""
+    """Every loss with most plans; the rest goes round so that each value meets many others."""
     generator = random.Random(5)
     for name in NAMES:
         for place, plan in enumerate(PLANS):
-            dtype = DTYPES[(place + NAMES.index(name)) % 3]
+            if (place + NAMES.index(name)) % 3 == 0:
+                continue
+            dtype = generator.choice(DTYPES)
             classes = generator.choice([k for k in CLASSES if k in losses_of(name)])
             options = (generator.random() < 0.4, generator.random() < 0.5, generator.choice(REDUCTIONS))
             yield pytest.param(name, plan, dtype, classes, *options, id=f"{name}-{plan}-{classes}")
@@ -41,7 +43,7 @@ def test_a_kernel_computes_what_plain_pytorch_does(name, plan, dtype, classes, w
 
 
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("classes", CLASSES)
+@pytest.mark.parametrize("classes", [*CLASSES, 300])
 def test_every_number_of_classes_fits_every_plan(plan, classes):
     check("label smoothing", plan, 2, classes, torch.float32, False, False, "sum", seed=1)
 

@@ -88,6 +88,39 @@ def read_chunk(
 
 
 @triton.jit
+def chunk_gradient(
+    z_row, q_row, weight, t_row, kept, known, column, y, classes, z_class, t_class, instead,
+    m, mt, a2, a3, ca, cb, cc, ce, cm, cy,
+    KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, OWN: tl.constexpr,
+    DENSE: tl.constexpr, MASKED: tl.constexpr, WITH_LABEL: tl.constexpr,
+):  # fmt: skip
+    """The gradient of some classes; with that of the label, or without, if it is to be written once more."""
+    inside, z, q, w, t = read_chunk(
+        z_row, q_row, weight, t_row, kept, column, classes, z_class, t_class, KIND, TABLE, WEIGHT, DENSE, MASKED
+    )
+    e, c1, c2, _c3, _c4 = contributions(
+        z, inside, q, w, t, m[:, None], mt[:, None], a2[:, None], a3[:, None], KIND, TABLE, WEIGHT, OWN, MASKED
+    )
+    g = gradient_of(
+        z, q, w, t, e, c1, c2, ca[:, None], cb[:, None], cc[:, None], ce[:, None], cm[:, None],
+        KIND, TABLE, WEIGHT, OWN,
+    )  # fmt: skip
+    if WITH_LABEL:
+        g = tl.where(column[None, :] == y[:, None], g - cy[:, None], g)
+    return tl.where(known[:, None], g, instead[:, None])
+
+
+@triton.jit
+def write_chunk(written, g, column, classes, g_class, exists, DENSE: tl.constexpr, MASKED: tl.constexpr):
+    """Store the gradient of some classes."""
+    write = exists[:, None]
+    if MASKED:
+        write = write & (column < classes)[None, :]
+    place = written[:, None] + class_offset(column, g_class, DENSE)[None, :]
+    tl.store(place, g.to(written.dtype.element_ty), mask=write)
+
+
+@triton.jit
 def tile_kernel(
     logits, target, table, weight, teacher, numbers, factors, losses, gradient,
     rows, class_units, inner, log_classes, ignore_index, rows_per_number,
@@ -208,28 +241,31 @@ def tile_kernel(
             written = gradient + row_offset(row, inner, g_outer, g_inner, classes, DENSE)
             # An ignored row has the gradient 0 whatever its logits; a label that is no class makes NaN of the row.
             instead = tl.where(kept, float("nan"), 0.0)
-            for chunk in tl.static_range(CHUNKS):
-                column = chunk * BLOCK + lane
-                inside, z, q, w, t = read_chunk(
-                    z_row, q_row, weight, t_row, kept, column, classes, z_class, t_class,
-                    KIND, TABLE, WEIGHT, DENSE, MASKED,
+            # All chunks before the first is written: what is read after a write would have to be read again.
+            g0 = chunk_gradient(
+                z_row, q_row, weight, t_row, kept, known, lane, y, classes, z_class, t_class, instead,
+                m, mt, a2, a3, ca, cb, cc, ce, cm, cy, KIND, TABLE, WEIGHT, OWN, DENSE, MASKED, CHUNKS * BLOCK <= 256,
+            )  # fmt: skip
+            if CHUNKS > 1:
+                g1 = chunk_gradient(
+                    z_row, q_row, weight, t_row, kept, known, BLOCK + lane, y, classes, z_class, t_class, instead,
+                    m, mt, a2, a3, ca, cb, cc, ce, cm, cy, KIND, TABLE, WEIGHT, OWN, DENSE, MASKED, CHUNKS * BLOCK <= 256,
                 )  # fmt: skip
-                e, c1, c2, _c3, _c4 = contributions(
-                    z, inside, q, w, t, m[:, None], mt[:, None], a2[:, None], a3[:, None],
-                    KIND, TABLE, WEIGHT, OWN, MASKED,
+            if CHUNKS > 2:
+                g2 = chunk_gradient(
+                    z_row, q_row, weight, t_row, kept, known, 2 * BLOCK + lane, y, classes, z_class, t_class, instead,
+                    m, mt, a2, a3, ca, cb, cc, ce, cm, cy, KIND, TABLE, WEIGHT, OWN, DENSE, MASKED, CHUNKS * BLOCK <= 256,
                 )  # fmt: skip
-                g = gradient_of(
-                    z, q, w, t, e, c1, c2, ca[:, None], cb[:, None], cc[:, None], ce[:, None], cm[:, None],
-                    KIND, TABLE, WEIGHT, OWN,
+                g3 = chunk_gradient(
+                    z_row, q_row, weight, t_row, kept, known, 3 * BLOCK + lane, y, classes, z_class, t_class, instead,
+                    m, mt, a2, a3, ca, cb, cc, ce, cm, cy, KIND, TABLE, WEIGHT, OWN, DENSE, MASKED, CHUNKS * BLOCK <= 256,
                 )  # fmt: skip
-                if CHUNKS * BLOCK <= 256:
-                    g = tl.where(column[None, :] == y[:, None], g - cy[:, None], g)
-                g = tl.where(known[:, None], g, instead[:, None])
-                write = exists[:, None]
-                if MASKED:
-                    write = write & inside
-                g_place = written[:, None] + class_offset(column, g_class, DENSE)[None, :]
-                tl.store(g_place, g.to(gradient.dtype.element_ty), mask=write)
+            write_chunk(written, g0, lane, classes, g_class, exists, DENSE, MASKED)
+            if CHUNKS > 1:
+                write_chunk(written, g1, BLOCK + lane, classes, g_class, exists, DENSE, MASKED)
+            if CHUNKS > 2:
+                write_chunk(written, g2, 2 * BLOCK + lane, classes, g_class, exists, DENSE, MASKED)
+                write_chunk(written, g3, 3 * BLOCK + lane, classes, g_class, exists, DENSE, MASKED)
             if CHUNKS * BLOCK > 256:
                 # The label's own entry is written once more: cheaper than asking of many classes whether they are it.
                 ey, cy1, cy2, _cy3, _cy4 = contributions(
