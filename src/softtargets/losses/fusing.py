@@ -79,7 +79,7 @@ def fused_losses(batch: Batch, rule: Rule) -> Tensor:
     )  # fmt: skip
     # While tracing there are no wrapped tensors to be seen, and the operator is all that is needed.
     transformed = not torch.compiler.is_compiling() and not is_plain(*rule_tensors(batch, rule))
-    losses: Tensor = TransformableRowLosses.apply(*arguments) if transformed else row_losses(*arguments)
+    losses: Tensor = TransformableRowLosses.apply(*arguments) if transformed else row_losses(*arguments)  # type: ignore[no-untyped-call]
     return losses
 
 
@@ -101,7 +101,7 @@ def fused_reduction(
     call = _eager_call(batch, rule, launch)
     if batch.raw.requires_grad and torch.is_grad_enabled():
         function = _TwoPasses if batch.raw.dtype == torch.float16 else _OnePass
-        loss: Tensor = function.apply(batch.raw, call, mean, dtype, inplace, plain)
+        loss: Tensor = function.apply(batch.raw, call, mean, dtype, inplace, plain)  # type: ignore[no-untyped-call]
         return loss
     return launch.mean_or_sum(call, mean, None, dtype)
 
@@ -156,7 +156,12 @@ class _OnePass(Function):
             ctx.save_for_backward(logits)
         loss = launch.mean_or_sum(call, mean, _canonical(gradient), dtype)
         # Without the logits: a loss that is kept for the record must not keep them.
-        ctx.gradient, ctx.call, ctx.mean, ctx.plain = gradient, call._replace(logits=None), mean, plain
+        ctx.gradient, ctx.call, ctx.mean, ctx.plain = (
+            gradient,
+            call._replace(logits=torch.empty(0)),
+            mean,
+            plain,
+        )
         return loss
 
     @staticmethod
@@ -167,9 +172,13 @@ class _OnePass(Function):
         if gradient is None or torch.is_grad_enabled():
             logits = _saved(ctx)
             if torch.is_grad_enabled():
-                return torch.autograd.grad(ctx.plain(logits), logits, upstream, create_graph=True)[0], *(None,) * 5
+                return torch.autograd.grad(ctx.plain(logits), logits, upstream, create_graph=True)[0], *(
+                    None,
+                ) * 5
             gradient = _room(logits, inplace=False)
-            launch.mean_or_sum(ctx.call._replace(logits=_canonical(logits)), ctx.mean, _canonical(gradient), upstream.dtype)
+            launch.mean_or_sum(
+                ctx.call._replace(logits=_canonical(logits)), ctx.mean, _canonical(gradient), upstream.dtype
+            )
         return scale_(gradient, upstream), *(None,) * 5
 
 
@@ -186,7 +195,12 @@ class _TwoPasses(Function):
         from softtargets.losses.kernels import launch
 
         ctx.save_for_backward(logits)
-        ctx.call, ctx.mean, ctx.inplace, ctx.plain = call._replace(logits=None), mean, inplace, plain
+        ctx.call, ctx.mean, ctx.inplace, ctx.plain = (
+            call._replace(logits=torch.empty(0)),
+            mean,
+            inplace,
+            plain,
+        )
         return launch.mean_or_sum(call, mean, None, dtype)
 
     @staticmethod
@@ -195,11 +209,15 @@ class _TwoPasses(Function):
 
         logits = _saved(ctx)
         if torch.is_grad_enabled():
-            return torch.autograd.grad(ctx.plain(logits), logits, upstream, create_graph=True)[0], *(None,) * 5
+            return torch.autograd.grad(ctx.plain(logits), logits, upstream, create_graph=True)[0], *(
+                None,
+            ) * 5
         call = ctx.call._replace(logits=_canonical(logits))
         factor = upstream.float()
         if ctx.mean:
-            factor = factor / launch.count(call.target, call.weight, call.logits.shape[1], call.ignore_index).sum()
+            factor = (
+                factor / launch.count(call.target, call.weight, call.logits.shape[1], call.ignore_index).sum()
+            )
         gradient = _room(logits, ctx.inplace)
         launch.gradient_of_rows(call, factor.expand(len(call.target)).contiguous(), _canonical(gradient))
         return gradient, *(None,) * 5
@@ -244,7 +262,10 @@ def _numbers(numbers: tuple[float | Tensor, ...], device: torch.device) -> tuple
     tensors = [each for each in numbers if isinstance(each, Tensor)]
     if not tensors:
         return None, [float(each) for each in numbers]
-    largest = max(tensors, key=Tensor.dim)
+    largest = tensors[0]
+    for each in tensors:  # Dynamo does not know max() with a key
+        if each.dim() > largest.dim():
+            largest = each
     columns = [
         each.float() if isinstance(each, Tensor) else torch.full_like(largest, each) for each in numbers
     ]

@@ -63,7 +63,7 @@ class LinearLoss(nn.Module):
         self.chunk_rows = None if chunk_rows is None else count("chunk_rows", chunk_rows, 1)
         self.accumulate = accumulate
 
-    @torch.compiler.disable
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(
         self,
         hidden: Tensor,
@@ -88,12 +88,12 @@ class LinearLoss(nn.Module):
             self.accumulate,
         )
         if self.loss.reduction == "none":
-            losses: Tensor = _Rows.apply(rows, weight, bias, job)
+            losses: Tensor = _Rows.apply(rows, weight, bias, job)  # type: ignore[no-untyped-call]
             result = losses.reshape(target.shape)
         elif torch.is_grad_enabled() and any(
             each.requires_grad for each in (hidden, weight, bias) if each is not None
         ):
-            result = _OnePass.apply(rows, weight, bias, job)
+            result = _OnePass.apply(rows, weight, bias, job)  # type: ignore[no-untyped-call]
         else:
             result = job.reduced(job.losses(rows, weight, bias))
         self.loss.called()

@@ -63,6 +63,7 @@ SIZES = [
     (4, 262144, torch.bfloat16),
     (300, 1000, torch.float16),
     (1000, 100, torch.float32),
+    (2000, 96, torch.bfloat16),
     (128, 10, torch.float32),
     (2, 10, torch.bfloat16),
     (3, 50257, torch.float32),

@@ -19,11 +19,11 @@ REDUCTIONS = ["mean", "sum", "none"]
 
 
 def drawn():
-    """Every loss with most plans; the rest goes round so that each value meets many others."""
+    """Every loss with every second plan; the rest goes round so that each value meets many others."""
     generator = random.Random(5)
     for name in NAMES:
         for place, plan in enumerate(PLANS):
-            if (place + NAMES.index(name)) % 3 == 0:
+            if (place + NAMES.index(name)) % 2 == 0:
                 continue
             dtype = generator.choice(DTYPES)
             classes = generator.choice([k for k in CLASSES if k in losses_of(name)])
@@ -48,7 +48,7 @@ def test_every_number_of_classes_fits_every_plan(plan, classes):
     check("label smoothing", plan, 2, classes, torch.float32, False, False, "sum", seed=1)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     name=st.sampled_from(NAMES),
     plan=st.sampled_from(PLANS),

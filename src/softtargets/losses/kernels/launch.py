@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import triton
@@ -83,7 +83,7 @@ def mean_or_sum(
 
 def per_row(call: Call, plan: Plan | None = None) -> Tensor:
     """The loss of every row, in single precision: (N,)."""
-    rows, classes = _extent(call.logits)
+    rows, _ = _extent(call.logits)
     plan = plan or _plan(call)
     losses = torch.empty(rows, dtype=torch.float32, device=call.logits.device)
     _run(call, plan, None, tile.ONE, losses, tile.PER_ROW, None)
@@ -122,7 +122,6 @@ def rows_in_place(call: Call, factors: Tensor, losses: Tensor) -> None:
 
 def gradient_of_rows(call: Call, upstream: Tensor, out: Tensor, plan: Plan | None = None) -> None:
     """Write the gradient of ``sum(upstream * per_row(call))`` into `out`."""
-    rows, classes = _extent(call.logits)
     plan = plan or _plan(call)
     _run(call, plan, upstream, tile.UPSTREAM, None, tile.NOWHERE, out)
 

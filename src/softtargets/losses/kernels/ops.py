@@ -96,16 +96,16 @@ class TransformableRowLosses(Function):
     setup_context = staticmethod(_setup_context)
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, upstream: Tensor) -> Any:
         """As the operator."""
-        return TransformableRowGradients.apply(*_gradient_arguments(ctx, upstream)), *(None,) * 8
+        return TransformableRowGradients.apply(*_gradient_arguments(ctx, upstream)), *(None,) * 8  # type: ignore[no-untyped-call]
 
     @staticmethod
     def vmap(info: Any, dims: tuple[int | None, ...], *arguments: Any) -> tuple[Tensor, int]:
         """All runs in one launch."""
         apply = TransformableRowLosses.apply
         if _shared(dims):
-            losses: Tensor = apply(*_flattened(info.batch_size, dims, arguments))
+            losses: Tensor = apply(*_flattened(info.batch_size, dims, arguments))  # type: ignore[no-untyped-call]
             return losses.reshape(info.batch_size, -1), 0
         return _one_by_one(apply, info.batch_size, dims, arguments), 0
 
@@ -136,7 +136,7 @@ class TransformableRowGradients(Function):
         apply = TransformableRowGradients.apply
         if _shared(dims):
             upstream = _stacked(arguments[-1], dims[-1], info.batch_size).reshape(-1)
-            gradient: Tensor = apply(*_flattened(info.batch_size, dims, arguments), upstream)
+            gradient: Tensor = apply(*_flattened(info.batch_size, dims, arguments), upstream)  # type: ignore[no-untyped-call]
             return gradient.reshape(info.batch_size, -1, *gradient.shape[1:]), 0
         return _one_by_one(apply, info.batch_size, dims, arguments), 0
 

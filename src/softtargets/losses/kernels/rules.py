@@ -56,7 +56,9 @@ else:
     @triton.jit
     def exp2(x):
         """2 to the power of x, 0 where that is below the smallest normal number: one instruction instead of four."""
-        return tl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, True, 1)
+        return tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x.to(tl.float32)], tl.float32, True, 1
+        )
 
 
 @triton.jit
@@ -223,7 +225,7 @@ def settle(
         # 1 - p by its series where p is near 1: the difference itself would have no correct digits there.
         series = -log_p * (1.0 + log_p * 0.5 * (1.0 + log_p * (1.0 / 3.0) * (1.0 + log_p * 0.25)))
         base = tl.where((n1 == -1.0) & (log_p > -0.03), series, 1.0 + n1 * p)
-        power = exp2(n0 * tl.log2(tl.maximum(base, 1.0e-38)))
+        power = exp2(n0 * tl.log2(tl.maximum(base, 1.0e-37)))
         factor = tl.where(base > 0.0, power, tl.where(n0 == 0.0, 1.0, 0.0))
         factor = tl.where(hard == hard, factor, hard)
         loss = wy * factor * hard

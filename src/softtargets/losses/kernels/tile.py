@@ -96,10 +96,36 @@ def chunk_gradient(
 ):  # fmt: skip
     """The gradient of some classes; with that of the label, or without, if it is to be written once more."""
     inside, z, q, w, t = read_chunk(
-        z_row, q_row, weight, t_row, kept, column, classes, z_class, t_class, KIND, TABLE, WEIGHT, DENSE, MASKED
+        z_row,
+        q_row,
+        weight,
+        t_row,
+        kept,
+        column,
+        classes,
+        z_class,
+        t_class,
+        KIND,
+        TABLE,
+        WEIGHT,
+        DENSE,
+        MASKED,
     )
     e, c1, c2, _c3, _c4 = contributions(
-        z, inside, q, w, t, m[:, None], mt[:, None], a2[:, None], a3[:, None], KIND, TABLE, WEIGHT, OWN, MASKED
+        z,
+        inside,
+        q,
+        w,
+        t,
+        m[:, None],
+        mt[:, None],
+        a2[:, None],
+        a3[:, None],
+        KIND,
+        TABLE,
+        WEIGHT,
+        OWN,
+        MASKED,
     )
     g = gradient_of(
         z, q, w, t, e, c1, c2, ca[:, None], cb[:, None], cc[:, None], ce[:, None], cm[:, None],
