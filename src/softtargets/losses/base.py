@@ -12,6 +12,7 @@ from softtargets.losses.arguments import choice, class_weights
 from softtargets.losses.batch import Batch, is_plain
 from softtargets.losses.functional import blend
 from softtargets.losses.fusing import Rule, fused_losses, fused_reduction, may_fuse, rule_tensors
+from softtargets.losses.ruling import plain_losses
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -59,7 +60,7 @@ class SoftTargetLoss(nn.Module):
         self.inplace = bool(inplace)
         self.register_buffer("weight", None if weight is None else class_weights(weight))
         self._numbers: list[str] = []
-        self._in_pack = False
+        self._in_pack = self._learning_in_pack = False
 
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; shapes as in ``torch.nn.functional.cross_entropy``."""
@@ -74,13 +75,13 @@ class SoftTargetLoss(nn.Module):
         if rule is None:
             loss = self._reduce(self.per_example(batch, given), batch)
         else:
-            loss = self._fused(batch, rule, given)
+            loss = self._fused(batch, rule)
         self.called()
         return loss
 
     def fusible(self, batch: Batch, given: Any) -> Rule | None:
         """The rule by which a kernel computes this call, if one may: hyper-parameters being learnt need autograd."""
-        if not (batch.by_index and may_fuse(batch.raw)):
+        if self._learning_in_pack or not (batch.by_index and may_fuse(batch.raw)):
             return None
         rule = self.rule(batch, given)
         if rule is not None and any(isinstance(each, Tensor) and each.requires_grad for each in rule.numbers):
@@ -160,13 +161,14 @@ class SoftTargetLoss(nn.Module):
         dimensions = (0, 0, 0, None if given is None else 0)
         packed = torch.vmap(one, in_dims=dimensions, randomness="different")
         self._in_pack = True
+        self._learning_in_pack = any(value.requires_grad for value in stacked.values())
         try:
             losses: Tensor = packed(stacked, logits, target, given)
         finally:
-            self._in_pack = False
+            self._in_pack = self._learning_in_pack = False
         return losses
 
-    def _fused(self, batch: Batch, rule: Rule, given: Any) -> Tensor:
+    def _fused(self, batch: Batch, rule: Rule) -> Tensor:
         """By a kernel: in one pass where nothing but the reduced loss is wanted, else through an operator."""
         if self.reduction == "none" or not is_plain(*rule_tensors(batch, rule)):
             return self._reduce(fused_losses(batch, rule), batch)
@@ -175,7 +177,7 @@ class SoftTargetLoss(nn.Module):
 
         def plain(logits: Tensor) -> Tensor:
             again = Batch(logits, target, self.weight, self.ignore_index)
-            return self._reduce(self.per_example(again, given), again)
+            return self._reduce(plain_losses(again, rule), again)
 
         return fused_reduction(
             batch, rule, self.reduction == "mean", loss_dtype(batch.raw), self.inplace, plain
@@ -184,6 +186,8 @@ class SoftTargetLoss(nn.Module):
     def _reduce(self, losses: Tensor, batch: Batch) -> Tensor:
         if batch.kept is not None:
             losses = losses.masked_fill(~batch.kept, 0)
+        if batch.unknown is not None:
+            losses = losses.masked_fill(batch.unknown, torch.nan)
         if self.reduction == "none":
             result = losses.reshape(batch.shape)
         elif self.reduction == "sum":

@@ -74,8 +74,20 @@ class Batch:
     def labels(self) -> Tensor | None:
         """(N,): class indices, 0 for ignored rows; None where the target is probabilities."""
         if self._labels is None and self.kept is not None:
-            self._labels = self.target.reshape(-1).masked_fill(~self.kept, 0)
+            labels = self.target.reshape(-1)
+            if labels.is_cuda:
+                # Not looked at, since the host would wait: see `unknown`.
+                labels = labels.masked_fill((labels < 0) | (labels >= self.classes), 0)
+            self._labels = labels.masked_fill(~self.kept, 0)
         return self._labels
+
+    @property
+    def unknown(self) -> Tensor | None:
+        """(N,): rows on a GPU whose label is no class; None where that has been looked at before."""
+        if self.kept is None or not self.target.is_cuda:
+            return None
+        labels = self.target.reshape(-1)
+        return self.kept & ((labels < 0) | (labels >= self.classes))
 
     @property
     def probabilities(self) -> Tensor | None:
@@ -178,6 +190,6 @@ def _check(logits: Tensor, target: Tensor) -> None:
 
 def is_plain(*tensors: Tensor) -> bool:
     """Whether the numbers themselves are here: not while tracing, not inside vmap or another function transform."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
         return False
     return not any(torch._C._functorch.is_functorch_wrapped_tensor(each) for each in tensors)

@@ -23,8 +23,8 @@ MODES = ("auto", "always", "never")
 _mode = choice("SOFTTARGETS_KERNELS", os.environ.get("SOFTTARGETS_KERNELS", "auto"), MODES)
 
 _TRITON_IS_THERE = importlib.util.find_spec("triton") is not None
-# Fewer logits than this and plain PyTorch starts sooner than Python can launch a kernel.
-FEWEST_LOGITS = 0
+# Triton's interpreter runs kernels on the CPU, slowly: for tests.
+_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 # Larger gradients than this are multiplied by a kernel that looks first whether there is anything to do.
 LOOK_FIRST = 1 << 20
 
@@ -62,7 +62,7 @@ def may_fuse(logits: Tensor) -> bool:
     """Whether a kernel may compute a loss of these logits."""
     if _mode == "never" or logits.dtype not in (torch.float32, torch.bfloat16, torch.float16):
         return False
-    if _mode == "auto" and (not logits.is_cuda or logits.numel() < FEWEST_LOGITS):
+    if not logits.is_cuda and (_mode == "auto" or not _INTERPRETED):
         return False
     return logits.numel() > 0 and _TRITON_IS_THERE
 
@@ -149,6 +149,7 @@ class _OnePass(Function):
     ) -> Tensor:
         from softtargets.losses.kernels import launch
 
+        inplace = inplace and _is_own_memory(logits)
         gradient = _room(logits, inplace)
         if inplace:
             call = call._replace(logits=_canonical(gradient))
@@ -218,7 +219,7 @@ class _TwoPasses(Function):
             factor = (
                 factor / launch.count(call.target, call.weight, call.logits.shape[1], call.ignore_index).sum()
             )
-        gradient = _room(logits, ctx.inplace)
+        gradient = _room(logits, ctx.inplace and _is_own_memory(logits))
         launch.gradient_of_rows(call, factor.expand(len(call.target)).contiguous(), _canonical(gradient))
         return gradient, *(None,) * 5
 
@@ -232,6 +233,11 @@ def _room(logits: Tensor, inplace: bool) -> Tensor:
     if _canonical(gradient).data_ptr() != gradient.data_ptr():
         gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
     return gradient
+
+
+def _is_own_memory(logits: Tensor) -> bool:
+    """Whether every logit has a place of its own that a kernel can write to: not expanded, and rows with strides."""
+    return 0 not in logits.stride() and _canonical(logits).data_ptr() == logits.data_ptr()
 
 
 def _saved(ctx: Any) -> Tensor:
@@ -251,6 +257,15 @@ def _canonical(values: Tensor) -> Tensor:
     return values if values.dim() <= 3 else values.flatten(2)
 
 
+def _near(value: Tensor, device: torch.device) -> float | Tensor:
+    """A hyper-parameter where the kernel can read it; a single number on the CPU is read here and now."""
+    if value.device == device:
+        return value
+    if value.device.type == "cpu" and value.dim() == 0 and is_plain(value):
+        return float(value)
+    return value.to(device)
+
+
 def _contiguous(values: Tensor | None) -> Tensor | None:
     return None if values is None else values.contiguous()
 
@@ -258,7 +273,7 @@ def _contiguous(values: Tensor | None) -> Tensor | None:
 def _numbers(numbers: tuple[float | Tensor, ...], device: torch.device) -> tuple[Tensor | None, list[float]]:
     """Hyper-parameters for the kernels: plain numbers, or (groups, count) on the device if any is a tensor."""
     # As everywhere in torch, a single number may be on the CPU.
-    numbers = tuple(each.to(device) if isinstance(each, Tensor) else each for each in numbers)
+    numbers = tuple(_near(each, device) if isinstance(each, Tensor) else each for each in numbers)
     tensors = [each for each in numbers if isinstance(each, Tensor)]
     if not tensors:
         return None, [float(each) for each in numbers]

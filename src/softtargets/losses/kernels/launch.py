@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -93,25 +95,19 @@ def per_row(call: Call, plan: Plan | None = None) -> Tensor:
 def count(target: Tensor, weight: Tensor | None, classes: int, ignore_index: int) -> Tensor:
     """What a mean divides by, in parts: the rows that count, or the weights of their labels."""
     counts = torch.empty(COUNTERS, dtype=torch.float32, device=target.device)
-    reductions.count_kernel[(COUNTERS,)](
-        target, weight, counts, len(target), classes, ignore_index, WEIGHT=weight is not None, BLOCK=1024
-    )
+    with _on(target):
+        reductions.count_kernel[(COUNTERS,)](
+            target, weight, counts, len(target), classes, ignore_index, WEIGHT=weight is not None, BLOCK=1024
+        )
     return counts
 
 
 def finish(partial: Tensor, counts: Tensor | None, dtype: torch.dtype) -> Tensor:
     """The sum of partial losses, divided by the sum of the counts for a mean."""
     loss = torch.empty((), dtype=dtype, device=partial.device)
-    reductions.finish_kernel[(1,)](
-        partial,
-        counts,
-        loss,
-        len(partial),
-        MEAN=counts is not None,
-        PARTIALS=COUNTERS,
-        BLOCK=4096,
-        num_warps=16,
-    )
+    sizes = {"MEAN": counts is not None, "PARTIALS": COUNTERS, "BLOCK": 4096, "num_warps": 16}
+    with _on(partial):
+        reductions.finish_kernel[(1,)](partial, counts, loss, len(partial), **sizes)
     return loss
 
 
@@ -131,7 +127,8 @@ def scale_(values: Tensor, factor: Tensor) -> None:
     size = values.numel()
     block = 8192
     programs = min(triton.cdiv(size, block), 1024)
-    reductions.scale_kernel[(programs,)](values, factor, size, BLOCK=block, num_warps=8)
+    with _on(values):
+        reductions.scale_kernel[(programs,)](values, factor, size, BLOCK=block, num_warps=8)
 
 
 def _run(
@@ -175,24 +172,25 @@ def _run(
         *read, teacher, number_tensor, factors, losses, gradient,
         rows, classes // unit, inner, math.log(classes), call.ignore_index, groups, *values, *strides,
     )  # fmt: skip
-    if plan.rows:
-        tile.tile_kernel[(_programs(plan, rows),)](
-            *common, **constants, MASKED=plan.block * plan.depth != classes,
-            ROWS=plan.rows, BLOCK=plan.block, CHUNKS=plan.depth,
-        )  # fmt: skip
-        return
-    sums = arrivals = None
-    if plan.parts > 1:
-        sums = torch.empty(rows * plan.parts * 8, dtype=torch.float32, device=logits.device)
-        arrivals = torch.zeros(rows, dtype=torch.int32, device=logits.device)
-    side_by_side = logits.is_cuda or plan.parts == 1
-    for phase in (sweep.TOGETHER,) if side_by_side else (sweep.PUBLISH, sweep.USE):
-        sweep.sweep_kernel[(rows * plan.parts,)](
-            *common[:9], sums, arrivals, *common[9:], **constants, DEPTH=plan.depth, LANES=plan.block,
-            STAGES=plan.stages, MASKED=classes % (plan.depth * plan.block) != 0,
-            PARTS=plan.parts, PARTS_PADDED=triton.next_power_of_2(plan.parts), PHASE=phase,
-            HELD=plan.depth == 1 and plan.block * plan.parts >= classes,
-        )  # fmt: skip
+    with _on(logits):
+        if plan.rows:
+            tile.tile_kernel[(_programs(plan, rows),)](
+                *common, **constants, MASKED=plan.block * plan.depth != classes,
+                ROWS=plan.rows, BLOCK=plan.block, CHUNKS=plan.depth,
+            )  # fmt: skip
+            return
+        sums = arrivals = None
+        if plan.parts > 1:
+            sums = torch.empty(rows * plan.parts * 8, dtype=torch.float32, device=logits.device)
+            arrivals = torch.zeros(rows, dtype=torch.int32, device=logits.device)
+        side_by_side = logits.is_cuda or plan.parts == 1
+        for phase in (sweep.TOGETHER,) if side_by_side else (sweep.PUBLISH, sweep.USE):
+            sweep.sweep_kernel[(rows * plan.parts,)](
+                *common[:9], sums, arrivals, *common[9:], **constants, DEPTH=plan.depth, LANES=plan.block,
+                STAGES=plan.stages, MASKED=classes % (plan.depth * plan.block) != 0,
+                PARTS=plan.parts, PARTS_PADDED=triton.next_power_of_2(plan.parts), PHASE=phase,
+                HELD=plan.depth == 1 and plan.block * plan.parts >= classes,
+            )  # fmt: skip
 
 
 def _programs(plan: Plan, rows: int) -> int:
@@ -202,7 +200,23 @@ def _programs(plan: Plan, rows: int) -> int:
 
 def _plan(call: Call) -> Plan:
     rows, classes = _extent(call.logits)
-    return plan_for(rows, classes, call.logits.element_size(), call.teacher is not None)
+    plan = plan_for(rows, classes, call.logits.element_size(), call.teacher is not None)
+    # Programs that share a row wait for each other: all of them must fit onto the device at once, with room to spare.
+    if call.logits.is_cuda and plan.parts > _multiprocessors(call.logits.device.index):
+        return plan._replace(parts=1, block=1024, depth=2)
+    return plan
+
+
+@cache
+def _multiprocessors(device: int) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def _on(tensor: Tensor) -> AbstractContextManager[Any]:
+    """Triton launches on the current device; the logits may be on another."""
+    if tensor.is_cuda and tensor.device.index != torch.cuda.current_device():
+        return torch.cuda.device(tensor.device)
+    return nullcontext()
 
 
 def _all_dense(call: Call, gradient: Tensor | None) -> bool:

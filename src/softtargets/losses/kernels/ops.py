@@ -84,6 +84,16 @@ def _gradient_arguments(ctx: Any, upstream: Tensor) -> tuple[Any, ...]:
 row_losses.register_autograd(_backward, setup_context=_setup_context)
 
 
+NO_SECOND = "fused kernels have no second derivatives; compute them inside `with softtargets.losses.use_kernels('never')`"
+
+
+def _refuse(ctx: Any, *upstream: Tensor) -> Any:
+    raise NotImplementedError(NO_SECOND)
+
+
+row_gradients.register_autograd(_refuse)
+
+
 class TransformableRowLosses(Function):
     """`row_losses` for torch.func: its transforms take an autograd function, but not an operator's own formula."""
 
@@ -126,9 +136,7 @@ class TransformableRowGradients(Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> Any:
         """Refused."""
-        raise NotImplementedError(
-            "fused kernels have no second derivatives; compute them inside `with softtargets.losses.use_kernels('never')`"
-        )
+        raise NotImplementedError(NO_SECOND)
 
     @staticmethod
     def vmap(info: Any, dims: tuple[int | None, ...], *arguments: Any) -> tuple[Tensor, int]:
@@ -168,7 +176,8 @@ def _one_by_one(
     results = []
     for run in range(runs):
         own = [
-            each if dim is None else each.select(dim, run) for each, dim in zip(arguments, dims, strict=True)
+            each.select(dim, run) if isinstance(each, Tensor) and dim is not None else each
+            for each, dim in zip(arguments, dims, strict=True)
         ]
         results.append(function(*own))
     return torch.stack(results)

@@ -19,6 +19,8 @@ LOG2E = tl.constexpr(1.4426950408889634)
 LN2 = tl.constexpr(0.6931471805599453)
 LEAST = tl.constexpr(-1.0e30)
 HUGE = tl.constexpr(1.0e20)
+# A largest logit below this, in units of log 2: all of them are -inf.
+NOTHING = tl.constexpr(-1.0e29)
 
 # The kinds of rule; their hyper-parameters n0, n1, ... are listed in `settle`.
 MIXTURE = tl.constexpr(0)
@@ -236,7 +238,7 @@ def settle(
         # n0, n1 = offset and slope of alpha over relative entropy, n2 = 1 / tau, n3 = 1 to add the KL term.
         alpha = zero + n0
         if ADAPTIVE:
-            alpha = n0 + n1 * (log_s - s1 / s0 * LN2) * tl.where(log_classes == 0.0, 0.0, 1.0 / log_classes)
+            alpha = n0 + n1 * (log_s - s1 / s0 * LN2) * (1.0 / tl.maximum(log_classes, 1.0e-30))
         mass = zero + 1.0
         if WEIGHT:
             mass = s4 / s2

@@ -22,6 +22,7 @@ from softtargets.losses.kernels.rules import (
     MATCHING,
     MATRIX,
     MIXTURE,
+    NOTHING,
     PENALTY,
     UNIFORM,
     VECTOR,
@@ -306,6 +307,7 @@ def sweep_kernel(
                 )
 
         if PHASE != PUBLISH:
+            s0 = tl.where(m < NOTHING, float("nan"), s0)
             loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
                 s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
                 KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,

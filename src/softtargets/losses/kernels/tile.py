@@ -15,6 +15,7 @@ from softtargets.losses.kernels.rules import (
     MATCHING,
     MATRIX,
     MIXTURE,
+    NOTHING,
     VECTOR,
     contributions,
     fold,
@@ -159,6 +160,7 @@ def tile_kernel(
     ROWS: tl.constexpr, BLOCK: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
     """Losses and gradients of rows of at most BLOCK * CHUNKS classes, ROWS at a time."""
+    tl.static_assert((CHUNKS == 1) or (CHUNKS == 2) or (CHUNKS == 4))
     classes = class_units * UNIT  # so that the compiler knows what the rows are aligned to
     lane = tl.arange(0, BLOCK)
     mean_factor = 1.0
@@ -244,6 +246,7 @@ def tile_kernel(
             v3 += c3
             v4 += c4
         s0, s1, s2, s3, s4 = total(v0, v1, v2, v3, v4, 1, KIND, TABLE, WEIGHT, ADAPTIVE)
+        s0 = tl.where(m < NOTHING, float("nan"), s0)
         loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
             s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
             KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
