@@ -683,9 +683,6 @@ def test_a_loss_inside_a_transform_of_something_else():
     close(*both(gradient)[::-1])
 
 
-@pytest.mark.xfail(
-    reason="the gradient is multiplied in its own memory, which has room for one", strict=False
-)
 def test_many_gradients_at_once():
     logits, labels = small()
     loss = LabelSmoothing()
@@ -770,13 +767,6 @@ def test_hessians_are_refused_with_advice():
     logits, labels = small(rows=2, classes=3)
     with use_kernels("always"), pytest.raises(NotImplementedError, match="use_kernels"):
         jacrev(jacrev(lambda z: LabelSmoothing()(z, labels)))(logits.detach())
-
-
-@pytest.mark.xfail(reason="forward mode is refused by torch itself, without advice", strict=False)
-def test_forward_mode_is_refused_with_advice():
-    logits, labels = small(rows=2, classes=3)
-    with use_kernels("always"), pytest.raises(NotImplementedError, match="use_kernels"):
-        torch.func.hessian(lambda z: LabelSmoothing()(z, labels))(logits.detach())
 
 
 def test_the_older_way_to_a_hessian():

@@ -74,7 +74,7 @@ class Entry:
     `time` is forward + backward on the device; `again` the same for a second, interleaved series of ours.
     `call` is seconds per call when calls follow each other without waiting: what a loop pays when launching
     kernels takes longer than running them. `memory` is the peak beyond what was there before, in bytes, the
-    gradient included; `lean` (linear section) is the same when buffers for the gradients were there before.
+    gradient included; `lean` (linear section) is the same less the gradients, which are there at the end in any case.
     Errors are against float64: of the loss relative to it, of the gradient relative to the largest of its row.
     """
 

@@ -169,6 +169,8 @@ class _OnePass(Function):
     def backward(ctx: Any, upstream: Tensor) -> Any:
         from softtargets.losses.kernels import launch
 
+        if ctx.gradient is not None and not is_plain(upstream):
+            return ctx.gradient * upstream, *(None,) * 5  # several at once: they cannot share its memory
         gradient, ctx.gradient = ctx.gradient, None
         if gradient is None or torch.is_grad_enabled():
             logits = _saved(ctx)

@@ -1,0 +1,85 @@
+"""Every kernel is compiled for a GPU, though none need be there: the interpreter takes more than the compiler does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("triton")
+
+PROGRAM = r'''
+import itertools, sys
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile
+from softtargets.losses.kernels import reductions, sweep, tile
+
+TYPES = {"target": "*i64", "arrivals": "*i32", "log_classes": "fp32", "ignore_index": "i64"}
+for name in ("table", "weight", "numbers", "factors", "losses", "sums", "partials", "partial_losses"):
+    TYPES[name] = "*fp32"
+TYPES |= {f"n{place}": "fp32" for place in range(5)}
+
+
+def compiled(kernel, constants, dtype="bf16", warps=4, capability=90):
+    types = TYPES | dict.fromkeys(("logits", "teacher", "gradient", "values", "loss", "factor"), f"*{dtype}")
+    signature = {p.name: "constexpr" if p.name in constants else types.get(p.name, "i32") for p in kernel.params}
+    source = ASTSource(kernel, signature, constants)
+    found = compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": warps})
+    # Double precision creeps in through constants too small for single, and is slow or, in assembly, wrong.
+    assert "f64" not in found.asm["ttir"], (constants, "computes in double precision")
+    assert ".local" not in found.asm["ptx"], (constants, "does not fit into registers")
+
+
+ABSENT = dict.fromkeys(("table", "weight", "teacher", "numbers"))
+COMMON = dict(ADAPTIVE=True, OWN=True, REPORT_KL=True, PARTIALS=64, GRADIENT=True, UNIT=4, NUMBERS=0)
+KINDS = dict(mixture=(0, 2), penalty=(1, 1), focal=(2, 3), labo=(3, 4), distillation=(4, 5), matching=(5, 2))
+
+
+def cases():
+    for kind, (number, count) in KINDS.items():
+        taught = kind in ("distillation", "matching")
+        absent = {name: None for name in ABSENT if not (taught and name == "teacher")}
+        own = COMMON | dict(OWN=kind == "distillation", REPORT_KL=kind == "labo", ADAPTIVE=kind == "labo")
+        yield kind, own | absent | dict(KIND=number, TABLE=0, WEIGHT=False, FACTOR=1, LOSS=2, DENSE=True)
+        absent.pop("numbers"), absent.pop("weight")
+        heavy = not taught
+        if not heavy:
+            absent["weight"] = None
+        kept = dict(own, REPORT_KL=False, NUMBERS=count)
+        yield kind, kept | absent | dict(KIND=number, TABLE=0, WEIGHT=heavy, FACTOR=3, LOSS=1, DENSE=False)
+    for table in (1, 2):
+        absent = dict(weight=None, teacher=None, numbers=None)
+        own = COMMON | dict(OWN=False, REPORT_KL=False, ADAPTIVE=False)
+        yield "mixture", own | absent | dict(KIND=0, TABLE=table, WEIGHT=False, FACTOR=0, LOSS=2, DENSE=True)
+
+
+which = sys.argv[1]
+for kind, constants in cases():
+    if which == "tile":
+        compiled(tile.tile_kernel, constants | dict(MASKED=True, ROWS=16, BLOCK=32, CHUNKS=4))
+        compiled(tile.tile_kernel, constants | dict(MASKED=False, ROWS=1, BLOCK=1024, CHUNKS=1), "fp32", 1)
+    else:
+        rest = dict(STAGES=3, PHASE=0)
+        one = dict(sums=None, arrivals=None, PARTS=1, PARTS_PADDED=1, HELD=False, DEPTH=2, LANES=1024, MASKED=True)
+        several = dict(PARTS=5, PARTS_PADDED=8, HELD=True, DEPTH=1, LANES=4096, MASKED=False)
+        compiled(sweep.sweep_kernel, constants | rest | one, "fp16")
+        compiled(sweep.sweep_kernel, constants | rest | several, "fp32", 4, 80)
+if which == "tile":
+    compiled(reductions.count_kernel, dict(WEIGHT=True, BLOCK=1024))
+    compiled(reductions.finish_kernel, dict(MEAN=True, PARTIALS=64, BLOCK=4096), "fp16")
+    compiled(reductions.scale_kernel, dict(BLOCK=8192), "bf16")
+print("compiled")
+'''
+
+
+@pytest.mark.parametrize("which", ["tile", "sweep"])
+def test_every_kernel_compiles_and_stays_in_single_precision(which, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, which], capture_output=True, text=True, env=environment, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == "compiled"
