@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-PROGRAM = r'''
+PROGRAM = r"""
 import itertools, sys
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
@@ -71,7 +71,7 @@ if which == "tile":
     compiled(reductions.finish_kernel, dict(MEAN=True, PARTIALS=64, BLOCK=4096), "fp16")
     compiled(reductions.scale_kernel, dict(BLOCK=8192), "bf16")
 print("compiled")
-'''
+"""
 
 
 @pytest.mark.parametrize("which", ["tile", "sweep"])
