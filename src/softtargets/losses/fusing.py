@@ -169,7 +169,7 @@ class _OnePass(Function):
     def backward(ctx: Any, upstream: Tensor) -> Any:
         from softtargets.losses.kernels import launch
 
-        if ctx.gradient is not None and not is_plain(upstream):
+        if ctx.gradient is not None and torch._C._functorch.is_legacy_batchedtensor(upstream):
             return ctx.gradient * upstream, *(None,) * 5  # several at once: they cannot share its memory
         gradient, ctx.gradient = ctx.gradient, None
         if gradient is None or torch.is_grad_enabled():
