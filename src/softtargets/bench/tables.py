@@ -153,7 +153,8 @@ def markdown(results: Results) -> str:
     if results.linear:
         parts += [
             "## Projection and loss in one\n\nTimes as multiples of the three matrix products nobody can do without, "
-            "timed beside. Memory beyond inputs; without gradients: less what these take, which is there at the end in any case.",
+            "timed beside. Memory beyond inputs; without gradients: less what these take, which is there at the end "
+            "in any case.",
             _pipes(linear_overview(results)),
         ]
     if lines := notes(results):
