@@ -578,3 +578,8 @@ def test_a_learnt_alpha_gets_the_slope_of_the_loss():
         for row, y in zip(logits.tolist(), labels.tolist(), strict=True)
     )
     assert alpha.grad.item() == pytest.approx(slope / 6, rel=1e-11)
+
+
+def test_the_terms_of_a_pack_are_refused():
+    with pytest.raises(ValueError, match="terms are of one run"):
+        LABO(tau=torch.tensor([1.0, 2.0])).terms(torch.zeros(2, 2), torch.zeros(2).long())

@@ -130,6 +130,10 @@ class LABO(SoftTargetLoss):
         >>> LABO().terms(torch.zeros(1, 4), torch.tensor([1])).alpha
         tensor([0.5000])
         """
+        if self._per_run():
+            raise ValueError(
+                "terms are of one run, but the hyper-parameters of this loss are those of a pack"
+            )
         with torch.no_grad():
             batch = Batch(logits, target, None, self.ignore_index)
             alpha, q = self.smoothing(batch, None)
