@@ -19,7 +19,16 @@ from softtargets.recipes import (
 from .making import NAMES, options_for, plain_recipe
 
 # What a loss takes and a recipe does not say: the shape of the call, the data, and what is no plain number.
-NOT_IN_RECIPES = {"ignore_index", "weight", "reduction", "classes", "prior", "matrix", "include_kl"}
+NOT_IN_RECIPES = {
+    "ignore_index",
+    "weight",
+    "reduction",
+    "inplace",
+    "classes",
+    "prior",
+    "matrix",
+    "include_kl",
+}
 
 
 def test_every_regulariser_a_recipe_names_is_built_in_the_losses_room():
