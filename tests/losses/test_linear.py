@@ -173,6 +173,20 @@ def test_autocast_multiplies_in_half_precision_and_keeps_single_gradients():
     assert weight.grad.dtype == torch.float32
 
 
+def test_a_scaled_loss_saves_small_half_gradients():
+    """Gradients too small for fp16 survive when the loss is scaled up, as a gradient scaler does."""
+    found = []
+    for dtype in (torch.float64, torch.float16):
+        hidden, weight, _, target = layer(dtype)
+        many = (
+            hidden.detach().repeat(4000, 1).requires_grad_()
+        )  # so that each has little influence on the mean
+        value = LinearLoss(LabelSmoothing(0.1), 4096)(many, weight, target.repeat(4000))
+        found.append(torch.autograd.grad(value.float() * 2.0**14, many)[0].double())
+    exact, half = found
+    assert (half - exact).norm() < 2e-3 * exact.norm()
+
+
 def test_a_step_of_the_warm_up_is_counted_once():
     hidden, weight, _, target = layer()
     loss = LABO(warmup_steps=2)

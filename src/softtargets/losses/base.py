@@ -184,10 +184,7 @@ class SoftTargetLoss(nn.Module):
         )
 
     def _reduce(self, losses: Tensor, batch: Batch) -> Tensor:
-        if batch.kept is not None:
-            losses = losses.masked_fill(~batch.kept, 0)
-        if batch.unknown is not None:
-            losses = losses.masked_fill(batch.unknown, torch.nan)
+        losses = batch.settled(losses)
         if self.reduction == "none":
             result = losses.reshape(batch.shape)
         elif self.reduction == "sum":

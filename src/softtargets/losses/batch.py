@@ -137,6 +137,14 @@ class Batch:
         """Cross-entropy with another distribution, one for all rows or one for each: (N,)."""
         return soft_cross_entropy(self.log_p, q if self.weight is None else q * self.weight)
 
+    def settled(self, losses: Tensor) -> Tensor:
+        """The losses of all rows with 0 for ignored ones, and NaN for labels that are no class."""
+        if self.kept is not None:
+            losses = losses.masked_fill(~self.kept, 0)
+        if self.unknown is not None:
+            losses = losses.masked_fill(self.unknown, torch.nan)
+        return losses
+
     def total_weight(self) -> Tensor | int:
         """What ``reduction="mean"`` divides by, as torch does: examples, or the weights of their labels."""
         if self.kept is None:

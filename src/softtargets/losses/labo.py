@@ -140,10 +140,7 @@ class LABO(SoftTargetLoss):
             assert q is not None
             cross_entropy = blend(alpha, batch.hard(), batch.soft(q))
             parts = (cross_entropy, torch.zeros_like(cross_entropy) + alpha, divergence_from_uniform(q.log()))
-            kept = batch.kept
-            if kept is not None:
-                parts = (parts[0].where(kept, 0), parts[1].where(kept, 0), parts[2].where(kept, 0))
-            return LABOTerms(*(part.reshape(batch.shape) for part in parts))
+            return LABOTerms(*(batch.settled(part).reshape(batch.shape) for part in parts))
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(offset and slope of alpha over relative entropy, 1 / tau, 1 if the KL term is to be added)."""

@@ -31,8 +31,8 @@ class LinearLoss(nn.Module):
     With 131,072 classes and 8,192 tokens the logits and their gradient take gigabytes that nobody looks at. Here each
     chunk of rows is multiplied out, turned into its gradient where it lies, and multiplied back into the gradients of
     hidden states and weights, so that memory is needed for one chunk only. The gradients are computed with the loss;
-    the backward pass only multiplies them by what comes from above. ``reduction="none"`` instead computes the logits
-    once more in the backward pass.
+    the backward pass only multiplies them by what comes from above. ``reduction="none"``, and fp16, whose gradients
+    must be scaled before they are rounded, instead compute the logits once more in the backward pass.
 
     ``loss`` is any loss without a table that is called with class indices: `LabelSmoothing`, `LABO`,
     `ConfidencePenalty`, `FocalLoss`, `Distillation` (the teacher's logits as stored, as `TopLogits`, or as a
@@ -87,9 +87,9 @@ class LinearLoss(nn.Module):
             self._chunk(weight),
             self.accumulate,
         )
-        if self.loss.reduction == "none":
+        if self.loss.reduction == "none" or rows.dtype == torch.float16:
             losses: Tensor = _Rows.apply(rows, weight, bias, job)  # type: ignore[no-untyped-call]
-            result = losses.reshape(target.shape)
+            result = losses.reshape(target.shape) if self.loss.reduction == "none" else job.reduced(losses)
         elif torch.is_grad_enabled() and any(
             each.requires_grad for each in (hidden, weight, bias) if each is not None
         ):
@@ -166,8 +166,7 @@ class _Job(NamedTuple):
             from softtargets.losses.fusing import fused_losses
 
             return fused_losses(batch, rule)
-        losses = self.loss.per_example(batch, given)
-        return losses if batch.kept is None else losses.masked_fill(~batch.kept, 0)
+        return batch.settled(self.loss.per_example(batch, given))
 
     def into_gradient(self, logits: Tensor, part: slice, factor: Tensor) -> tuple[Tensor, Tensor]:
         """(losses, gradient) of a chunk; the gradient, times a factor for all or for each row, replaces the logits."""
