@@ -23,7 +23,7 @@ class Batch:
     """
 
     def __init__(self, logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
-        _check(logits, target)
+        check(logits, target)
         self.raw = logits
         # Narrow integers could not be compared with the number of classes, or with -100.
         self.target = target if target.dtype.is_floating_point else target.long()
@@ -164,7 +164,8 @@ class Batch:
             )
 
 
-def _check(logits: Tensor, target: Tensor) -> None:
+def check(logits: Tensor, target: Tensor) -> None:
+    """Refuse what is not logits and a target for them."""
     for name, value in (("logits", logits), ("target", target)):
         if not isinstance(value, Tensor):
             raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.metadata
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -22,9 +23,23 @@ MODES = ("auto", "always", "never")
 # "auto": on a GPU, where a kernel is faster. "always": wherever one can run. "never": plain PyTorch.
 _mode = choice("SOFTTARGETS_KERNELS", os.environ.get("SOFTTARGETS_KERNELS", "auto"), MODES)
 
-_TRITON_IS_THERE = importlib.util.find_spec("triton") is not None
+
+def _triton_is_there() -> bool:
+    """Kernels are written with tuples, which Triton knows since 3.3, the one that comes with torch 2.7."""
+    for name in ("triton", "pytorch-triton", "triton-windows"):  # without importing it, which takes a while
+        try:
+            major, minor = importlib.metadata.version(name).split(".")[:2]
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        return (int(major), int(minor)) >= (3, 3)
+    return False
+
+
+_TRITON_IS_THERE = _triton_is_there()
 # Triton's interpreter runs kernels on the CPU, slowly: for tests.
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+# Up to this many logits, what the host does takes longer than what the GPU does.
+SMALL = 1 << 18
 # Larger gradients than this are multiplied by a kernel that looks first whether there is anything to do.
 LOOK_FIRST = 1 << 20
 
@@ -67,6 +82,11 @@ def may_fuse(logits: Tensor) -> bool:
     return logits.numel() > 0 and _TRITON_IS_THERE
 
 
+def is_small(logits: Tensor) -> bool:
+    """Whether a GPU waits for the host at this size, where the way from Python to the kernels must be short."""
+    return _mode == "auto" and logits.is_cuda and logits.numel() <= SMALL
+
+
 def fused_losses(batch: Batch, rule: Rule) -> Tensor:
     """The loss of every row by a kernel, as an operator that torch.compile and torch.func understand."""
     from softtargets.losses.kernels.ops import TransformableRowLosses, row_losses
@@ -96,14 +116,14 @@ def fused_reduction(
 
     `plain` computes the same from logits in plain PyTorch; gradients of gradients need it.
     """
-    from softtargets.losses.kernels import launch
-
+    launch = _launching()
     call = _eager_call(batch, rule, launch)
     if batch.raw.requires_grad and torch.is_grad_enabled():
         function = _TwoPasses if batch.raw.dtype == torch.float16 else _OnePass
         loss: Tensor = function.apply(batch.raw, call, mean, dtype, inplace, plain)  # type: ignore[no-untyped-call]
         return loss
-    return launch.mean_or_sum(call, mean, None, dtype)
+    value: Tensor = launch.mean_or_sum(call, mean, None, dtype)
+    return value
 
 
 def fused_chunk(batch: Batch, rule: Rule, factor: Tensor) -> Tensor:
@@ -111,8 +131,7 @@ def fused_chunk(batch: Batch, rule: Rule, factor: Tensor) -> Tensor:
 
     The factor is one number for all rows or one for each.
     """
-    from softtargets.losses.kernels import launch
-
+    launch = _launching()
     call = _eager_call(batch, rule, launch)
     losses = torch.empty(len(call.target), dtype=torch.float32, device=call.logits.device)
     launch.rows_in_place(call, factor.float().expand(len(call.target)).contiguous(), losses)
@@ -122,11 +141,18 @@ def fused_chunk(batch: Batch, rule: Rule, factor: Tensor) -> Tensor:
 def scale_(gradient: Tensor, upstream: Tensor) -> Tensor:
     """The gradient times what comes from above, in its own memory; for large ones a kernel looks first if that is 1."""
     if gradient.is_cuda and gradient.numel() >= LOOK_FIRST and gradient.is_contiguous() and _TRITON_IS_THERE:
-        from softtargets.losses.kernels import launch
-
+        launch = _launching()
         launch.scale_(gradient, upstream)
         return gradient
     return gradient.mul_(upstream)
+
+
+@cache
+def _launching() -> Any:
+    """The module that launches kernels, imported when the first is: not everyone has Triton."""
+    from softtargets.losses.kernels import launch
+
+    return launch
 
 
 def _eager_call(batch: Batch, rule: Rule, launch: Any) -> Call:
@@ -147,15 +173,14 @@ class _OnePass(Function):
     def forward(
         ctx: Any, logits: Tensor, call: Call, mean: bool, dtype: torch.dtype, inplace: bool, plain: Any
     ) -> Tensor:
-        from softtargets.losses.kernels import launch
-
+        launch = _launching()
         inplace = inplace and _is_own_memory(logits)
         gradient = _room(logits, inplace)
         if inplace:
             call = call._replace(logits=_canonical(gradient))
         else:
             ctx.save_for_backward(logits)
-        loss = launch.mean_or_sum(call, mean, _canonical(gradient), dtype)
+        loss: Tensor = launch.mean_or_sum(call, mean, _canonical(gradient), dtype)
         # Without the logits: a loss that is kept for the record must not keep them.
         ctx.gradient, ctx.call, ctx.mean, ctx.plain = (
             gradient,
@@ -167,8 +192,7 @@ class _OnePass(Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Any:
-        from softtargets.losses.kernels import launch
-
+        launch = _launching()
         if ctx.gradient is not None and torch._C._functorch.is_legacy_batchedtensor(upstream):
             return ctx.gradient * upstream, *(None,) * 5  # several at once: they cannot share its memory
         gradient, ctx.gradient = ctx.gradient, None
@@ -195,8 +219,7 @@ class _TwoPasses(Function):
     def forward(
         ctx: Any, logits: Tensor, call: Call, mean: bool, dtype: torch.dtype, inplace: bool, plain: Any
     ) -> Tensor:
-        from softtargets.losses.kernels import launch
-
+        launch = _launching()
         ctx.save_for_backward(logits)
         ctx.call, ctx.mean, ctx.inplace, ctx.plain = (
             call._replace(logits=torch.empty(0)),
@@ -204,12 +227,12 @@ class _TwoPasses(Function):
             inplace,
             plain,
         )
-        return launch.mean_or_sum(call, mean, None, dtype)
+        loss: Tensor = launch.mean_or_sum(call, mean, None, dtype)
+        return loss
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Any:
-        from softtargets.losses.kernels import launch
-
+        launch = _launching()
         logits = _saved(ctx)
         if torch.is_grad_enabled():
             return torch.autograd.grad(ctx.plain(logits), logits, upstream, create_graph=True)[0], *(

@@ -29,7 +29,7 @@ def plan(name, rows, classes):
     quarter, eighth = max(2, power // 4), max(1, power // 8)
     return {
         "tile": launch.Plan(rows=2, block=max(16, power), warps=1),
-        "tile in chunks": launch.Plan(rows=2, block=quarter, warps=1, depth=4),
+        "tile in chunks": launch.Plan(rows=2, block=quarter, warps=1, scatter=True),
         "one row at a time": launch.Plan(rows=1, block=power, warps=1, programs=2),
         "held": launch.Plan(rows=0, block=quarter, warps=1, parts=-(-classes // quarter)),
         "sweep": launch.Plan(rows=0, block=eighth, warps=1, depth=2),

@@ -58,8 +58,10 @@ def cases():
 which = sys.argv[1]
 for kind, constants in cases():
     if which == "tile":
-        compiled(tile.tile_kernel, constants | dict(MASKED=True, ROWS=16, BLOCK=32, CHUNKS=4))
-        compiled(tile.tile_kernel, constants | dict(MASKED=False, ROWS=1, BLOCK=1024, CHUNKS=1), "fp32", 1)
+        ragged = dict(ROWS=16, BLOCK=16, CHUNKS=7, WHOLE=6, SCATTER=True)
+        whole = dict(ROWS=1, BLOCK=1024, CHUNKS=1, WHOLE=1, SCATTER=False)
+        compiled(tile.tile_kernel, constants | ragged, warps=2)
+        compiled(tile.tile_kernel, constants | whole, "fp32", 1)
     else:
         rest = dict(STAGES=3, PHASE=0)
         one = dict(sums=None, arrivals=None, PARTS=1, PARTS_PADDED=1, HELD=False, DEPTH=2, LANES=1024, MASKED=True)

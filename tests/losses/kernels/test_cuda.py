@@ -11,7 +11,15 @@ from torch import nn
 
 pytest.importorskip("triton")
 
-from softtargets.losses import LABO, ConfidencePenalty, Distillation, FocalLoss, LabelSmoothing, use_kernels
+from softtargets.losses import (
+    LABO,
+    ConfidencePenalty,
+    CrossEntropy,
+    Distillation,
+    FocalLoss,
+    LabelSmoothing,
+    use_kernels,
+)
 
 from ..making import distribution
 from .running import exactly, losses, needs_teacher, rounding, run
@@ -379,3 +387,31 @@ def test_logits_on_a_gpu_that_is_not_the_current_one():
     found = run(LabelSmoothing(), logits.to("cuda:1"), labels.to("cuda:1"))
     torch.testing.assert_close(found[0].cpu(), wanted[0].cpu())
     torch.testing.assert_close(found[1].cpu(), wanted[1].cpu())
+
+
+def test_a_kernel_compiled_for_aligned_rows_is_not_used_for_others():
+    """Launches after the first go past Triton's search for the kernel that fits: only where the same one does."""
+    logits, labels = example(65, 100)
+    loss = LabelSmoothing()
+    check(loss, logits[:64], labels[:64])
+    check(loss, logits[:64], labels[:64])
+    shifted = torch.empty(64 * 100 + 1, device="cuda")[1:].view(64, 100).copy_(logits[1:])
+    assert shifted.data_ptr() % 16 == 4
+    check(loss, shifted, labels[1:])
+    check(loss, logits[1:], labels[1:])
+    check(loss, logits[::2], labels[::2])
+    check(LabelSmoothing(0.3), logits, labels)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_small_cross_entropy_is_torchs_own(reduction):
+    logits, labels = example(128, 10)
+    weight = torch.linspace(0.5, 2, 10)
+    loss = CrossEntropy(weight=weight, reduction=reduction).cuda()
+    with use_kernels("auto"):
+        check(loss, logits, labels)
+        found = loss(logits.requires_grad_(), labels)
+        assert "NllLoss" in str(found.grad_fn), "a kernel costs the host more than torch's own way"
+        assert loss(logits, labels.int()).equal(loss(logits, labels))
+        with pytest.raises(ValueError, match="target must have shape"):
+            loss(logits, labels[1:])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import torch
-import triton
 from torch import Tensor
 
 from softtargets.losses.kernels import reductions, sweep, tile
@@ -43,25 +42,33 @@ class Plan(NamedTuple):
     rows: int  # that a program holds whole; 0 where rows are swept over
     block: int  # classes read at a time
     warps: int
-    depth: int = 1  # blocks in a row held whole, or in a stretch of a row swept over
+    depth: int = 1  # sweep: blocks in a stretch of a row
     parts: int = 1  # sweep: programs that share a row
     stages: int = 3  # sweep: stretches under way at a time
     programs: int = 4096  # at most, where each holds whole rows
+    scatter: bool = False  # hold: write the label's own entry once more, instead of looking for it
 
 
+@lru_cache(maxsize=4096)
 def plan_for(rows: int, classes: int, itemsize: int, taught: bool = False) -> Plan:
     """The block sizes that measured best on an H200, near each size of `softtargets bench losses`."""
-    block = max(16, triton.next_power_of_2(classes))
+    block = max(16, _power_of_2(classes))
     if rows * block <= ONE_PROGRAM and rows <= 1024:
-        together = triton.next_power_of_2(rows)
+        together = _power_of_2(rows)
         return Plan(together, block, 4 if together * block <= 4096 else 8)
     if block <= 256:
-        return Plan(2048 // block, block // 4, 4, depth=4)
+        # Four logits at a time per thread; the more of a row each thread has, the less is computed once per thread.
+        lanes = 8 if block <= 32 else 16 if block <= 128 else 32
+        return Plan(256 // lanes, lanes, 2, scatter=block > 32)
+    if block <= 1024:
+        return Plan(2 if itemsize < 4 else 1, 128, 1, programs=rows, scatter=True)
+    if block <= 2048:
+        return Plan(1, 256, 1, programs=rows, scatter=True)
     if block <= LONGEST_TILE:
-        return Plan(1, block, max(1, block // 1024), programs=rows)
+        return Plan(1, 1024, 4, programs=rows, scatter=True)
     if itemsize == 4:
         held = LONGEST_TILE if not taught else LONGEST_TILE // 2
-        return Plan(0, held, 4, parts=triton.cdiv(classes, held))
+        return Plan(0, held, 4, parts=_parts_of(classes, held))
     # In half precision arithmetic is the limit: reading twice costs less than waiting for the other parts.
     return Plan(0, 1024, 4, depth=2, parts=max(1, classes * itemsize // PART_BYTES))
 
@@ -126,7 +133,7 @@ def scale_(values: Tensor, factor: Tensor) -> None:
     """Multiply dense `values` in place by a 0-d tensor, without the host ever knowing its value."""
     size = values.numel()
     block = 8192
-    programs = min(triton.cdiv(size, block), 1024)
+    programs = min(_parts_of(size, block), 1024)
     with _on(values):
         reductions.scale_kernel[(programs,)](values, factor, size, BLOCK=block, num_warps=8)
 
@@ -140,62 +147,110 @@ def _run(
     where: int,
     gradient: Tensor | None,
 ) -> None:
-    logits, teacher = call.logits, call.teacher
+    logits, teacher, table, weight = call.logits, call.teacher, call.table, call.weight
     rows, classes = _extent(logits)
     kind, count = KINDS[call.kind]
-    as_tensor = isinstance(call.numbers, Tensor)
-    values = (0.0,) * 5 if as_tensor else (*call.numbers, *(0.0,) * (5 - count))
-    unit = math.gcd(classes, 16)
-    read = (logits, call.target, call.table, call.weight)
-    groups = max(1, rows // len(call.numbers)) if as_tensor else 1
-    number_tensor = call.numbers if as_tensor else None
-    constants = {
-        "KIND": kind,
-        "TABLE": 0 if call.table is None else call.table.dim(),
-        "WEIGHT": call.weight is not None,
-        "NUMBERS": count if as_tensor else 0,
-        "ADAPTIVE": call.kind == "labo" and (as_tensor or values[1] != 0),
-        "REPORT_KL": call.kind == "labo" and (as_tensor or values[3] != 0),
-        "FACTOR": factor,
-        "PARTIALS": COUNTERS,
-        "LOSS": where,
-        "GRADIENT": gradient is not None,
-        "UNIT": unit,
-        "num_warps": plan.warps,
-    }
+    number_tensor: Tensor | None = None
+    values: tuple[float, ...] = (0.0,) * 5
+    groups = 1
+    if isinstance(call.numbers, Tensor):
+        number_tensor, groups = call.numbers, max(1, rows // len(call.numbers))
+    else:
+        values = (*call.numbers, *(0.0,) * (5 - count))
+    unknown = number_tensor is not None  # on the host
     dense = _all_dense(call, gradient)
     strides = (0,) * 9 if dense else (*_strides(logits), *_strides(gradient), *_strides(teacher))
     inner = logits.shape[2] if logits.dim() == 3 else 1
-    constants["DENSE"] = dense
-    constants["OWN"] = call.kind == "distillation" and (as_tensor or values[3] != 1)
-    common = (
-        *read, teacher, number_tensor, factors, losses, gradient,
-        rows, classes // unit, inner, math.log(classes), call.ignore_index, groups, *values, *strides,
-    )  # fmt: skip
+    unit = math.gcd(classes, 16)
+    constants = (
+        kind,
+        0 if table is None else table.dim(),
+        weight is not None,
+        count if unknown else 0,
+        call.kind == "labo" and (unknown or values[1] != 0),  # ADAPTIVE
+        call.kind == "distillation" and (unknown or values[3] != 1),  # OWN
+        call.kind == "labo" and (unknown or values[3] != 0),  # REPORT_KL
+        factor,
+        COUNTERS,
+        where,
+        gradient is not None,
+        dense,
+        unit,
+    )
+    tensors = (logits, call.target, table, weight, teacher, number_tensor, factors, losses, gradient)
+    sizes = (rows, classes // unit, inner, math.log(classes), call.ignore_index, groups, *values, *strides)
     with _on(logits):
         if plan.rows:
-            tile.tile_kernel[(_programs(plan, rows),)](
-                *common, **constants, MASKED=plan.block * plan.depth != classes,
-                ROWS=plan.rows, BLOCK=plan.block, CHUNKS=plan.depth,
-            )  # fmt: skip
+            shape = (
+                plan.rows,
+                plan.block,
+                _parts_of(classes, plan.block),
+                classes // plan.block,
+                plan.scatter,
+            )
+            _start(tile.tile_kernel, _programs(plan, rows), tensors, sizes, (*constants, *shape), plan.warps)
             return
         sums = arrivals = None
         if plan.parts > 1:
             sums = torch.empty(rows * plan.parts * 8, dtype=torch.float32, device=logits.device)
             arrivals = torch.zeros(rows, dtype=torch.int32, device=logits.device)
+        held = plan.depth == 1 and plan.block * plan.parts >= classes
         side_by_side = logits.is_cuda or plan.parts == 1
         for phase in (sweep.TOGETHER,) if side_by_side else (sweep.PUBLISH, sweep.USE):
-            sweep.sweep_kernel[(rows * plan.parts,)](
-                *common[:9], sums, arrivals, *common[9:], **constants, DEPTH=plan.depth, LANES=plan.block,
-                STAGES=plan.stages, MASKED=classes % (plan.depth * plan.block) != 0,
-                PARTS=plan.parts, PARTS_PADDED=triton.next_power_of_2(plan.parts), PHASE=phase,
-                HELD=plan.depth == 1 and plan.block * plan.parts >= classes,
-            )  # fmt: skip
+            shape = (  # type: ignore[assignment]
+                plan.depth,
+                plan.block,
+                plan.stages,
+                classes % (plan.depth * plan.block) != 0
+                or (held and classes != plan.block * plan.parts),  # MASKED
+                plan.parts,
+                _power_of_2(plan.parts),
+                phase,
+                held,
+            )
+            programs = rows * plan.parts
+            tensors_and_sums = (*tensors, sums, arrivals)
+            _start(sweep.sweep_kernel, programs, tensors_and_sums, sizes, (*constants, *shape), plan.warps)
+
+
+# Kernels that have been compiled, by all that they were compiled for.
+_compiled: dict[tuple[Any, ...], Any] = {}
+
+
+def _start(
+    kernel: Any,
+    programs: int,
+    tensors: tuple[Tensor | None, ...],
+    sizes: tuple[float, ...],
+    constants: tuple[Any, ...],
+    warps: int,
+) -> None:
+    """Launch a kernel; after the first time past Triton's search for it, which costs the host several launches."""
+    addresses = 0
+    kinds: list[torch.dtype | None] = []
+    for each in tensors:
+        if each is None:
+            kinds.append(None)
+        else:
+            kinds.append(each.dtype)
+            addresses |= each.data_ptr()
+    logits = tensors[0]
+    assert logits is not None
+    key = (id(kernel), logits.device, constants, warps, sizes[1], *kinds)
+    # Triton compiles for what it sees of addresses and strides: unusual ones are left to it.
+    usual = addresses % 16 == 0 and sizes[-9:] == (0,) * 9 and sizes[0] < 2**31
+    compiled = _compiled.get(key) if usual else None
+    if compiled is None:
+        compiled = kernel[(programs,)](*tensors, *sizes, *constants, num_warps=warps)
+        if usual and compiled is not None:
+            _compiled[key] = compiled
+    else:
+        compiled[(programs, 1, 1)](*tensors, *sizes, *constants)
 
 
 def _programs(plan: Plan, rows: int) -> int:
     """That there are, and so partial losses: one per row where rows are swept over."""
-    return min(triton.cdiv(rows, plan.rows), plan.programs) if plan.rows else rows
+    return min(_parts_of(rows, plan.rows), plan.programs) if plan.rows else rows
 
 
 def _plan(call: Call) -> Plan:
@@ -205,6 +260,15 @@ def _plan(call: Call) -> Plan:
     if call.logits.is_cuda and plan.parts > _multiprocessors(call.logits.device.index):
         return plan._replace(parts=1, block=1024, depth=2)
     return plan
+
+
+def _parts_of(whole: int, part: int) -> int:
+    """How many parts cover the whole; Triton's own functions for this are slow outside of kernels."""
+    return -(-whole // part)
+
+
+def _power_of_2(least: int) -> int:
+    return 1 << (least - 1).bit_length()
 
 
 @cache

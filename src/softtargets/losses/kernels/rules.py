@@ -19,7 +19,7 @@ LOG2E = tl.constexpr(1.4426950408889634)
 LN2 = tl.constexpr(0.6931471805599453)
 LEAST = tl.constexpr(-1.0e30)
 HUGE = tl.constexpr(1.0e20)
-# A largest logit below this, in units of log 2: all of them are -inf.
+# The largest logit where all are -inf, in units of log 2: far enough above those for their exponentials to be 0.
 NOTHING = tl.constexpr(-1.0e29)
 
 # The kinds of rule; their hyper-parameters n0, n1, ... are listed in `settle`.
@@ -67,6 +67,16 @@ else:
 def number(value):
     """A logit as single precision, with LEAST for -inf; NaN stays."""
     return tl.maximum(value.to(tl.float32), LEAST, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def peak(largest):
+    """The largest logit in units of log 2, or NOTHING.
+
+    Never LEAST itself: a difference that should be 0 would be the error of a product, far above 1, because
+    multiplication and subtraction are one instruction.
+    """
+    return tl.maximum(largest * LOG2E, NOTHING)
 
 
 @triton.jit

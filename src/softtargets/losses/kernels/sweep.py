@@ -30,6 +30,7 @@ from softtargets.losses.kernels.rules import (
     exp2,
     fold,
     number,
+    peak,
     settle,
     total,
 )
@@ -142,7 +143,7 @@ def read_stretch(
     return inside, z, q, w, t
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "ignore_index", "rows_per_number"])
 def sweep_kernel(
     logits, target, table, weight, teacher, numbers, factors, losses, gradient, sums, arrivals,
     rows, class_units, inner, log_classes, ignore_index, rows_per_number,
@@ -210,8 +211,8 @@ def sweep_kernel(
             logits, table, weight, teacher_row, first * DEPTH * LANES + lane, y, classes, z_class, t_class,
             KIND, TABLE, WEIGHT, DENSE,
         )  # fmt: skip
-        m = tl.max(z, axis=0) * LOG2E
-        mt = tl.max(t, axis=0) * LOG2E
+        m = peak(tl.max(z, axis=0))
+        mt = peak(tl.max(t, axis=0))
         s0 = 0.0
         s1 = 0.0
         s2 = 0.0
@@ -275,8 +276,8 @@ def sweep_kernel(
                         )  # fmt: skip
                         top = tl.maximum(top, z)
                         top_t = tl.maximum(top_t, t)
-                    m = tl.max(top, axis=0) * LOG2E
-                    mt = tl.max(top_t, axis=0) * LOG2E
+                    m = peak(tl.max(top, axis=0))
+                    mt = peak(tl.max(top_t, axis=0))
                 else:
                     tries = 2
 
@@ -307,7 +308,7 @@ def sweep_kernel(
                 )
 
         if PHASE != PUBLISH:
-            s0 = tl.where(m < NOTHING, float("nan"), s0)
+            s0 = tl.where(m <= NOTHING, float("nan"), s0)
             loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
                 s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
                 KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,

@@ -1,8 +1,7 @@
 """The kernel for rows that one program can hold in registers: every logit is read once, whatever is asked for.
 
-Short rows are read in several chunks of columns, one beside the other: then fewer threads share a row, and what is
-computed once per row is computed for several rows at a time. The chunks appear to be read again for each purpose; the
-compiler sees that nothing was written in between and keeps them in registers.
+Rows are read in several chunks of columns, one beside the other: then fewer threads share a row, what is computed once
+per row is computed for several rows at a time, and only the last chunk has to ask where the row ends.
 """
 
 import triton
@@ -10,7 +9,6 @@ import triton.language as tl
 
 from softtargets.losses.kernels.rules import (
     DISTILLATION,
-    LEAST,
     LOG2E,
     MATCHING,
     MATRIX,
@@ -20,6 +18,7 @@ from softtargets.losses.kernels.rules import (
     contributions,
     fold,
     number,
+    peak,
     settle,
     total,
 )
@@ -89,55 +88,6 @@ def read_chunk(
 
 
 @triton.jit
-def chunk_gradient(
-    z_row, q_row, weight, t_row, kept, known, column, y, classes, z_class, t_class, instead,
-    m, mt, a2, a3, ca, cb, cc, ce, cm, cy,
-    KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, OWN: tl.constexpr,
-    DENSE: tl.constexpr, MASKED: tl.constexpr, WITH_LABEL: tl.constexpr,
-):  # fmt: skip
-    """The gradient of some classes; with that of the label, or without, if it is to be written once more."""
-    inside, z, q, w, t = read_chunk(
-        z_row,
-        q_row,
-        weight,
-        t_row,
-        kept,
-        column,
-        classes,
-        z_class,
-        t_class,
-        KIND,
-        TABLE,
-        WEIGHT,
-        DENSE,
-        MASKED,
-    )
-    e, c1, c2, _c3, _c4 = contributions(
-        z,
-        inside,
-        q,
-        w,
-        t,
-        m[:, None],
-        mt[:, None],
-        a2[:, None],
-        a3[:, None],
-        KIND,
-        TABLE,
-        WEIGHT,
-        OWN,
-        MASKED,
-    )
-    g = gradient_of(
-        z, q, w, t, e, c1, c2, ca[:, None], cb[:, None], cc[:, None], ce[:, None], cm[:, None],
-        KIND, TABLE, WEIGHT, OWN,
-    )  # fmt: skip
-    if WITH_LABEL:
-        g = tl.where(column[None, :] == y[:, None], g - cy[:, None], g)
-    return tl.where(known[:, None], g, instead[:, None])
-
-
-@triton.jit
 def write_chunk(written, g, column, classes, g_class, exists, DENSE: tl.constexpr, MASKED: tl.constexpr):
     """Store the gradient of some classes."""
     write = exists[:, None]
@@ -147,7 +97,7 @@ def write_chunk(written, g, column, classes, g_class, exists, DENSE: tl.constexp
     tl.store(place, g.to(written.dtype.element_ty), mask=write)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "ignore_index", "rows_per_number"])
 def tile_kernel(
     logits, target, table, weight, teacher, numbers, factors, losses, gradient,
     rows, class_units, inner, log_classes, ignore_index, rows_per_number,
@@ -156,17 +106,16 @@ def tile_kernel(
     KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, NUMBERS: tl.constexpr,
     ADAPTIVE: tl.constexpr, OWN: tl.constexpr, REPORT_KL: tl.constexpr,
     FACTOR: tl.constexpr, PARTIALS: tl.constexpr, LOSS: tl.constexpr, GRADIENT: tl.constexpr,
-    DENSE: tl.constexpr, UNIT: tl.constexpr, MASKED: tl.constexpr,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr, CHUNKS: tl.constexpr,
+    DENSE: tl.constexpr, UNIT: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, CHUNKS: tl.constexpr, WHOLE: tl.constexpr, SCATTER: tl.constexpr,
 ):  # fmt: skip
-    """Losses and gradients of rows of at most BLOCK * CHUNKS classes, ROWS at a time."""
-    tl.static_assert((CHUNKS == 1) or (CHUNKS == 2) or (CHUNKS == 4))
+    """Losses and gradients of whole rows, ROWS at a time; WHOLE of the CHUNKS have BLOCK classes, the last may have less."""
     classes = class_units * UNIT  # so that the compiler knows what the rows are aligned to
     lane = tl.arange(0, BLOCK)
     mean_factor = 1.0
     if FACTOR == COUNTED:
         mean_factor = 1.0 / tl.sum(tl.load(factors + tl.arange(0, PARTIALS)))
-    summed = 0.0
+    summed = tl.zeros([ROWS], tl.float32)
     for begin_row in range(tl.program_id(0) * ROWS, rows, tl.num_programs(0) * ROWS):
         row = begin_row + tl.arange(0, ROWS)
         exists = row < rows
@@ -212,41 +161,45 @@ def tile_kernel(
             t_row = teacher + row_offset(row, inner, t_outer, t_inner, classes, DENSE)
             ty = number(tl.load(t_row + class_offset(y, t_class, DENSE), mask=known, other=0.0))
 
-        top = tl.full([ROWS, BLOCK], LEAST, tl.float32)
-        top_t = tl.full([ROWS, BLOCK], LEAST, tl.float32)
+        # Every chunk is read once, and its numbers are kept for all that follows.
+        chunks = ()
         for chunk in tl.static_range(CHUNKS):
-            _inside, z, _q, _w, t = read_chunk(
-                z_row, q_row, weight, t_row, kept, chunk * BLOCK + lane, classes, z_class, t_class,
-                KIND, TABLE, WEIGHT, DENSE, MASKED,
+            chunks = chunks + (  # noqa: RUF005 (Triton does not know unpacking)
+                read_chunk(
+                    z_row, q_row, weight, t_row, kept, chunk * BLOCK + lane, classes, z_class, t_class,
+                    KIND, TABLE, WEIGHT, DENSE, chunk >= WHOLE,
+                ),
             )  # fmt: skip
-            top = tl.maximum(top, z)
-            top_t = tl.maximum(top_t, t)
-        m = tl.max(top, axis=1) * LOG2E
+        top = chunks[0][1]
+        top_t = chunks[0][4]
+        for chunk in tl.static_range(1, CHUNKS):
+            top = tl.maximum(top, chunks[chunk][1])
+            top_t = tl.maximum(top_t, chunks[chunk][4])
+        m = peak(tl.max(top, axis=1))
         mt = m
         if KIND == DISTILLATION:
-            mt = tl.max(top_t, axis=1) * LOG2E
+            mt = peak(tl.max(top_t, axis=1))
 
         v0 = tl.zeros([ROWS, BLOCK], tl.float32)
         v1 = tl.zeros([ROWS, BLOCK], tl.float32)
         v2 = tl.zeros([ROWS, BLOCK], tl.float32)
         v3 = tl.zeros([ROWS, BLOCK], tl.float32)
         v4 = tl.zeros([ROWS, BLOCK], tl.float32)
+        parts = ()
         for chunk in tl.static_range(CHUNKS):
-            inside, z, q, w, t = read_chunk(
-                z_row, q_row, weight, t_row, kept, chunk * BLOCK + lane, classes, z_class, t_class,
-                KIND, TABLE, WEIGHT, DENSE, MASKED,
-            )  # fmt: skip
+            inside, z, q, w, t = chunks[chunk]
             e, c1, c2, c3, c4 = contributions(
                 z, inside, q, w, t, m[:, None], mt[:, None], a2[:, None], a3[:, None],
-                KIND, TABLE, WEIGHT, OWN, MASKED,
+                KIND, TABLE, WEIGHT, OWN, chunk >= WHOLE,
             )  # fmt: skip
             v0 += e
             v1 += c1
             v2 += c2
             v3 += c3
             v4 += c4
+            parts = parts + ((e, c1, c2),)  # noqa: RUF005
         s0, s1, s2, s3, s4 = total(v0, v1, v2, v3, v4, 1, KIND, TABLE, WEIGHT, ADAPTIVE)
-        s0 = tl.where(m < NOTHING, float("nan"), s0)
+        s0 = tl.where(m <= NOTHING, float("nan"), s0)
         loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
             s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
             KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
@@ -254,59 +207,46 @@ def tile_kernel(
 
         factor = tl.full([ROWS], 1.0, tl.float32) * mean_factor
         if FACTOR == COUNTING:
-            factor = factor / tl.sum(tl.where(kept, wy, 0.0))
+            mean_factor = 1.0 / tl.sum(tl.where(kept, wy, 0.0))
+            factor = factor * mean_factor
         if FACTOR == UPSTREAM:
             factor = tl.load(factors + row, mask=exists, other=0.0)
         if LOSS == PER_ROW:
             tl.store(losses + row, tl.where(kept, loss, 0.0), mask=exists)
         if LOSS == PER_PROGRAM:
-            some = tl.sum(tl.where(kept, loss, 0.0))
-            if FACTOR == COUNTING:
-                some = some * tl.max(factor)
-            summed += some
+            summed += tl.where(kept, loss, 0.0)
 
         if GRADIENT:
             ca, cb, cc, ce, cm, cy = fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
             written = gradient + row_offset(row, inner, g_outer, g_inner, classes, DENSE)
-            # An ignored row has the gradient 0 whatever its logits; a label that is no class makes NaN of the row.
-            instead = tl.where(kept, float("nan"), 0.0)
-            # All chunks before the first is written: what is read after a write would have to be read again.
-            g0 = chunk_gradient(
-                z_row, q_row, weight, t_row, kept, known, lane, y, classes, z_class, t_class, instead,
-                m, mt, a2, a3, ca, cb, cc, ce, cm, cy, KIND, TABLE, WEIGHT, OWN, DENSE, MASKED, CHUNKS * BLOCK <= 256,
-            )  # fmt: skip
-            if CHUNKS > 1:
-                g1 = chunk_gradient(
-                    z_row, q_row, weight, t_row, kept, known, BLOCK + lane, y, classes, z_class, t_class, instead,
-                    m, mt, a2, a3, ca, cb, cc, ce, cm, cy, KIND, TABLE, WEIGHT, OWN, DENSE, MASKED, CHUNKS * BLOCK <= 256,
+            # A label that is no class makes NaN of the row; an ignored one has the gradient 0, whatever its logits.
+            ca = tl.where(known, ca, tl.where(kept, float("nan"), 0.0))
+            cb = tl.where(kept, cb, 0.0)
+            cc = tl.where(kept, cc, 0.0)
+            ce = tl.where(kept, ce, 0.0)
+            cm = tl.where(kept, cm, 0.0)
+            cy = tl.where(kept, cy, 0.0)
+            for chunk in tl.static_range(CHUNKS):
+                _inside, z, q, w, t = chunks[chunk]
+                e, c1, c2 = parts[chunk]
+                g = gradient_of(
+                    z, q, w, t, e, c1, c2, ca[:, None], cb[:, None], cc[:, None], ce[:, None], cm[:, None],
+                    KIND, TABLE, WEIGHT, OWN,
                 )  # fmt: skip
-            if CHUNKS > 2:
-                g2 = chunk_gradient(
-                    z_row, q_row, weight, t_row, kept, known, 2 * BLOCK + lane, y, classes, z_class, t_class, instead,
-                    m, mt, a2, a3, ca, cb, cc, ce, cm, cy, KIND, TABLE, WEIGHT, OWN, DENSE, MASKED, CHUNKS * BLOCK <= 256,
-                )  # fmt: skip
-                g3 = chunk_gradient(
-                    z_row, q_row, weight, t_row, kept, known, 3 * BLOCK + lane, y, classes, z_class, t_class, instead,
-                    m, mt, a2, a3, ca, cb, cc, ce, cm, cy, KIND, TABLE, WEIGHT, OWN, DENSE, MASKED, CHUNKS * BLOCK <= 256,
-                )  # fmt: skip
-            write_chunk(written, g0, lane, classes, g_class, exists, DENSE, MASKED)
-            if CHUNKS > 1:
-                write_chunk(written, g1, BLOCK + lane, classes, g_class, exists, DENSE, MASKED)
-            if CHUNKS > 2:
-                write_chunk(written, g2, 2 * BLOCK + lane, classes, g_class, exists, DENSE, MASKED)
-                write_chunk(written, g3, 3 * BLOCK + lane, classes, g_class, exists, DENSE, MASKED)
-            if CHUNKS * BLOCK > 256:
+                if not SCATTER:
+                    g = tl.where((chunk * BLOCK + lane)[None, :] == y[:, None], g - cy[:, None], g)
+                write_chunk(written, g, chunk * BLOCK + lane, classes, g_class, exists, DENSE, chunk >= WHOLE)
+            if SCATTER:
                 # The label's own entry is written once more: cheaper than asking of many classes whether they are it.
                 ey, cy1, cy2, _cy3, _cy4 = contributions(
                     zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
                 )
-                gy = (
-                    gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
-                    - cy
-                )
+                gy = gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
                 tl.debug_barrier()
-                tl.store(
-                    written + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=known
-                )
+                place = written + class_offset(y, g_class, DENSE)
+                tl.store(place, (gy - cy).to(gradient.dtype.element_ty), mask=known)
     if LOSS == PER_PROGRAM:
+        summed = tl.sum(summed)
+        if FACTOR == COUNTING:
+            summed = summed * mean_factor
         tl.store(losses + tl.program_id(0), summed)
