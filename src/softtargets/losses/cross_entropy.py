@@ -36,13 +36,16 @@ class CrossEntropy(SoftTargetLoss):
 
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; shapes as in ``torch.nn.functional.cross_entropy``."""
-        check(logits, target)
         if not (is_small(logits) and (target.dtype == torch.long or target.dtype.is_floating_point)):
             return super().forward(logits, target)
         weight = self.weight if self.weight is None else self.weight.to(logits.dtype)
-        return F.cross_entropy(
-            logits, target, weight, ignore_index=self.ignore_index, reduction=self.reduction
-        )
+        try:
+            return F.cross_entropy(
+                logits, target, weight, ignore_index=self.ignore_index, reduction=self.reduction
+            )
+        except (RuntimeError, ValueError, IndexError):
+            check(logits, target)  # which says what is wrong with which argument
+            raise
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """Label smoothing without any."""

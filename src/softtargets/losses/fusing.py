@@ -84,7 +84,7 @@ def may_fuse(logits: Tensor) -> bool:
 
 def is_small(logits: Tensor) -> bool:
     """Whether a GPU waits for the host at this size, where the way from Python to the kernels must be short."""
-    return _mode == "auto" and logits.is_cuda and logits.numel() <= SMALL
+    return _mode == "auto" and isinstance(logits, Tensor) and logits.is_cuda and logits.numel() <= SMALL
 
 
 def fused_losses(batch: Batch, rule: Rule) -> Tensor:

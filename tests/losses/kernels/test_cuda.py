@@ -412,6 +412,6 @@ def test_small_cross_entropy_is_torchs_own(reduction):
         check(loss, logits, labels)
         found = loss(logits.requires_grad_(), labels)
         assert "NllLoss" in str(found.grad_fn), "a kernel costs the host more than torch's own way"
-        assert loss(logits, labels.int()).equal(loss(logits, labels))
+        torch.testing.assert_close(loss(logits, labels.int()), found)
         with pytest.raises(ValueError, match="target must have shape"):
             loss(logits, labels[1:])
