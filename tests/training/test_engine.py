@@ -88,8 +88,8 @@ def test_training_learns(recipe, store):
 def test_a_step_is_what_plain_pytorch_would_do(recipe, store):
     """One epoch re-derived with nothing of ours but the data, the initial weights and the order."""
     from softtargets.data import load
+    from softtargets.randomness import derive
     from softtargets.training.building import build_model
-    from softtargets.training.seeds import derive
 
     plain = recipe.replace({"epochs": 1, "noise": "none", "augmentation": [], "model.dropout": 0.0})
     (run,) = train([plain], store)

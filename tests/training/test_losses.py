@@ -17,6 +17,7 @@ from softtargets.data.augment import AUGMENTATIONS
 from softtargets.exceptions import RecipeError
 from softtargets.losses import CSKD, REGULARISERS, BetaSmoothing, OnlineLabelSmoothing, same_class_partners
 from softtargets.models import MODELS, Classifier
+from softtargets.randomness import derive
 from softtargets.recipes import Distillation
 from softtargets.runs import RunStore
 from softtargets.training import Watcher
@@ -24,7 +25,6 @@ from softtargets.training import train as train_anywhere
 from softtargets.training.building import build_loss
 from softtargets.training.loop import Teacher, Training
 from softtargets.training.preparation import prepare, with_noise
-from softtargets.training.seeds import derive
 
 CPU = torch.device("cpu")
 train = partial(train_anywhere, device="cpu")

@@ -9,6 +9,7 @@ import torch
 from softtargets.data import Examples, load
 from softtargets.exceptions import RecipeError
 from softtargets.noise import symmetric
+from softtargets.randomness import derive
 from softtargets.recipes import (
     CIFAR100,
     CNN,
@@ -24,7 +25,6 @@ from softtargets.recipes import (
 )
 from softtargets.training import preparation
 from softtargets.training.preparation import evaluation_view, input_shape, prepare, with_noise
-from softtargets.training.seeds import derive
 
 CPU = torch.device("cpu")
 

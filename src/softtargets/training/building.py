@@ -12,6 +12,7 @@ from softtargets.exceptions import RecipeError
 from softtargets.losses import REGULARISERS, SoftTargetLoss
 from softtargets.models import MODELS, Classifier
 from softtargets.noise import TRANSITIONS
+from softtargets.randomness import derive
 from softtargets.recipes import (
     SGD,
     Adam,
@@ -22,7 +23,6 @@ from softtargets.recipes import (
     Part,
     Recipe,
 )
-from softtargets.training.seeds import derive
 
 
 def build_model(recipe: Recipe, shape: tuple[int, int, int], classes: int) -> Classifier:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from softtargets.randomness import derive
 from softtargets.recipes import Recipe
 from softtargets.runs import Checkpoint
 from softtargets.training.building import build_loss, build_model, build_optimiser
@@ -16,7 +17,6 @@ from softtargets.training.precision import autocast
 from softtargets.training.prediction import evaluate
 from softtargets.training.preparation import Prepared, input_shape, training_view
 from softtargets.training.schedules import rate_factor
-from softtargets.training.seeds import derive
 from softtargets.training.targets import Shown, Teacher, adviser_for
 
 

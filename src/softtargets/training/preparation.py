@@ -13,8 +13,8 @@ from softtargets.data import Examples, load
 from softtargets.data.augment import AUGMENTATIONS, centre
 from softtargets.exceptions import RecipeError
 from softtargets.noise import CORRUPTIONS
+from softtargets.randomness import derive
 from softtargets.recipes import Clean, Crop, Dataset, Noise, Recipe
-from softtargets.training.seeds import derive
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from softtargets.losses import CSKD, BetaSmoothing, SoftTargetLoss, same_class_partners
 from softtargets.models import Classifier
+from softtargets.randomness import derive
 from softtargets.recipes import Recipe
 from softtargets.training.prediction import predict
 from softtargets.training.preparation import Prepared, training_view
-from softtargets.training.seeds import derive
 
 
 @dataclass

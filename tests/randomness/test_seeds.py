@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softtargets.training.seeds import derive
+from softtargets.randomness import derive
 
 
 # Stored runs were made with these; resuming or repeating one needs the same.
