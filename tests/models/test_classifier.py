@@ -4,7 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from softtargets.models import MODELS, Classifier
+from softtargets.models import MODELS, Classifier, Dropout
+from softtargets.randomness import key_words
+
+from .looking import check_compiles, check_stack
 
 
 class Doubling(Classifier):
@@ -38,11 +41,33 @@ def test_a_net_without_features_says_so():
         Classifier().features(torch.zeros(1, 2))
 
 
-@pytest.mark.parametrize("name", MODELS)
+# As small as they go; timm's nets have their own test, with a timm of ours.
+SMALL = {
+    "mlp": {"hidden": (24, 16)},
+    "cnn": {"channels": (4, 6), "hidden": 16},
+    "alexnet": {},
+    "preact_resnet": {"depth": 8, "stages": (4, 6, 8), "stem_channels": 4},
+    "resnet18": {"width": 4},
+    "mobilenet_v2": {},
+    "resnext29": {"cardinality": 2, "base_width": 4},
+}
+DROPPING = ("mlp", "cnn")
+PLACE = torch.cat((key_words(0, "dropout"), torch.tensor([3])))
+
+
+def make(name, shape=(1, 8, 8), classes=10, **options):
+    return MODELS[name](shape, classes, **SMALL[name] | options)
+
+
+def test_every_net_is_looked_at():
+    assert set(SMALL) == set(MODELS) - {"timm"}
+
+
+@pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize(("shape", "classes"), [((1, 8, 8), 10), ((3, 12, 9), 7)])
 def test_every_net_is_features_then_head(name, shape, classes):
     torch.manual_seed(0)
-    net = MODELS[name](shape, classes).double().eval()
+    net = make(name, shape, classes).double().eval()
     images = torch.rand(4, *shape, dtype=torch.float64)
     features, logits = net.features(images), net(images)
     assert net.templates.shape == (classes, features.shape[1])
@@ -52,34 +77,93 @@ def test_every_net_is_features_then_head(name, shape, classes):
             assert scores[k] == pytest.approx(sum(a * b for a, b in zip(row, template, strict=True)) + bias)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", SMALL)
 def test_features_are_never_negative_and_gradients_reach_every_weight(name):
     torch.manual_seed(0)
-    net = MODELS[name]((1, 8, 8), 10)
+    net = make(name)
     images = torch.rand(16, 1, 8, 8)
     assert net.features(images).min() >= 0
     net(images).square().sum().backward()
     assert all(weight.grad.abs().sum() > 0 for weight in net.parameters())
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", DROPPING)
 def test_dropout_acts_in_training_only(name):
     torch.manual_seed(0)
-    net = MODELS[name]((1, 8, 8), 10, dropout=0.5)
+    net = make(name, dropout=0.5)
     images = torch.rand(8, 1, 8, 8)
     assert not torch.equal(net(images), net(images))
     net.eval()
     assert torch.equal(net(images), net(images))
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_without_dropout_training_and_evaluation_agree(name):
-    net = MODELS[name]((1, 8, 8), 10)
+@pytest.mark.parametrize("name", ["mlp", "cnn", "alexnet"])
+def test_without_dropout_or_batch_norm_training_and_evaluation_agree(name):
+    net = make(name)
     images = torch.rand(8, 1, 8, 8)
     assert torch.equal(net.train()(images), net.eval()(images))
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_dropout_adds_no_weights(name):
-    plain, dropping = (MODELS[name]((1, 8, 8), 10, dropout=dropout) for dropout in (0.0, 0.5))
+@pytest.mark.parametrize("name", DROPPING)
+def test_dropout_adds_no_weights_and_no_other_names(name):
+    plain, dropping = (make(name, dropout=dropout) for dropout in (0.0, 0.5))
     assert [w.shape for w in plain.parameters()] == [w.shape for w in dropping.parameters()]
+    dropping.draw_from(PLACE)
+    assert set(dropping.state_dict()) == {key for key, _ in dropping.named_parameters()}
+
+
+@pytest.mark.parametrize("name", DROPPING)
+def test_a_net_that_draws_from_a_place_draws_the_same_there_and_other_things_elsewhere(name):
+    net, images = make(name, dropout=0.5), torch.rand(8, 1, 8, 8)
+    place = PLACE.clone()
+    net.draw_from(place)
+    first = net(images)
+    assert torch.equal(net(images), first)
+    place[2] += 1  # the net keeps the tensor itself
+    second = net(images)
+    assert not torch.equal(second, first)
+    net.draw_from(None)
+    torch.manual_seed(1)
+    third = net(images)
+    torch.manual_seed(1)
+    assert torch.equal(net(images), third)
+    assert not torch.equal(third, second)
+
+
+def test_dropouts_are_numbered_in_order_when_the_net_is_made():
+    net = MODELS["mlp"]((1, 8, 8), 10, hidden=(9, 9, 9), dropout=0.5)
+    dropouts = [module for module in net.modules() if isinstance(module, Dropout)]
+    assert [dropout.layer for dropout in dropouts] == [0, 1, 2]
+    net.draw_from(PLACE)
+    masks = [dropout(torch.ones(64)) for dropout in dropouts]
+    assert not any(torch.equal(masks[a], masks[b]) for a, b in [(0, 1), (0, 2), (1, 2)])
+
+
+def test_dropouts_of_a_net_that_forgot_to_number_them_are_numbered_when_they_get_a_place():
+    net = Doubling()
+    net.body = nn.Sequential(Dropout(0.5), Dropout(0.5))
+    net.draw_from(PLACE)
+    assert [(dropout.layer, dropout.place is PLACE) for dropout in net.body] == [(0, True), (1, True)]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_in_a_stack_each_net_does_what_it_does_alone(name):
+    torch.manual_seed(0)
+    check_stack([make(name) for _ in range(3)], (1, 8, 8))
+
+
+@pytest.mark.parametrize("name", DROPPING)
+def test_in_a_stack_each_net_drops_what_it_drops_alone(name):
+    torch.manual_seed(0)
+    nets = [make(name, dropout=0.5) for _ in range(3)]
+    for seed, net in enumerate(nets):
+        net.draw_from(torch.cat((key_words(seed, "dropout"), torch.tensor([seed]))))
+    check_stack(nets, (1, 8, 8))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_net_compiles_whole(name):
+    options = {"dropout": 0.5} if name in DROPPING else {}
+    net = make(name, **options)
+    net.draw_from(PLACE)
+    check_compiles(net, (1, 8, 8))

@@ -72,3 +72,8 @@ def test_images_that_two_poolings_would_erase_are_refused(height, width):
 
 def test_the_smallest_image_is_four_by_four():
     assert CNN((1, 4, 4), 10)(torch.zeros(1, 1, 4, 4)).shape == (1, 10)
+
+
+def test_two_convolutions_and_two_linear_layers():
+    kinds = [type(module).__name__ for module in CNN((1, 28, 28), 10).modules()]
+    assert (kinds.count("Conv2d"), kinds.count("Linear")) == (2, 2)

@@ -20,12 +20,16 @@ from softtargets.recipes import (
     MNIST,
     SGD,
     Adam,
+    Affine,
+    AlexNet,
     AntiFocal,
     Augmentation,
     BetaSmoothing,
+    Brightness,
     Clean,
     ConfidencePenalty,
     Constant,
+    Contrast,
     Cosine,
     Crop,
     CrossEntropy,
@@ -38,23 +42,30 @@ from softtargets.recipes import (
     Focal,
     ForwardCorrection,
     ImageNet,
+    InverseSqrt,
     KnowledgeRefinery,
     LabelSmoothing,
     Linear,
     LogitSmoothing,
     MaxSup,
+    MobileNetV2,
     Model,
     Noise,
     OnlineLabelSmoothing,
     Optimiser,
     Pair,
+    PreActResNet,
     Recipe,
     Regulariser,
+    ResNet18,
+    ResNeXt29,
+    Rotation,
     Schedule,
     Shift,
     Step,
     Symmetric,
     TFReg,
+    Timm,
     TinyImageNet,
 )
 from softtargets.recipes.schema import Part, field_types
@@ -71,7 +82,16 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "tiny-imagenet": TinyImageNet,
         "imagenet": ImageNet,
     },
-    Model: {"mlp": MLP, "cnn": CNN},
+    Model: {
+        "mlp": MLP,
+        "cnn": CNN,
+        "alexnet": AlexNet,
+        "preact_resnet": PreActResNet,
+        "resnet18": ResNet18,
+        "mobilenet_v2": MobileNetV2,
+        "resnext29": ResNeXt29,
+        "timm": Timm,
+    },
     Regulariser: {
         "cross_entropy": CrossEntropy,
         "label_smoothing": LabelSmoothing,
@@ -91,8 +111,22 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "max_sup": MaxSup,
     },
     Optimiser: {"sgd": SGD, "adam": Adam},
-    Schedule: {"constant": Constant, "step": Step, "linear": Linear, "cosine": Cosine},
-    Augmentation: {"shift": Shift, "flip": Flip, "crop": Crop},
+    Schedule: {
+        "constant": Constant,
+        "step": Step,
+        "linear": Linear,
+        "cosine": Cosine,
+        "inverse_sqrt": InverseSqrt,
+    },
+    Augmentation: {
+        "shift": Shift,
+        "flip": Flip,
+        "crop": Crop,
+        "brightness": Brightness,
+        "contrast": Contrast,
+        "affine": Affine,
+        "rotation": Rotation,
+    },
     Noise: {"none": Clean, "symmetric": Symmetric, "pair": Pair},
 }
 PARTS = [(slot, part) for slot, named in NAMES.items() for part in named.values()]
@@ -105,7 +139,7 @@ def plain_recipe(**changes: Any) -> Recipe:
 
 def options_for(part: type[Part]) -> dict[str, Any]:
     """What a part cannot be made without."""
-    return {"teacher": plain_recipe()} if part is Distillation else {}
+    return {Distillation: {"teacher": plain_recipe()}, Timm: {"net": "resnet18"}}.get(part, {})
 
 
 def recipe_with(slot: type[Part], part: Part) -> Recipe:
@@ -141,6 +175,8 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*map(values, arguments))
     if hint is bool:
         return st.booleans()
+    if hint is str:  # so far, only patterns of parameter names
+        return st.sampled_from(["*", "head.*", "*.bias", "body.[13].weight", "body.?.*"])
     if hint is Recipe:
         return st.integers(0, 100).map(lambda seed: plain_recipe(seed=seed))
     return st.one_of([parts(part) for part in NAMES[hint].values()])
@@ -173,6 +209,14 @@ def recipes(draw: st.DrawFn, depth: int = 1, data: Dataset | None = None) -> Rec
 def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
     if part is SGD and options["nesterov"]:
         return options | {"momentum": options["momentum"] or 0.9, "dampening": 0}
+    if part is Adam and options["decoupled"]:
+        return options | {"decay_form": "gradient"}
+    if part is PreActResNet:
+        return options | {"depth": 6 * options["depth"] + 2, "stem": 2 * options["stem"] + 1}
     if part is Step:
         return options | {"milestones": sorted(set(options["milestones"]))}
+    if part is Contrast:
+        return dict(zip(("low", "high"), sorted(options.values()), strict=True))
+    if part is Affine and options["scale"]:
+        return options | {"scale": sorted(options["scale"])}
     return options

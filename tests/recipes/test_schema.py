@@ -21,16 +21,20 @@ from softtargets.recipes import (
     MLP,
     SGD,
     Adam,
+    Affine,
     Augmentation,
+    Contrast,
     Crop,
     Digits,
     Distillation,
     LabelSmoothing,
     Model,
     Optimiser,
+    PreActResNet,
     Recipe,
     Schedule,
     Step,
+    Timm,
     build,
     describe,
     kinds,
@@ -47,6 +51,8 @@ from softtargets.recipes.schema import (
 )
 
 from .making import FIELDS, NAMES, PARTS, options_for, parts, plain_recipe, recipe_with, values
+
+MODELS = ", ".join(NAMES[Model])
 
 
 def named(item):
@@ -108,7 +114,7 @@ def test_the_canonical_form_has_exactly_the_fields_that_differ_from_the_defaults
     expected = {"name"} | {
         field.name
         for field in dataclasses.fields(part)
-        if field.name == "teacher" or getattr(original, field.name) != getattr(standard, field.name)
+        if field.name in options_for(part) or getattr(original, field.name) != getattr(standard, field.name)
     }
     assert set(original.canonical()) == expected
 
@@ -125,8 +131,9 @@ def test_a_part_with_all_defaults_is_its_bare_name(slot, part):
             },
         }
         return
-    assert part().canonical() == {"name": part.name}
-    assert build(slot, part.name) == part()
+    assert part(**options_for(part)).canonical() == {"name": part.name, **options_for(part)}
+    if part is not Timm:
+        assert build(slot, part.name) == part()
 
 
 @pytest.mark.parametrize(("part", "name"), FIELDS, ids=named)
@@ -146,6 +153,13 @@ def test_changing_any_field_of_any_part_changes_the_recipe_id(part, name, data):
             (SGD, "nesterov"),
             (SGD, "momentum"),
             (SGD, "dampening"),
+            (Contrast, "low"),
+            (Contrast, "high"),
+            (Affine, "scale"),
+            (PreActResNet, "depth"),
+            (PreActResNet, "stem"),
+            (Adam, "decoupled"),
+            (Adam, "decay_form"),
         }
         return
     assert changed != original
@@ -194,8 +208,11 @@ def test_number_fields_refuse_what_is_no_number(part, name):
 def test_only_number_fields_that_say_so_may_be_nothing(part, name):
     if (part.name, name) in {
         ("labo", "alpha"),
+        ("mlp", "init_std"),
         ("labo", "warmup_alpha"),
         ("online_label_smoothing", "freeze"),
+        ("", "clip"),
+        ("", "average"),
     }:
         assert getattr(part(**options_with(part, name, None)), name) is None
     else:
@@ -211,7 +228,11 @@ def test_whole_number_fields_refuse_what_is_no_whole_number(part, name):
 
 @pytest.mark.parametrize(("part", "name"), fields_ending_in(int), ids=named)
 def test_only_fields_that_say_so_may_be_nothing(part, name):
-    if (part is Recipe and name in ("epochs", "steps")) or name == "limit" or (part, name) == (Crop, "size"):
+    if (
+        (part is Recipe and name in ("epochs", "steps", "measure_every"))
+        or name == "limit"
+        or (part, name) == (Crop, "size")
+    ):
         length = {"steps": 1} if name == "epochs" else {}
         assert getattr(part(**options_with(part, name, None) | length), name) is None
     else:
@@ -251,11 +272,56 @@ def test_a_misspelt_choice_is_refused_with_the_nearest_one(part, name, misspelt,
     assert message.startswith(f"{name}: {misspelt!r} is not known (did you mean '{meant}'?); allowed: ")
 
 
-@pytest.mark.parametrize(("part", "name"), fields_of_origin(tuple), ids=named)
+LISTS = fields_of_origin(tuple)
+MAPPINGS = [(SGD, "rates"), (Adam, "rates")]
+
+
+@pytest.mark.parametrize(("part", "name"), [field for field in LISTS if field not in MAPPINGS], ids=named)
 def test_list_fields_refuse_what_is_no_list(part, name):
     for value in ("64", 64, None, {"a": 1}, {1, 2}, True):
         message = str(refusal(part, **options_with(part, name, value)))
         assert message.startswith(f"{name}: {value!r} is not a list, each ")
+
+
+@pytest.mark.parametrize(("part", "name"), MAPPINGS, ids=named)
+def test_mappings_are_kept_as_pairs_in_the_order_they_were_written_in(part, name):
+    mapping = {"head.bias": 2, "head.*": 0.5, "*": 0}
+    made = part(**{name: mapping})
+    pairs = (("head.bias", 2.0), ("head.*", 0.5), ("*", 0.0))
+    assert getattr(made, name) == pairs
+    mapping["more"] = 1
+    assert getattr(made, name) == pairs
+    assert made.canonical() == {"name": part.name, name: [["head.bias", 2.0], ["head.*", 0.5], ["*", 0.0]]}
+    for written in (pairs, list(pairs), [list(pair) for pair in pairs], types.MappingProxyType(dict(pairs))):
+        assert part(**{name: written}) == made
+        assert hash(part(**{name: written})) == hash(made)
+    # The first match counts, so the order is part of the meaning, also after a dump that sorts its keys.
+    assert part(**{name: dict(reversed(pairs))}) != made
+    assert build(Optimiser, json.loads(json.dumps(made.to_dict(), sort_keys=True))) == made
+    assert part(**{name: {}}).canonical() == part(**{name: []}).canonical() == {"name": part.name}
+
+
+@pytest.mark.parametrize(("part", "name"), MAPPINGS, ids=named)
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("head", "rates: 'head' is not a mapping from text to a number at least 0"),
+        (3, "rates: 3 is not a mapping from text to a number at least 0"),
+        (None, "rates: None is not a mapping from text to a number at least 0"),
+        ({"head"}, "rates: {'head'} is not a mapping from text to a number at least 0"),
+        ([3], "rates.0: 3 is not a list of text and a number at least 0"),
+        (["ab"], "rates.0: 'ab' is not a list of text and a number at least 0"),
+        ([["a", 1], ["b"]], "rates.1: ['b'] has 1 items, not 2"),
+        ([["a", -1]], "rates.0.1: -1.0 is out of range: must be at least 0"),
+        ({"a": 1, 2: 3}, "rates.2: 2 is not text"),
+        ({"a": "b"}, "rates.a: 'b' is not a number"),
+        ({"head.*": True}, "rates.head.*: True is not a number"),
+        ({"head.*": -1}, "rates.head.*: -1.0 is out of range: must be at least 0"),
+        ({"*": math.nan}, "rates.*: nan is not a number"),
+    ],
+)
+def test_mappings_refuse_what_is_none(part, name, value, message):
+    assert str(refusal(part, **{name: value})) == message
 
 
 @pytest.mark.parametrize(
@@ -310,7 +376,7 @@ def test_a_misspelt_field_is_refused_with_the_nearest_one():
         build(Optimiser, {"name": "sgd", "momentm": 0.9})
     assert str(caught.value) == (
         "momentm: no such field of 'sgd' (did you mean 'momentum'?); "
-        "allowed: lr, momentum, dampening, nesterov, weight_decay"
+        "allowed: lr, rates, weight_decay, decay_on, decay_form, momentum, dampening, nesterov"
     )
     assert caught.value.field == "momentm"
 
@@ -318,7 +384,7 @@ def test_a_misspelt_field_is_refused_with_the_nearest_one():
 def test_a_field_like_no_other_is_refused_without_a_suggestion():
     with pytest.raises(RecipeError) as caught:
         build(Model, {"name": "mlp", "zzz": 1})
-    assert str(caught.value) == "zzz: no such field of 'mlp'; allowed: hidden, dropout"
+    assert str(caught.value) == "zzz: no such field of 'mlp'; allowed: hidden, dropout, init_std"
 
 
 def test_a_field_of_another_part_is_refused():
@@ -329,14 +395,14 @@ def test_a_field_of_another_part_is_refused():
 @pytest.mark.parametrize(
     ("slot", "value", "message"),
     [
-        (Model, "mpl", "'mpl' is not known (did you mean 'mlp'?); allowed: mlp, cnn"),
-        (Model, {"name": "CN"}, "'CN' is not known (did you mean 'cnn'?); allowed: mlp, cnn"),
-        (Schedule, "zzzz", "'zzzz' is not known; allowed: constant, step, linear, cosine"),
-        (Model, {"hidden": [64]}, "has no 'name'; allowed: mlp, cnn"),
-        (Model, {}, "has no 'name'; allowed: mlp, cnn"),
-        (Model, 3, "3 is not one of mlp, cnn"),
-        (Model, None, "None is not one of mlp, cnn"),
-        (Model, ["mlp"], "['mlp'] is not one of mlp, cnn"),
+        (Model, "mpl", f"'mpl' is not known (did you mean 'mlp'?); allowed: {MODELS}"),
+        (Model, {"name": "CN"}, f"'CN' is not known (did you mean 'cnn'?); allowed: {MODELS}"),
+        (Schedule, "zzzz", "'zzzz' is not known; allowed: constant, step, linear, cosine, inverse_sqrt"),
+        (Model, {"hidden": [64]}, f"has no 'name'; allowed: {MODELS}"),
+        (Model, {}, f"has no 'name'; allowed: {MODELS}"),
+        (Model, 3, f"3 is not one of {MODELS}"),
+        (Model, None, f"None is not one of {MODELS}"),
+        (Model, ["mlp"], f"['mlp'] is not one of {MODELS}"),
         (Recipe, [], "[] is not a mapping of fields"),
         (Recipe, "digits", "'digits' is not a mapping of fields"),
         (Recipe, None, "None is not a mapping of fields"),
@@ -399,9 +465,23 @@ def test_errors_deep_inside_name_the_whole_path():
         ),
         (CNN, {"dropout": "a number at least 0 and below 1"}),
         (Digits, {"limit": "a whole number at least 1 or nothing"}),
-        (SGD, {"nesterov": "true or false"}),
+        (
+            SGD,
+            {
+                "nesterov": "true or false",
+                "rates": "a mapping from text to a number at least 0",
+                "decay_on": "a list, each text",
+            },
+        ),
+        (Adam, {"betas": "a list, each a number at least 0 and below 1"}),
         (Distillation, {"teacher": "a recipe"}),
-        (Recipe, {"model": "one of mlp, cnn", "augmentation": "a list, each one of shift, flip, crop"}),
+        (
+            Recipe,
+            {
+                "model": f"one of {MODELS}",
+                "augmentation": "a list, each one of shift, flip, crop, brightness, contrast, affine, rotation",
+            },
+        ),
     ],
 )
 def test_fields_in_words(part, words):

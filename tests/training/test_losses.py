@@ -13,20 +13,18 @@ from torch import nn
 from torch.nn import functional as F
 
 from softtargets.data import Examples
-from softtargets.data.augment import AUGMENTATIONS
 from softtargets.exceptions import RecipeError
-from softtargets.losses import CSKD, REGULARISERS, BetaSmoothing, OnlineLabelSmoothing, same_class_partners
+from softtargets.losses import CSKD, REGULARISERS, BetaSmoothing, OnlineLabelSmoothing
 from softtargets.models import MODELS, Classifier
-from softtargets.randomness import derive
+from softtargets.randomness import key_words, words
 from softtargets.recipes import Distillation
 from softtargets.runs import RunStore
 from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
 from softtargets.training.building import build_loss
-from softtargets.training.loop import Teacher, Training
-from softtargets.training.preparation import prepare, with_noise
 
-CPU = torch.device("cpu")
+from .making import advanced, finished, same, started, states
+
 train = partial(train_anywhere, device="cpu")
 
 WITH_STATE_OR_DRAWS = [
@@ -40,36 +38,10 @@ WITH_STATE_OR_DRAWS = [
 ]
 
 
-def started(recipe, device=CPU):
-    prepared = with_noise(prepare(recipe.data, device), recipe.noise, recipe.seed)
-    teacher = None
-    if recipe.teacher is not None:
-        teacher = Teacher(recipe.teacher, started(recipe.teacher, device).model, prepared)
-    return Training(recipe, prepared, device, teacher)
-
-
-def finished(training):
-    while not training.done:
-        training.advance()
-    return training
-
-
-def states(training):
-    return {
-        **{f"model.{name}": value for name, value in training.model.state_dict().items()},
-        **{f"loss.{name}": value for name, value in training.loss.state_dict().items()},
-    }
-
-
-def same(one, other):
-    assert one.keys() == other.keys()
-    return all(torch.equal(value, other[name]) for name, value in one.items())
-
-
 class NormalisingNet(Classifier):
     """A net with batch normalisation, in the place of the MLP."""
 
-    def __init__(self, shape, classes, hidden=(16,), dropout=0.0):
+    def __init__(self, shape, classes, hidden=(16,), dropout=0.0, init_std=None):
         super().__init__()
         self.body = nn.Sequential(
             nn.Flatten(), nn.Linear(math.prod(shape), 16), nn.BatchNorm1d(16), nn.ReLU()
@@ -110,17 +82,12 @@ def spied(monkeypatch, kind):
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def test_a_training_saved_in_the_middle_of_an_epoch_goes_on_exactly(recipe, regulariser, device, normalising):
     varied, device = recipe.replace({"regulariser": regulariser}), torch.device(device)
-    whole = finished(started(varied, device))
+    whole = finished(started(varied, device=device))
     for moment in (3, 5, 7):  # of five steps an epoch: in the first, at its end, in the second
-        first = started(varied, device)
-        while first.step < moment:
-            first.advance()
-        saved = copy.deepcopy(first.save())
-        second = started(varied, device)
-        second.restore(saved)
-        finished(second)
+        saved = copy.deepcopy(advanced(started(varied, device=device), moment).save(0))
+        second = finished(started(varied, device=device, checkpoints=[saved]))
         assert same(states(second), states(whole))
-        assert second.history == whole.history
+        assert second.slots[0].history == whole.slots[0].history
 
 
 @pytest.mark.parametrize("regulariser", WITH_STATE_OR_DRAWS, ids=str)
@@ -147,14 +114,11 @@ def test_the_state_matters(recipe):
     for regulariser in WITH_STATE_OR_DRAWS[:5]:
         varied = recipe.replace({"regulariser": regulariser})
         whole = finished(started(varied))
-        first = started(varied)
-        while first.step < 7:
-            first.advance()
-        saved = copy.deepcopy(first.save())
-        second = started(varied)
-        saved.tensors.update({f"loss.{name}": value for name, value in second.loss.state_dict().items()})
-        second.restore(saved)
-        finished(second)
+        saved = copy.deepcopy(advanced(started(varied), 7).save(0))
+        saved.tensors.update(
+            {f"loss.{name}": value for name, value in started(varied).stepping.loss.state(0).items()}
+        )
+        second = finished(started(varied, checkpoints=[saved]))
         assert not same(states(second), states(whole)), regulariser
 
 
@@ -172,17 +136,17 @@ def test_every_regulariser_trains(recipe, regulariser, precision):
     easy = {"epochs": 5, "augmentation": [], "data.limit": None, "noise.rate": 0.05}
     changes = {"regulariser": regulariser, "precision": precision}
     training = finished(started(recipe.replace(easy | changes)))
-    assert training.history[-1]["test_accuracy"] > 0.8
-    optimised = [id(parameter) for group in training.optimiser.param_groups for parameter in group["params"]]
-    assert optimised == [id(parameter) for parameter in training.model.parameters()]
-    assert not any(parameter.requires_grad for parameter in training.loss.parameters())
+    assert training.slots[0].history[-1]["test_accuracy"] > 0.8
+    assert not any(parameter.requires_grad for parameter in training.stepping.loss.loss.parameters())
 
 
 def test_a_distillation_may_match_logits_or_scale_its_gradients(recipe):
     losses = set()
     for options in ({}, {"match": "logits"}, {"scale_gradients": True}):
         taught = Distillation(teacher=recipe, temperature=3.0, **options)
-        losses.add(finished(started(recipe.replace({"regulariser": taught}))).history[-1]["train_loss"])
+        losses.add(
+            finished(started(recipe.replace({"regulariser": taught}))).slots[0].history[-1]["train_loss"]
+        )
     assert len(losses) == 3
 
 
@@ -193,36 +157,48 @@ def test_a_distillation_may_match_logits_or_scale_its_gradients(recipe):
 def test_partners_are_training_images_of_the_same_class(plain, augmentation, monkeypatch, normalising):
     calls = spied(monkeypatch, CSKD)
     training = started(plain.replace({"regulariser": "cs_kd", "seed": 5, "augmentation": augmentation}))
-    images = training.prepared.splits["train"].images
-    labels = training.prepared.splits["train"].labels
+    images = training.stepping.prepared.splits["train"].images
+    labels = training.stepping.prepared.splits["train"].labels
+    key = key_words(5, "partners")
     for step in range(3):
-        model = training.model
+        model = training.stepping.nets.model
         before = {name: value.clone() for name, value in model.state_dict().items()}
-        training.advance()
+        advanced(training, 1)
         _, shown_labels, partner_logits = calls[-1]
-        generator = torch.Generator().manual_seed(derive(5, "partners", step))
-        partners = same_class_partners(shown_labels, labels, generator)
-        assert torch.equal(labels[partners], shown_labels)
+        chosen = training.stepping._order[0, 32 * step : 32 * step + 32]
+        assert torch.equal(labels[chosen], shown_labels)
+        partners = []
+        for index, label in zip(chosen.tolist(), shown_labels.tolist(), strict=True):
+            members = [place for place in range(150) if int(labels[place]) == label]
+            partners.append(members[int(words(key, index, 0)[0]) * len(members) >> 32])
         pictures = images[partners]
         if augmentation:
-            pictures = AUGMENTATIONS["shift"](pictures, generator, pixels=2)
+            view = training.stepping.machinery.view
+            drawn = view.draw(key_words(5, "partners' augmentation"), chosen, 0)
+            pictures = view.apply(pictures, drawn)
         after = {name: value.clone() for name, value in model.state_dict().items()}
         model.load_state_dict(before)
         with torch.no_grad():
-            expected = model(training.prepared.standardise(pictures))
+            expected = model.train()(training.stepping.prepared.standardise(pictures))
         model.load_state_dict(after)
         torch.testing.assert_close(partner_logits, expected)
         assert not partner_logits.requires_grad
         assert model.body[2].num_batches_tracked == 2 * (step + 1), "the second forward pass counts too"
 
 
+def one_of_each(name, split, data_dir):
+    images = np.random.default_rng(0).integers(0, 256, (110, 1, 8, 8), np.uint8)
+    return Examples(images, np.arange(110) % 10, tuple("abcdefghij"))
+
+
 def test_partners_are_augmented_on_their_own(plain, monkeypatch):
     calls = spied(monkeypatch, CSKD)
     for augmentation in ([], ["shift"]):
         changes = {"regulariser": "cs_kd", "augmentation": augmentation, "data.limit": 10, "batch": 10}
-        training = started(plain.replace(changes))
-        training.prepared.splits["train"].labels.copy_(torch.arange(10))  # each image is its own partner
-        training.advance()
+        monkeypatch.setattr(
+            "softtargets.training.preparation.load", one_of_each
+        )  # so each is its own partner
+        advanced(started(plain.replace(changes)), 1)
         own, _, partners = calls[-1]
         assert torch.allclose(own, partners) == (not augmentation)
 
@@ -233,9 +209,10 @@ def test_partners_are_augmented_on_their_own(plain, monkeypatch):
 def test_the_averaged_net_is_asked_about_the_same_images_and_follows_the_net(plain, monkeypatch, normalising):
     calls = spied(monkeypatch, BetaSmoothing)
     training = started(plain.replace({"regulariser": {"name": "beta_smoothing", "decay": 0.6}}))
-    average = [parameter.detach().clone() for parameter in training.model.parameters()]
+    model, loss = training.stepping.nets.model, training.stepping.loss.loss
+    average = [parameter.detach().clone() for parameter in model.parameters()]
     for step in range(1, 6):
-        training.advance()
+        advanced(training, 1)
         if step == 1:
             # The average starts as the net itself, and says the same of the first batch.
             torch.testing.assert_close(calls[0][2], calls[0][0])
@@ -244,13 +221,13 @@ def test_the_averaged_net_is_asked_about_the_same_images_and_follows_the_net(pla
         decay = min(1 - 1 / (step + 1), 0.6)
         average = [
             decay * old + (1 - decay) * new.detach()
-            for old, new in zip(average, training.model.parameters(), strict=True)
+            for old, new in zip(average, model.parameters(), strict=True)
         ]
-        for found, expected in zip(training.loss.averaged.parameters(), average, strict=True):
+        for found, expected in zip(loss.averaged.parameters(), average, strict=True):
             torch.testing.assert_close(found, expected)
-        assert training.loss.averaged.body[2].num_batches_tracked == step
-        assert training.model.body[2].num_batches_tracked == step
-    assert training.loss.averaged.training
+        assert loss.averaged.body[2].num_batches_tracked == step
+        assert model.body[2].num_batches_tracked == step
+    assert loss.averaged.training
 
 
 # --- online label smoothing ---
@@ -271,8 +248,10 @@ def test_the_table_is_made_when_an_epoch_is_complete_and_only_then(plain, monkey
         ]
         if said:
             rows[k] = torch.stack(said).mean(0)
-    torch.testing.assert_close(training.loss.table, rows)
-    assert training.loss.counts.sum() > 0, "what the last, incomplete epoch said is still being collected"
+    torch.testing.assert_close(training.stepping.loss.loss.table, rows)
+    assert training.stepping.loss.loss.counts.sum() > 0, (
+        "what the last, incomplete epoch said is still being collected"
+    )
 
 
 # --- building ---

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softtargets.recipes import Constant, Cosine, Linear, Schedule, Step
-from softtargets.training.schedules import rate_factor
+from softtargets.recipes import Constant, Cosine, InverseSqrt, Linear, Schedule, Step
+from softtargets.training.schedules import rate_factor, rate_factors
 
 
 def factors(schedule, steps_per_epoch, total):
@@ -35,6 +35,9 @@ def factors(schedule, steps_per_epoch, total):
         (Cosine(unit="epoch"), 2, [1, 1, 0.75, 0.75, 0.25, 0.25]),
         (Cosine(end=0.5, unit="epoch"), 2, [1, 1, 0.875, 0.875, 0.625, 0.625]),
         (Cosine(warmup=3), 2, [1 / 3, 2 / 3, 1, 1, 0.75, 0.25]),
+        (InverseSqrt(), 2, [1, 1, 2**-0.5, 3**-0.5, 0.5, 5**-0.5]),
+        (InverseSqrt(warmup=2), 2, [0.5, 1, 1, (2 / 3) ** 0.5, 0.5**0.5, 0.4**0.5]),
+        (InverseSqrt(unit="epoch"), 2, [1, 1, 1, 1, 2**-0.5, 2**-0.5]),
     ],
 )
 def test_six_steps_by_hand(schedule, steps_per_epoch, expected):
@@ -59,6 +62,7 @@ kinds = st.one_of(
         )
         for kind in (Linear, Cosine)
     ),
+    st.builds(InverseSqrt, warmup=st.integers(1, 30), unit=st.sampled_from(["step", "epoch"])),
 )
 
 
@@ -80,6 +84,8 @@ def by_formula(schedule, step, steps_per_epoch, total):
         return rate
     if isinstance(schedule, Constant):
         return 1.0
+    if isinstance(schedule, InverseSqrt):
+        return schedule.warmup**0.5 * now**-0.5
     # A line, or half a cosine, through (warmup, 1) and (length, end).
     span = length - schedule.warmup
     share = (now - schedule.warmup) / span
@@ -105,14 +111,14 @@ def test_falling_schedules_fall_to_just_above_their_end(kind):
     assert 0.1 < found[-1] < 0.102
 
 
-@pytest.mark.parametrize("kind", [Constant, Step, Linear, Cosine])
+@pytest.mark.parametrize("kind", [Constant, Step, Linear, Cosine, InverseSqrt])
 def test_warm_up_rises_to_the_full_rate_and_hands_over_there(kind):
     found = factors(kind(warmup=5, unit="step"), 10, 50)
     assert found[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1])
     assert found[5] == 1
 
 
-@pytest.mark.parametrize("kind", [Constant, Linear, Cosine])
+@pytest.mark.parametrize("kind", [Constant, Linear, Cosine, InverseSqrt])
 def test_warm_up_longer_than_the_training_never_ends(kind):
     assert factors(kind(warmup=10), 1, 4) == pytest.approx([0.1, 0.2, 0.3, 0.4])
 
@@ -130,8 +136,36 @@ def test_a_last_epoch_that_is_cut_short_counts_as_one():
 
 
 def test_a_training_of_one_step_has_the_full_rate():
-    for kind in (Constant, Step, Linear, Cosine):
+    for kind in (Constant, Step, Linear, Cosine, InverseSqrt):
         assert rate_factor(kind(), 0, 1, 1) == 1
+
+
+@pytest.mark.parametrize("warmup", [1, 10, 4000])
+def test_the_inverse_root_is_that_of_the_transformer(warmup):
+    """Vaswani et al. 2017, equation 3: lr = d**-0.5 * min(t**-0.5, t * warmup**-1.5), at its peak for t = warmup."""
+    peak = min(warmup**-0.5, warmup * warmup**-1.5)
+    schedule = InverseSqrt(warmup=warmup)
+    for step in (warmup - 1, warmup, warmup + 1, 2 * warmup, 4 * warmup, 100 * warmup):
+        paper = min(max(step, 1) ** -0.5, (step + 1) * warmup**-1.5)
+        assert rate_factor(schedule, step, 10, 10**6) == pytest.approx(paper / peak, rel=1e-12)
+    assert rate_factor(schedule, 4 * warmup, 10, 10**6) == 0.5
+
+
+def test_the_inverse_root_does_not_depend_on_the_length():
+    assert rate_factor(InverseSqrt(warmup=4), 50, 7, 100) == rate_factor(InverseSqrt(warmup=4), 50, 7, 10**6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    schedule=kinds,
+    first=st.integers(0, 60),
+    count=st.integers(0, 40),
+    steps_per_epoch=st.integers(1, 20),
+    total=st.integers(1, 100),
+)
+def test_many_factors_are_those_of_the_steps_one_by_one(schedule, first, count, steps_per_epoch, total):
+    found = rate_factors(schedule, first, count, steps_per_epoch, total)
+    assert found == [rate_factor(schedule, first + k, steps_per_epoch, total) for k in range(count)]
 
 
 def test_a_schedule_without_a_rule_is_refused():

@@ -1,10 +1,38 @@
 """Nets: one net, one file. All are `Classifier`s: `features`, `head`, `templates`."""
 
+from softtargets.models.alexnet import AlexNet
 from softtargets.models.classifier import Classifier
 from softtargets.models.cnn import CNN
+from softtargets.models.dropout import Dropout
 from softtargets.models.mlp import MLP
+from softtargets.models.mobilenet_v2 import MobileNetV2
+from softtargets.models.preact_resnet import PreActResNet
+from softtargets.models.resnet18 import ResNet18
+from softtargets.models.resnext29 import ResNeXt29
+from softtargets.models.timm import Timm
 
 # The names by which recipes call them. Each takes (shape, classes, **options of the recipe's model).
-MODELS: dict[str, type[Classifier]] = {"mlp": MLP, "cnn": CNN}
+MODELS: dict[str, type[Classifier]] = {
+    "mlp": MLP,
+    "cnn": CNN,
+    "alexnet": AlexNet,
+    "preact_resnet": PreActResNet,
+    "resnet18": ResNet18,
+    "mobilenet_v2": MobileNetV2,
+    "resnext29": ResNeXt29,
+    "timm": Timm,
+}
 
-__all__ = ["CNN", "MLP", "MODELS", "Classifier"]
+__all__ = [
+    "CNN",
+    "MLP",
+    "MODELS",
+    "AlexNet",
+    "Classifier",
+    "Dropout",
+    "MobileNetV2",
+    "PreActResNet",
+    "ResNeXt29",
+    "ResNet18",
+    "Timm",
+]

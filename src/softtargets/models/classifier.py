@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from softtargets.models.dropout import Dropout
+
 
 class Classifier(nn.Module):
     """A net in two halves: `features` gives the penultimate activations, `head` scores them per class.
 
     A logit is the inner product of the activations with a row of ``head.weight``, the template of that class
-    (Müller et al. 2019, section 2). Subclasses define `features` and set `head`.
+    (Müller et al. 2019, section 2). Subclasses define `features` and set `head`; those with dropout end their
+    constructor with `number_dropouts`.
     """
 
     head: nn.Linear
@@ -27,3 +30,18 @@ class Classifier(nn.Module):
     def templates(self) -> Tensor:
         """One row per class (K, D)."""
         return self.head.weight.detach()
+
+    def number_dropouts(self) -> list[Dropout]:
+        """Give each dropout its position in the net, so that no two draw the same mask; returns them in order."""
+        dropouts = [module for module in self.modules() if isinstance(module, Dropout)]
+        for layer, dropout in enumerate(dropouts):
+            dropout.layer = layer
+        return dropouts
+
+    def draw_from(self, place: Tensor | None) -> None:
+        """Make every dropout draw from `place` (see `Dropout`), or from torch's generator if None.
+
+        The tensor itself is kept, not a copy: whoever writes the next step into it moves all dropouts along.
+        """
+        for dropout in self.number_dropouts():
+            dropout.place = place

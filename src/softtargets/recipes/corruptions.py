@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from softtargets.recipes.schema import Count, Index, Part, Probability
+from softtargets.exceptions import RecipeError
+from softtargets.recipes.schema import Count, Index, NonNegative, Part, Positive, Probability, Range
+
+Degrees = Annotated[float, Range(0, 360)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,66 @@ class Crop(Augmentation):
     name: ClassVar[str] = "crop"
     padding: Index = 4
     size: Count | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brightness(Augmentation):
+    """Adds one number from -delta..delta to each image, on the scale from 0 to 255 and without clipping.
+
+    TensorFlow's ``random_brightness``; the default is that of its CIFAR-10 tutorial.
+    """
+
+    name: ClassVar[str] = "brightness"
+    delta: NonNegative = 63.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast(Augmentation):
+    """Scales each channel's distance to its mean by a factor from low..high, without clipping.
+
+    TensorFlow's ``random_contrast``; the defaults are those of its CIFAR-10 tutorial.
+    """
+
+    name: ClassVar[str] = "contrast"
+    low: NonNegative = 0.2
+    high: NonNegative = 1.8
+
+    def check(self) -> None:
+        """A range goes from its lower to its higher end."""
+        if self.low > self.high:
+            raise RecipeError(f"{self.low:g} is above high, {self.high:g}; exchange them", "low")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Affine(Augmentation):
+    """Turns by -degrees..degrees, shears in x by -shear..shear degrees, scales, and moves; zeros fill the gap.
+
+    torchvision's ``RandomAffine`` with the nearest pixel. `translate` is the largest move as a fraction of width and
+    height, rounded to whole pixels; `scale` is the smallest and the largest factor.
+    """
+
+    name: ClassVar[str] = "affine"
+    degrees: Degrees = 0.0
+    translate: Probability = 0.0
+    scale: tuple[Positive, Positive] | None = None
+    shear: Annotated[float, Range(0, 90, open_high=True)] = 0.0
+
+    def check(self) -> None:
+        """A range goes from its lower to its higher end."""
+        if self.scale and self.scale[0] > self.scale[1]:
+            low, high = self.scale
+            raise RecipeError(f"[{low:g}, {high:g}] must go from the smallest factor to the largest", "scale")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotation(Augmentation):
+    """Turns each image by -degrees..degrees about its centre; zeros fill the corners.
+
+    torchvision's ``RandomRotation`` with the nearest pixel; the default is that of TF-KD's recipe for CIFAR-100.
+    """
+
+    name: ClassVar[str] = "rotation"
+    degrees: Degrees = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,13 +9,27 @@ from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, NonNegative, Part, Positive, ProperFraction
 
 Unit = Literal["epoch", "step"]
+# Patterns of parameter names, such as "head.*" or "*.bias", and a number for each.
+Factors = tuple[tuple[str, NonNegative], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Optimiser(Part):
-    """The slot for an optimiser; every one has a learning rate, which the schedule scales."""
+    """The slot for an optimiser; every one has a learning rate, which the schedule scales, and weight decay.
+
+    `rates` multiplies the learning rate of some layers: ``{"head.*": 0.1}`` slows the last one down, 0 stops it. The
+    first pattern that matches a parameter counts, so their order is part of the recipe. `decay_on` are patterns of
+    the parameters that are decayed; none means all. `decay_form` says how: ``gradient`` adds weight_decay * w to the
+    gradient after clipping, as torch does; ``loss`` adds half of weight_decay * sum(w**2) to the loss, as TensorFlow
+    does, so that its gradient is clipped too; ``norm`` adds weight_decay * ||w|| of each parameter, without the
+    square, as the replication of Müller et al. 2019 does.
+    """
 
     lr: Positive = 0.1
+    rates: Factors = ()
+    weight_decay: NonNegative = 0.0
+    decay_on: tuple[str, ...] = ()
+    decay_form: Literal["gradient", "loss", "norm"] = "gradient"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +40,6 @@ class SGD(Optimiser):
     momentum: ProperFraction = 0.0
     dampening: ProperFraction = 0.0
     nesterov: bool = False
-    weight_decay: NonNegative = 0.0
 
     def check(self) -> None:
         """Nesterov's look-ahead is defined only with momentum and without dampening."""
@@ -42,8 +55,16 @@ class Adam(Optimiser):
     lr: Positive = 1e-3
     betas: tuple[ProperFraction, ProperFraction] = (0.9, 0.999)
     eps: Positive = 1e-8
-    weight_decay: NonNegative = 0.0
     decoupled: bool = False
+
+    def check(self) -> None:
+        """AdamW's decay goes past the gradient, and so past the loss."""
+        if self.decoupled and self.decay_form != "gradient":
+            raise RecipeError(
+                f"{self.decay_form} is part of the loss, and decoupled decay is not; "
+                "use gradient, or decoupled: false",
+                "decay_form",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,3 +111,14 @@ class Cosine(Schedule):
 
     name: ClassVar[str] = "cosine"
     end: NonNegative = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseSqrt(Schedule):
+    """The rate falls with one over the square root of time, from 1 at the end of the warm-up: sqrt(warmup / now).
+
+    The schedule of the Transformer (Vaswani et al. 2017, section 5.3) with the learning rate given at its peak.
+    """
+
+    name: ClassVar[str] = "inverse_sqrt"
+    warmup: Count = 1

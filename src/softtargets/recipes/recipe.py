@@ -17,16 +17,20 @@ from softtargets.recipes.datasets import Dataset
 from softtargets.recipes.models import Model
 from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
 from softtargets.recipes.regularisers import CrossEntropy, Distillation, ForwardCorrection, Regulariser
-from softtargets.recipes.schema import Count, Index, Part, build, field_types
+from softtargets.recipes.schema import Count, Index, Part, Positive, ProperFraction, build, field_types
 from softtargets.recipes.yaml import parse_yaml, read_yaml
 
 # Part of what is hashed. Raise it only when old recipes must not share runs with new ones.
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(Part):
     """One training. Two recipes with the same `id` are the same training, and share one run.
+
+    `multiplier` is what the loss is multiplied by, `clip` the largest norm of the gradient, `average` the decay of an
+    exponential moving average of the weights, with which the net is then measured. The net is measured at the end of
+    each epoch, and with `measure_every` also whenever so many steps are done.
 
     >>> from softtargets.recipes import Digits, LabelSmoothing, MLP
     >>> smoothing = LabelSmoothing(alpha=0.1)
@@ -51,6 +55,10 @@ class Recipe(Part):
     noise: Noise = Clean()
     seed: Index = 0
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
+    multiplier: Positive = 1.0
+    clip: Positive | None = None
+    average: ProperFraction | None = None
+    measure_every: Count | None = None
 
     def check(self) -> None:
         """The length is given once, a teacher speaks of the same classes, noise to be corrected is known."""

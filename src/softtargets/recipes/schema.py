@@ -3,9 +3,10 @@
 A `Part` is a frozen dataclass whose fields are checked against their annotations the moment it is made,
 whether from Python or from YAML. A field annotated with a part *slot* (a subclass of `Part` that has named
 kinds, such as ``Model`` with ``MLP`` and ``CNN``) takes an instance, a bare name, or a mapping with a
-``name``. We wrote these two hundred lines instead of taking a validation library because the refusals are
-the feature (field, value, what is allowed, nearest match), and because recipes must load without torch and
-without compiled dependencies, on any machine that trains.
+``name``; a kind with a `shorthand` field also takes ``name:value``. We wrote these two hundred lines instead
+of taking a validation library because the refusals are the feature (field, value, what is allowed, nearest
+match), and because recipes must load without torch and without compiled dependencies, on any machine that
+trains.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Part:
     """A frozen, validated piece of a recipe. Subclasses that a recipe can name set `name`."""
 
     name: ClassVar[str] = ""
+    shorthand: ClassVar[str] = ""  # the field that `value` fills where a recipe says ``name:value``
 
     def __post_init__(self) -> None:
         hints = _hints(type(self))
@@ -98,7 +100,7 @@ def kinds(slot: type[P]) -> dict[str, type[P]]:
 
     >>> from softtargets.recipes import Schedule
     >>> sorted(kinds(Schedule))
-    ['constant', 'cosine', 'linear', 'step']
+    ['constant', 'cosine', 'inverse_sqrt', 'linear', 'step']
     """
     found: dict[str, type[P]] = {}
     for part in slot.__subclasses__():
@@ -126,6 +128,8 @@ def build(slot: type[P], value: object) -> P:
         if "name" not in options:
             raise RecipeError(f"has no 'name'; allowed: {_listed(choices)}")
         name = options.pop("name")
+        if isinstance(name, str) and (short := _shorthand(name, choices)) and short not in options:
+            name, _, options[short] = name.partition(":")
         if not isinstance(name, str) or name not in choices:
             close = nearest(_show(name).strip("'"), choices)
             raise RecipeError(f"{_show(name)} is not known{close}; allowed: {_listed(choices)}")
@@ -156,6 +160,10 @@ def describe(hint: object) -> str:
         return "one of " + _listed(arguments)
     if origin in (Union, types.UnionType):
         return " or ".join("nothing" if arm is type(None) else describe(arm) for arm in arguments)
+    if origin is tuple and _are_pairs(hint):
+        return f"a mapping from {' to '.join(map(describe, get_args(arguments[0])))}"
+    if origin is tuple and len(set(arguments)) > 1 and Ellipsis not in arguments:
+        return f"a list of {' and '.join(map(describe, arguments))}"
     if origin is tuple:
         return f"a list, each {describe(arguments[0])}"
     if isinstance(hint, type) and issubclass(hint, Part):
@@ -187,6 +195,12 @@ def _default(field: Field[Any]) -> Any:
     if field.default_factory is not MISSING:
         return field.default_factory()
     return field.default
+
+
+def _shorthand(text: str, choices: Mapping[str, type[Part]]) -> str:
+    """The field that the part of `text` after its first colon is meant for; empty if there is none."""
+    name, colon, _ = text.partition(":")
+    return choices[name].shorthand if colon and name in choices else ""
 
 
 def _listed(names: Any) -> str:
@@ -226,7 +240,15 @@ def _coerce(value: Any, hint: Any) -> Any:
     return _coerce_scalar(value, hint)
 
 
+def _are_pairs(hint: Any) -> bool:
+    """Whether a field is a list of pairs whose first is text: what people write as a mapping."""
+    item = get_args(hint)[0]
+    return get_origin(item) is tuple and len(get_args(item)) == 2 and get_args(item)[0] is str
+
+
 def _coerce_items(value: Any, hint: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    if isinstance(value, Mapping) and _are_pairs(hint):
+        return _coerce_mapping(value, *get_args(arguments[0]))
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
         raise RecipeError(f"{_show(value)} is not {describe(hint)}")
     if arguments[-1] is not Ellipsis and len(value) != len(arguments):
@@ -234,10 +256,21 @@ def _coerce_items(value: Any, hint: Any, arguments: tuple[Any, ...]) -> tuple[An
     items = []
     for position, item in enumerate(value):
         try:
-            items.append(_coerce(item, arguments[0]))
+            items.append(_coerce(item, arguments[0 if arguments[-1] is Ellipsis else position]))
         except RecipeError as error:
             raise error.inside(str(position)) from None
     return tuple(items)
+
+
+def _coerce_mapping(value: Mapping[Any, Any], key_hint: Any, hint: Any) -> tuple[tuple[str, Any], ...]:
+    # Kept as pairs: a mapping loses its order where keys are sorted, as in the hash, and cannot be frozen.
+    pairs = []
+    for key, item in value.items():
+        try:
+            pairs.append((_coerce(key, key_hint), _coerce(item, hint)))
+        except RecipeError as error:
+            raise error.inside(_show(key).strip("'")) from None
+    return tuple(pairs)
 
 
 def _coerce_scalar(value: Any, hint: Any) -> Any:

@@ -80,6 +80,10 @@ class RunStore:
             lock.release()
             raise
 
+    def is_claimed(self, recipe: Recipe) -> bool:
+        """Whether a process, this one included, has the right to write a run at the moment."""
+        return is_held(self.root / recipe.id / LOCK)
+
     def get(self, prefix: str) -> Run:
         """A run by its id or the beginning of it, as git takes commits."""
         if len(prefix) < SHORTEST_PREFIX:

@@ -65,6 +65,10 @@ class RunWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give the right back; once more does no harm."""
         self._lock.release()
 
     @property

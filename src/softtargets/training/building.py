@@ -1,12 +1,11 @@
-"""From the names in a recipe to live objects: net, loss, optimiser."""
+"""From the names in a recipe to live objects: net and loss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import inspect
 from typing import Any
 
 import torch
-from torch import nn
 
 from softtargets.exceptions import RecipeError
 from softtargets.losses import REGULARISERS, SoftTargetLoss
@@ -14,14 +13,12 @@ from softtargets.models import MODELS, Classifier
 from softtargets.noise import TRANSITIONS
 from softtargets.randomness import derive
 from softtargets.recipes import (
-    SGD,
-    Adam,
     ForwardCorrection,
     KnowledgeRefinery,
     OnlineLabelSmoothing,
-    Optimiser,
     Part,
     Recipe,
+    Regulariser,
 )
 
 
@@ -35,11 +32,13 @@ def build_model(recipe: Recipe, shape: tuple[int, int, int], classes: int) -> Cl
             raise RecipeError(str(error), "model") from None
 
 
-def build_loss(recipe: Recipe, classes: int) -> SoftTargetLoss:
+def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -> SoftTargetLoss:
     """The loss the regulariser names, in training mode; a teacher is the training loop's business."""
     part = recipe.regulariser
     options = _options(part)
     options.pop("teacher", None)
+    if numbers_as_tensors:
+        options |= {name: torch.tensor(options[name], dtype=torch.float32) for name in free_numbers(part)}
     try:
         if isinstance(part, (OnlineLabelSmoothing, KnowledgeRefinery)):
             options["classes"] = classes
@@ -51,15 +50,15 @@ def build_loss(recipe: Recipe, classes: int) -> SoftTargetLoss:
         raise RecipeError(str(error), "regulariser") from None
 
 
-def build_optimiser(optimiser: Optimiser, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """The torch optimiser at the full learning rate; the schedule moves it."""
-    options = _options(optimiser)
-    if isinstance(optimiser, SGD):
-        return torch.optim.SGD(parameters, **options)
-    if isinstance(optimiser, Adam):
-        kind = torch.optim.AdamW if options.pop("decoupled") else torch.optim.Adam
-        return kind(parameters, **options)
-    raise TypeError(f"no rule for the optimiser {optimiser!r}")
+def free_numbers(part: Regulariser) -> set[str]:
+    """The hyper-parameters that a loss takes as tensors, and so one for each run of a pack."""
+    parameters = inspect.signature(REGULARISERS[part.name]).parameters
+    given = vars(part).items()
+    return {
+        name
+        for name, value in given
+        if isinstance(value, float) and "Tensor" in str(parameters[name].annotation)
+    }
 
 
 def _options(part: Part) -> dict[str, Any]:

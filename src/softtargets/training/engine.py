@@ -1,13 +1,13 @@
-"""The engine: recipes in, runs out.
-
-This one trains one recipe after another. Whatever replaces it keeps the signature of `train`.
-"""
+"""The engine: recipes in, runs out; runs of one shape are trained together."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -19,7 +19,9 @@ from softtargets.runs.provenance import environment, now
 from softtargets.training.building import build_model
 from softtargets.training.checking import check_runnable
 from softtargets.training.interruption import graceful_interruption
-from softtargets.training.loop import Diverged, Training
+from softtargets.training.machinery import Machinery
+from softtargets.training.pack import Pack, Start
+from softtargets.training.packing import kind_of_run, widest
 from softtargets.training.precision import float32_products
 from softtargets.training.prediction import predict
 from softtargets.training.preparation import Prepared, input_shape, prepare, with_noise
@@ -52,7 +54,9 @@ def train(
     training is waited for. A diverged run comes back with status ``failed``.
     """
     recipes = list(recipes)
-    engine = _Engine(store, choose_device(device), keep, data_dir, watcher or Watcher(), checkpoint_seconds)
+    engine = _Engine(
+        store, choose_device(device), keep, data_dir, watcher or Watcher(), checkpoint_seconds, workers
+    )
     todo = engine.reuse(recipes)
     how = {"device": device, "keep": keep, "data_dir": data_dir, "checkpoint_seconds": checkpoint_seconds}
     with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, **how):
@@ -77,6 +81,24 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
+@dataclass
+class _Work:
+    """A run that this process is training."""
+
+    recipe: Recipe
+    writer: RunWriter
+    start: Start
+    begun: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checkpoint = self.start.checkpoint
+        if checkpoint is None:
+            self.begun = {"started": now(), "seconds": 0.0, "resumed": 0}
+        else:
+            self.begun = dict(checkpoint.progress["begun"])
+            self.begun["resumed"] += 1
+
+
 class _Engine:
     """The state of one call of `train`: what is loaded, and what is being shown."""
 
@@ -88,6 +110,7 @@ class _Engine:
         data_dir: Path | None,
         watcher: Watcher,
         checkpoint_seconds: float,
+        workers: int,
     ) -> None:
         self.store = store
         self.device = device
@@ -95,7 +118,10 @@ class _Engine:
         self.data_dir = data_dir
         self.watcher = watcher
         self.checkpoint_seconds = checkpoint_seconds
+        self.workers = workers
         self._prepared: dict[Dataset, Prepared] = {}
+        self._machineries: dict[tuple[object, ...], Machinery] = {}
+        self._limits: dict[tuple[object, ...], int] = {}  # packs that did not fit into memory were halved
 
     def reuse(self, recipes: list[Recipe]) -> dict[str, Recipe]:
         """Take what is finished already; return, in order, what must be trained, teachers included."""
@@ -111,7 +137,13 @@ class _Engine:
         checked: set[tuple[object, ...]] = set()
         for recipe in recipes:
             teacher = recipe.teacher
-            key: tuple[object, ...] = (recipe.data, recipe.model, recipe.batch, recipe.augmentation)
+            key: tuple[object, ...] = (
+                recipe.data,
+                recipe.model,
+                recipe.batch,
+                recipe.augmentation,
+                recipe.optimiser,
+            )
             key += (teacher.data, teacher.augmentation) if teacher else ()
             if key not in checked:
                 checked.add(key)
@@ -122,15 +154,14 @@ class _Engine:
         """Train until nothing is left to do, here or in other processes."""
         told = False
         while todo:
-            done = 0
-            for recipe in list(todo.values()):
-                # A recipe whose teacher is still being trained elsewhere must wait with it.
-                if recipe.teacher is None or recipe.teacher.id not in todo:
-                    trained = self._attempt(recipe)
-                    if trained is not None:
-                        self._complete(todo.pop(recipe.id), trained)
-                        done += 1
-            if todo and not done:
+            left = len(todo)
+            with ExitStack() as claims:
+                works = self._claim(todo, claims)
+                if works:
+                    self._train_within_memory(works, todo, claims)
+                    told = False
+                    continue
+            if todo and len(todo) == left:
                 # Should the other process die, its lock is free again and we take over from its checkpoint.
                 if not told:
                     self.watcher.waiting(next(iter(todo.values())))
@@ -139,87 +170,197 @@ class _Engine:
             else:
                 told = False
 
-    def _attempt(self, recipe: Recipe) -> Run | None:
-        """Train a recipe to the end, or return None when another process is doing so."""
-        writer = self.store.claim(recipe)
-        if writer is None:
-            return None
-        with writer:
-            earlier = self.store.find(recipe) if writer.finished else None
-            run = earlier or self._train_within_memory(recipe, writer)
-        self.watcher.finished(run)
-        return run
+    def _claim(
+        self, todo: dict[str, Recipe], claims: ExitStack, joining: Sequence[_Work] = ()
+    ) -> list[_Work]:
+        """The next pack: runs of one kind that no other process is training, as many as train well together.
 
-    def _train_within_memory(self, recipe: Recipe, writer: RunWriter) -> Run:
+        Or, for a pack in which runs have ended, others to join it.
+        """
+        works = list(joining)
+        ours = {work.recipe.id for work in works}
+        # A recipe whose teacher is still being trained, here or elsewhere, must wait with it.
+        ready = [
+            recipe for recipe in todo.values() if recipe.teacher is None or recipe.teacher.id not in todo
+        ]
+        kinds = {recipe.id: kind_of_run(recipe) for recipe in ready}
+        width = self._width(works[0].recipe, kinds) if works else 1
+        for recipe in ready:
+            if recipe.id in ours or (works and kinds[recipe.id] != kinds[works[0].recipe.id]):
+                continue
+            if works and len(works) >= width:
+                break
+            writer = self.store.claim(recipe)
+            if writer is None:
+                continue
+            claims.enter_context(writer)
+            if writer.finished or self._is_orphan(recipe, writer):
+                run = self.store.find(recipe)
+                writer.release()
+                assert run is not None
+                self._conclude(todo, recipe, run)
+                continue
+            start = Start(recipe, self._noisy(recipe), None, writer.restore())
+            if works and start.place != works[0].start.place:
+                writer.release()
+                continue
+            if not works:
+                width = self._width(recipe, kinds)
+            start.teacher = self._teacher(recipe)
+            works.append(_Work(recipe, writer, start))
+        return works
+
+    def _width(self, recipe: Recipe, kinds: dict[str, tuple[object, ...]]) -> int:
+        kind = kinds[recipe.id]
+        alike = sum(other == kind for other in kinds.values())
+        share = -(-alike // max(self.workers, 1))
+        return max(1, min(self._widest(recipe), share, self._limits.get(kind, share)))
+
+    def _widest(self, recipe: Recipe) -> int:
+        prepared = self._data(recipe.data)
+        with torch.device("meta"):  # shapes only: a large net costs nothing here
+            model = build_model(recipe, input_shape(recipe, prepared), len(prepared.classes))
+        return widest(recipe, sum(weight.numel() for weight in model.parameters()), self.device)
+
+    def _machinery(self, recipe: Recipe) -> Machinery:
+        kind = kind_of_run(recipe)
+        if kind not in self._machineries:
+            # Also a pack of one is a stack where larger ones are: so no run depends on who shared its pack.
+            stacked = self._widest(recipe) > 1
+            self._machineries[kind] = Machinery(recipe, self._data(recipe.data), self.device, stacked)
+        return self._machineries[kind]
+
+    def _is_orphan(self, recipe: Recipe, writer: RunWriter) -> bool:
+        """Whether the teacher failed; the student then fails too."""
+        if recipe.teacher is None or Run(self.store.root / recipe.teacher.id).status == "finished":
+            return False
+        nothing = {"started": now(), "finished": now(), "seconds": 0.0, "images": 0}
+        reason = f"its teacher {recipe.teacher.id} failed"
+        writer.fail(reason, [], environment(str(self.device)) | nothing)
+        return True
+
+    def _train_within_memory(self, works: list[_Work], todo: dict[str, Recipe], claims: ExitStack) -> None:
         try:
-            return self._train(recipe, writer)
+            self._train(works, todo, claims)
         except (MemoryError, RuntimeError) as error:
             # torch says it with one of its own errors, or with a plain RuntimeError from the CPU allocator.
-            if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "allocate memory" in str(error):
-                raise SofttargetsError(
-                    f"run {recipe.id} does not fit into the memory of {self.device}; use a smaller batch or net"
-                ) from error
-            raise
-
-    def _train(self, recipe: Recipe, writer: RunWriter) -> Run:
-        prepared = self._noisy(recipe)
-        if recipe.teacher is not None and Run(self.store.root / recipe.teacher.id).status != "finished":
-            nothing = {"started": now(), "finished": now(), "seconds": 0.0, "images": 0}
-            reason = f"its teacher {recipe.teacher.id} failed"
-            return writer.fail(reason, [], environment(str(self.device)) | nothing)
-        fork = [self.device] if self.device.type == "cuda" else []
-        with torch.random.fork_rng(devices=fork), float32_products(recipe.precision):
-            training = Training(recipe, prepared, self.device, self._teacher(recipe))
-            begun: dict[str, float | int | str] = {"started": now(), "seconds": 0.0, "resumed": 0}
-            checkpoint = writer.restore()
-            if checkpoint is not None:
-                training.restore(checkpoint)
-                begun = checkpoint.progress["begun"]
-                begun["resumed"] = int(begun["resumed"]) + 1
-            clock = _Clock(float(begun["seconds"]))
-            try:
-                self._loop(training, writer, begun, clock)
-            except Diverged as divergence:
-                return writer.fail(
-                    str(divergence), training.history, self._provenance(training, begun, clock)
-                )
-            kept = [name for name in self.keep if name in prepared.splits]
-            return writer.finish(
-                training.model.state_dict(),
-                {name: predict(recipe, training.model, prepared.splits[name], prepared) for name in kept},
-                training.history,
-                self._provenance(training, begun, clock),
+            memory = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "allocate memory" in str(
+                error
             )
+            left = [work for work in works if work.recipe.id in todo]
+            if memory and len(left) > 1:
+                # What was not finished goes on from its last checkpoint, in packs of half the size.
+                self._limits[kind_of_run(left[0].recipe)] = len(left) // 2
+            elif memory:
+                raise SofttargetsError(
+                    f"run {left[0].recipe.id} does not fit into the memory of {self.device}; use a smaller batch "
+                    "or net"
+                ) from error
+            else:
+                raise
 
-    def _loop(
-        self, training: Training, writer: RunWriter, begun: dict[str, float | int | str], clock: _Clock
-    ) -> None:
-        recipe = training.recipe
+    def _train(self, works: list[_Work], todo: dict[str, Recipe], claims: ExitStack) -> None:
+        fork = [self.device] if self.device.type == "cuda" else []
+        recipe = works[0].recipe
+        told: set[str] = set()
+        with torch.random.fork_rng(devices=fork), float32_products(recipe.precision):
+            while works:
+                pack = Pack([work.start for work in works], self.device, self._machinery(recipe))
+                for work, slot in zip(works, pack.slots, strict=True):
+                    if work.recipe.id not in told:
+                        told.add(work.recipe.id)
+                        self.watcher.started(work.recipe, slot.step, slot.course.total_steps)
+                left = self._loop(pack, works, todo)
+                # In place: if what joins does not fit into memory, all of them go on in smaller packs.
+                works[:] = self._claim(todo, claims, left) if left else []
 
-        def save() -> None:
-            checkpoint = training.save()
-            checkpoint.progress["begun"] = begun | {"seconds": clock.seconds}
-            writer.checkpoint(checkpoint)
-
-        self.watcher.started(recipe, training.step, training.total_steps)
+    def _loop(self, pack: Pack, works: list[_Work], todo: dict[str, Recipe]) -> list[_Work]:
+        """Train a pack to its end, or until others could take the place of runs that have ended: returns the rest."""
+        clock = _Clock(works)
         saved = reported = time.monotonic()
-        images = training.images
+        shown = [slot.images for slot in pack.slots]
+        active = list(range(len(works)))
         with graceful_interruption() as interruption:
-            while not training.done:
-                measured = len(training.history)
-                training.advance()
+            while active:
+                due = pack.advance()
                 moment = time.monotonic()
-                if moment - reported >= _REPORT_SECONDS or training.done:
-                    self.watcher.progressed(recipe, training.step, training.images - images)
-                    reported, images = moment, training.images
-                if len(training.history) > measured:
-                    self.watcher.epoch(recipe, training.history[-1])
+                if moment - reported >= _REPORT_SECONDS or due:
+                    for run in active:
+                        slot = pack.slots[run]
+                        self.watcher.progressed(slot.recipe, slot.step, slot.images - shown[run])
+                        shown[run] = slot.images
+                    reported = moment
+                if due:
+                    pack.measure(due)
+                    clock.tick(active)
+                    for run in due:
+                        if pack.slots[run].failure is None:
+                            self.watcher.epoch(works[run].recipe, pack.slots[run].history[-1])
+                    for run in [run for run in due if pack.slots[run].done]:
+                        active.remove(run)
+                        self._end(pack, run, works[run], len(works), todo)
                 if interruption.requested:
-                    save()
+                    self._save(pack, active, works, clock)
                     raise KeyboardInterrupt
                 if moment - saved >= self.checkpoint_seconds:
-                    save()
+                    self._save(pack, active, works, clock)
                     saved = time.monotonic()
+                if len(active) < len(works) and pack.place == 0 and self._others_wait(works, todo):
+                    clock.tick(active)
+                    for run in active:
+                        works[run].start.checkpoint = pack.save(run)
+                    return [works[run] for run in active]
+        return []
+
+    def _others_wait(self, works: list[_Work], todo: dict[str, Recipe]) -> bool:
+        """Whether runs of the same kind could join, at the beginning of an epoch."""
+        ours = {work.recipe.id for work in works}
+        kind = kind_of_run(works[0].recipe)
+        return any(
+            recipe.id not in ours
+            and (recipe.teacher is None or recipe.teacher.id not in todo)
+            and kind_of_run(recipe) == kind
+            and not self.store.is_claimed(recipe)
+            for recipe in todo.values()
+        )
+
+    def _save(self, pack: Pack, active: list[int], works: list[_Work], clock: _Clock) -> None:
+        clock.tick(active)
+        for run in active:
+            checkpoint = pack.save(run)
+            checkpoint.progress["begun"] = works[run].begun
+            works[run].writer.checkpoint(checkpoint)
+
+    def _end(self, pack: Pack, run: int, work: _Work, together: int, todo: dict[str, Recipe]) -> None:
+        """Write what a run has come to, and give it back."""
+        recipe, slot, prepared = work.recipe, pack.slots[run], work.start.prepared
+        weights = pack.weights(run)
+        provenance = {
+            **environment(str(self.device)),
+            **work.begun,
+            "finished": now(),
+            "seconds": round(work.begun["seconds"], 3),
+            "images": slot.images,
+            "steps": slot.step,
+            "runs_together": together,
+            "examples": {name: len(split) for name, split in prepared.splits.items()},
+            "classes": list(prepared.classes),
+        }
+        if slot.failure is not None:
+            concluded = work.writer.fail(slot.failure, slot.history, provenance)
+        else:
+            model = self._model(recipe, weights, prepared)
+            provenance["parameters"] = sum(weight.numel() for weight in model.parameters())
+            kept = [name for name in self.keep if name in prepared.splits]
+            said = {name: predict(recipe, model, prepared.splits[name], prepared) for name in kept}
+            concluded = work.writer.finish(weights, said, slot.history, provenance)
+        work.writer.release()
+        self._conclude(todo, recipe, concluded)
+
+    def _conclude(self, todo: dict[str, Recipe], recipe: Recipe, run: Run) -> None:
+        todo.pop(recipe.id)
+        self._complete(recipe, run)
+        self.watcher.finished(run)
 
     def _complete(self, recipe: Recipe, run: Run) -> None:
         """Add predictions that an earlier call did not keep, from the finished weights."""
@@ -230,7 +371,7 @@ class _Engine:
         with writer, float32_products(recipe.precision):
             run = Run(run.directory)
             prepared = self._noisy(recipe)
-            model = self._load_model(recipe, run, prepared)
+            model = self._model(recipe, run.weights(), prepared)
             for name in self._missing(recipe, run):
                 writer.add_predictions(name, predict(recipe, model, prepared.splits[name], prepared))
 
@@ -242,12 +383,12 @@ class _Engine:
         if recipe.teacher is None:
             return None
         prepared = self._data(recipe.teacher.data)
-        model = self._load_model(recipe.teacher, Run(self.store.root / recipe.teacher.id), prepared)
-        return Teacher(recipe.teacher, model, prepared)
+        weights = Run(self.store.root / recipe.teacher.id).weights()
+        return Teacher(recipe.teacher, self._model(recipe.teacher, weights, prepared), prepared)
 
-    def _load_model(self, recipe: Recipe, run: Run, prepared: Prepared) -> Classifier:
+    def _model(self, recipe: Recipe, weights: dict[str, torch.Tensor], prepared: Prepared) -> Classifier:
         model = build_model(recipe, input_shape(recipe, prepared), len(prepared.classes))
-        model.load_state_dict(run.weights())
+        model.load_state_dict(weights)
         return model.to(self.device)
 
     def _data(self, data: Dataset) -> Prepared:
@@ -258,31 +399,20 @@ class _Engine:
     def _noisy(self, recipe: Recipe) -> Prepared:
         return with_noise(self._data(recipe.data), recipe.noise, recipe.seed)
 
-    def _provenance(
-        self, training: Training, begun: dict[str, float | int | str], clock: _Clock
-    ) -> dict[str, object]:
-        return {
-            **environment(str(self.device)),
-            **begun,
-            "finished": now(),
-            "seconds": round(clock.seconds, 3),
-            "images": training.images,
-            "steps": training.step,
-            "examples": {name: len(split) for name, split in training.prepared.splits.items()},
-            "classes": list(training.prepared.classes),
-            "parameters": sum(parameter.numel() for parameter in training.model.parameters()),
-        }
-
 
 class _Clock:
-    """Seconds of work, those before an interruption included."""
+    """Shares the seconds of a pack out among its runs: those of all runs add up to the time it took."""
 
-    def __init__(self, before: float) -> None:
-        self._start = time.monotonic() - before
+    def __init__(self, works: list[_Work]) -> None:
+        self._works = works
+        self._last = time.monotonic()
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._start
+    def tick(self, active: list[int]) -> None:
+        """The time since the last call was spent on these runs."""
+        moment = time.monotonic()
+        for run in active:
+            self._works[run].begun["seconds"] += (moment - self._last) / len(active)
+        self._last = moment
 
 
 def _with_teachers(recipes: Iterable[Recipe]) -> dict[str, Recipe]:

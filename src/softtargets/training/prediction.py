@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from softtargets.models import Classifier
 from softtargets.recipes import Recipe
+from softtargets.training.nets import Nets
 from softtargets.training.precision import autocast
 from softtargets.training.preparation import Prepared, Split, evaluation_view
 
@@ -29,11 +30,18 @@ def predict(recipe: Recipe, model: Classifier, split: Split, prepared: Prepared)
     return {"logits": torch.cat(logits), "labels": split.labels, "features": torch.cat(features)}
 
 
-def evaluate(recipe: Recipe, model: Classifier, split: Split, prepared: Prepared) -> dict[str, float]:
-    """Negative log-likelihood and accuracy on a split."""
-    predicted = predict(recipe, model, split, prepared)
-    logits, labels = predicted["logits"], predicted["labels"]
+@torch.no_grad()
+def score(recipe: Recipe, nets: Nets, split: Split, prepared: Prepared) -> dict[str, Tensor]:
+    """Negative log-likelihood and accuracy on a split, (runs,) each, still on the device."""
+    losses, correct = [], []
+    for images, labels in zip(split.images.split(BATCH), split.labels.split(BATCH), strict=True):
+        with autocast(recipe.precision, images.device):
+            logits = nets.look(prepared.standardise(evaluation_view(recipe, images)), shared=True).float()
+        runs = len(logits)
+        each = F.cross_entropy(logits.flatten(0, 1), labels.repeat(runs), reduction="none")
+        losses.append(each.unflatten(0, (runs, -1)).double().sum(-1))
+        correct.append((logits.argmax(-1) == labels).sum(-1))
     return {
-        "loss": float(F.cross_entropy(logits, labels)),
-        "accuracy": float((logits.argmax(-1) == labels).double().mean()),
+        "loss": torch.stack(losses).sum(0) / len(split),
+        "accuracy": torch.stack(correct).sum(0).double() / len(split),
     }

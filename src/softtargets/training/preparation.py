@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from softtargets.data import Examples, load
-from softtargets.data.augment import AUGMENTATIONS, centre
+from softtargets.data.augment import AUGMENTATIONS, View, centre
 from softtargets.exceptions import RecipeError
 from softtargets.noise import CORRUPTIONS
 from softtargets.randomness import derive
@@ -98,12 +98,13 @@ def input_shape(recipe: Recipe, prepared: Prepared) -> tuple[int, int, int]:
     return channels, height, width
 
 
-def training_view(recipe: Recipe, images: Tensor, generator: torch.Generator) -> Tensor:
-    """Images as training sees them: augmented with what the generator draws."""
-    for part in recipe.augmentation:
-        options = {key: value for key, value in part.to_dict().items() if key != "name"}
-        images = AUGMENTATIONS[part.name](images, generator, **options)
-    return images
+def view_of(recipe: Recipe, prepared: Prepared) -> View:
+    """The recipe's augmentation, as training sees images through it."""
+    kinds = [
+        AUGMENTATIONS[part.name](**{key: value for key, value in vars(part).items() if key != "name"})
+        for part in recipe.augmentation
+    ]
+    return View(kinds, prepared.shape)
 
 
 def evaluation_view(recipe: Recipe, images: Tensor) -> Tensor:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from softtargets.losses import CSKD, BetaSmoothing, SoftTargetLoss, same_class_partners
+from softtargets.losses import CSKD, BetaSmoothing, SoftTargetLoss
 from softtargets.models import Classifier
-from softtargets.randomness import derive
+from softtargets.randomness import below, key_words, words
 from softtargets.recipes import Recipe
+from softtargets.training.nets import Nets, Single, Stacked
+from softtargets.training.precision import autocast
 from softtargets.training.prediction import predict
-from softtargets.training.preparation import Prepared, training_view
+from softtargets.training.preparation import Prepared, view_of
+
+# So far beyond any step that a second forward pass in the same step draws other dropout.
+_SECOND_PASS = 1 << 31
 
 
 @dataclass
@@ -27,53 +33,79 @@ class Teacher:
 
 @dataclass(frozen=True)
 class Shown:
-    """What the net is shown in a step: augmented images, their labels, and their places in the training set."""
+    """What the nets are shown in a step, each run its own: augmented images, labels, places in the training set."""
 
-    step: int
+    steps: Tensor
+    epochs: Tensor
     images: Tensor
     labels: Tensor
     chosen: Tensor
 
 
 class Adviser(Protocol):
-    """Somebody with an opinion on what the net is shown."""
+    """Somebody with an opinion on what the nets are shown."""
 
     def ask(self, shown: Shown) -> Tensor:
-        """Logits, one row for each image, without gradient."""
+        """Logits (runs, batch, classes), without gradient."""
 
 
-def adviser_for(
-    recipe: Recipe, prepared: Prepared, model: Classifier, loss: SoftTargetLoss, teacher: Teacher | None
-) -> Adviser | None:
-    """Whom the recipe's loss wants to be asked, if anybody; Beta smoothing's average of the net begins here."""
-    if teacher is not None:
-        return TeacherAdviser(recipe, prepared, teacher)
+def lone_adviser(recipe: Recipe, prepared: Prepared, nets: Nets, loss: SoftTargetLoss) -> Adviser | None:
+    """Whom the loss of a run without teacher wants to be asked, if anybody."""
     if isinstance(loss, CSKD):
-        return PartnerAdviser(recipe, prepared, model)
+        return PartnerAdviser(recipe, prepared, nets)
     if isinstance(loss, BetaSmoothing):
-        loss.attach(model)
         return AveragedAdviser(prepared, loss)
     return None
 
 
 class TeacherAdviser:
-    """The teacher of a distillation. One that sees fixed images says the same every epoch, so it is asked once."""
+    """The teachers of a pack, one for each run that has one.
 
-    def __init__(self, recipe: Recipe, prepared: Prepared, teacher: Teacher) -> None:
+    A teacher that sees fixed images says the same every epoch, so it is asked once.
+    """
+
+    def __init__(
+        self,
+        recipes: Sequence[Recipe],
+        prepared: Prepared,
+        teachers: Sequence[Teacher | None],
+        stacked: bool,
+    ) -> None:
         train = prepared.splits["train"]
-        self.teacher = teacher
-        teacher.model.to(train.images.device).eval()
+        device = train.images.device
+        taught = [teacher for teacher in teachers if teacher is not None]
+        # Runs without a teacher are given what the first one says; their losses do not ask for it.
+        self._whose = torch.tensor(
+            [0 if teacher is None else taught.index(teacher) for teacher in teachers], device=device
+        )
+        self._teachers = taught
+        self._precision = taught[0].recipe.precision
         self.stored: Tensor | None = None
-        if not recipe.augmentation:
-            self.stored = predict(teacher.recipe, teacher.model, train, teacher.prepared)["logits"]
+        self._nets: Nets | None = None
+        for teacher in taught:
+            teacher.model.to(device).eval()
+        if recipes[0].augmentation:
+            keys = torch.zeros(len(taught), 2, dtype=torch.int64, device=device)
+            models = [teacher.model for teacher in taught]
+            self._nets = Stacked(models, keys, None) if stacked else Single(models[0], keys, None)
+        else:
+            said = [predict(each.recipe, each.model, train, each.prepared)["logits"] for each in taught]
+            self.stored = torch.stack(said)
 
     @torch.no_grad()
     def ask(self, shown: Shown) -> Tensor:
-        """What the teacher says of the same images."""
+        """What the teachers say of the same images."""
         if self.stored is not None:
-            return self.stored[shown.chosen]
-        logits: Tensor = self.teacher.model(self.teacher.prepared.standardise(shown.images))
-        return logits.float()
+            return self.stored[self._whose[:, None], shown.chosen]
+        assert self._nets is not None
+        if len(self._teachers) != len(shown.images):
+            raise RuntimeError("every run of a pack shown augmented images needs a teacher of its own")
+        runs, batch = shown.images.shape[:2]
+        images = (
+            self._teachers[0].prepared.standardise(shown.images.flatten(0, 1)).unflatten(0, (runs, batch))
+        )
+        with autocast(self._precision, images.device):
+            return self._nets.look(images, shared=False).float()
 
 
 class PartnerAdviser:
@@ -82,19 +114,32 @@ class PartnerAdviser:
     As in the released code the second forward pass is in training mode, so batch normalisation counts it too.
     """
 
-    def __init__(self, recipe: Recipe, prepared: Prepared, model: Classifier) -> None:
+    def __init__(self, recipe: Recipe, prepared: Prepared, nets: Nets) -> None:
         self.recipe = recipe
         self.prepared = prepared
-        self.model = model
+        self.nets = nets
+        labels = prepared.splits["train"].labels
+        self._view = view_of(recipe, prepared)
+        self._partner_key = key_words(recipe.seed, "partners", labels.device)
+        self._view_key = key_words(recipe.seed, "partners' augmentation", labels.device)
+        # Members of each class side by side, so that a partner is one draw below the size of the class.
+        self._members = labels.argsort(stable=True)
+        self._sizes = torch.bincount(labels, minlength=len(prepared.classes))
+        self._starts = self._sizes.cumsum(0) - self._sizes
 
     @torch.no_grad()
     def ask(self, shown: Shown) -> Tensor:
         """What the net says of the partners."""
-        generator = torch.Generator().manual_seed(derive(self.recipe.seed, "partners", shown.step))
         train = self.prepared.splits["train"]
-        partners = same_class_partners(shown.labels, train.labels, generator)
-        images = training_view(self.recipe, train.images[partners], generator)
-        logits: Tensor = self.model(self.prepared.standardise(images))
+        labels, chosen = shown.labels[0], shown.chosen[0]
+        drawn = words(self._partner_key, chosen, shown.epochs)[:, 0]
+        partners = self._members[self._starts[labels] + below(drawn, self._sizes[labels])]
+        # By the place of the anchor: two anchors may have the same partner.
+        views = self._view.draw(self._view_key, chosen, shown.epochs[0])
+        images = self._view.apply(train.images[partners], views)
+        self.nets.set_place(shown.steps + _SECOND_PASS)
+        logits = self.nets.train(self.prepared.standardise(images).unsqueeze(0))
+        self.nets.set_place(shown.steps)
         return logits.float()
 
 
@@ -107,4 +152,4 @@ class AveragedAdviser:
 
     def ask(self, shown: Shown) -> Tensor:
         """What the averaged net says of the same images."""
-        return self.loss.ask(self.prepared.standardise(shown.images)).float()
+        return self.loss.ask(self.prepared.standardise(shown.images[0])).float().unsqueeze(0)

@@ -1,0 +1,37 @@
+"""Augmentation of a batch of images on their device, by place: any sample of any epoch can be made again.
+
+Each kind first turns random words into the numbers of each sample (`draw`), then changes images by these numbers
+(`apply`). Both work on whole batches, synchronise nothing with the host and can be compiled.
+"""
+
+from softtargets.data.augment.affine import Affine, Rotation
+from softtargets.data.augment.base import Augmentation
+from softtargets.data.augment.colour import Brightness, Contrast
+from softtargets.data.augment.flip import Flip
+from softtargets.data.augment.view import View
+from softtargets.data.augment.windows import Crop, Shift, centre
+
+# The names by which recipes call them; each is made with the options of the part of that name.
+AUGMENTATIONS: dict[str, type[Augmentation]] = {
+    "shift": Shift,
+    "flip": Flip,
+    "crop": Crop,
+    "brightness": Brightness,
+    "contrast": Contrast,
+    "affine": Affine,
+    "rotation": Rotation,
+}
+
+__all__ = [
+    "AUGMENTATIONS",
+    "Affine",
+    "Augmentation",
+    "Brightness",
+    "Contrast",
+    "Crop",
+    "Flip",
+    "Rotation",
+    "Shift",
+    "View",
+    "centre",
+]

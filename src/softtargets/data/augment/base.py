@@ -1,0 +1,50 @@
+"""What every kind of augmentation does."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from torch import Tensor
+
+from softtargets.randomness import uniforms
+
+Shape = tuple[int, int, int]
+Drawn = dict[str, Tensor]
+
+
+class Augmentation(ABC):
+    """One kind with its options. Drawing is apart from applying, so that draws can be stored and looked at."""
+
+    # How many blocks of four random words a sample takes.
+    blocks: ClassVar[int] = 1
+
+    @abstractmethod
+    def draw(self, words: Tensor, shape: Shape) -> Drawn:
+        """From words (..., 4 * blocks) the numbers of each sample, tensors (...); `shape` is that of an image."""
+
+    @abstractmethod
+    def apply(self, images: Tensor, drawn: Drawn) -> Tensor:
+        """Change images (M, C, H, W), uint8 or floating, by the numbers drawn for each, tensors (M,)."""
+
+    def output_shape(self, shape: Shape) -> Shape:
+        """The shape of an image of this shape afterwards."""
+        return shape
+
+
+def symmetric(word: Tensor, limit: float) -> Tensor:
+    """Words as numbers from -limit to just below limit, all equally likely.
+
+    2u - 1 is exact in single precision, so there is only one rounding, and every device rounds it the same way.
+    """
+    return (uniforms(word) * 2 - 1) * limit
+
+
+def between(word: Tensor, low: float, high: float) -> Tensor:
+    """Words as numbers from low to high, all equally likely."""
+    return (low + uniforms(word).double() * (high - low)).float()
+
+
+def per_image(values: Tensor) -> Tensor:
+    """One number for each image, (M,), in the shape that broadcasts over (M, C, H, W)."""
+    return values[:, None, None, None]

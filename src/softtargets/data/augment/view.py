@@ -1,0 +1,76 @@
+"""All steps of augmentation of a recipe, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from softtargets.data.augment.base import Augmentation, Drawn, Shape
+from softtargets.randomness import words
+
+# Places in the random numbers that each step of the list has for itself.
+_BLOCKS_PER_KIND = 16
+
+
+class View:
+    """The augmentation of a recipe as a whole: a list of kinds, applied in order to images of one shape.
+
+    What a sample is given depends on the key, its index in the training set, the epoch and the place of the kind in
+    the list, and on nothing else: not on the batch, the order, or other runs.
+
+    >>> from softtargets.data.augment import Crop, Flip
+    >>> from softtargets.randomness import key_words
+    >>> view = View([Crop(padding=0, size=24), Flip()], (3, 32, 32))
+    >>> drawn = view.draw(key_words(0, "augmentation"), torch.tensor([5, 17]), epoch=3)
+    >>> view.apply(torch.zeros(2, 3, 32, 32, dtype=torch.uint8), drawn).shape
+    torch.Size([2, 3, 24, 24])
+    """
+
+    def __init__(self, kinds: Sequence[Augmentation], shape: Shape) -> None:
+        self.kinds = tuple(kinds)
+        # The shape each kind meets, and last the one the net sees.
+        self.shapes = [shape]
+        for kind in self.kinds:
+            if kind.blocks > _BLOCKS_PER_KIND:
+                raise ValueError(
+                    f"{kind} takes {kind.blocks} blocks, more than the {_BLOCKS_PER_KIND} there are"
+                )
+            self.shapes.append(kind.output_shape(self.shapes[-1]))
+
+    @property
+    def output_shape(self) -> Shape:
+        """Channels, height and width of an augmented image."""
+        return self.shapes[-1]
+
+    def draw(self, key: Tensor, indices: Tensor, epoch: int | Tensor) -> list[Drawn]:
+        """The numbers of each kind for each sample, tensors (..., n).
+
+        key (..., 2) is that of each run, indices (..., n) are places in its training set, epoch is an int or (...).
+        The words of a kind are those at (index, epoch, 16 * number of the kind + block).
+        """
+        if not self.kinds:
+            return []
+        device = key.device
+        if not isinstance(epoch, Tensor):
+            # Filled on the device: a copy from the host would wait for it.
+            epoch = torch.full((), epoch, dtype=torch.int64, device=device)
+        first = [_BLOCKS_PER_KIND * number for number in range(len(self.kinds))]
+        blocks = [
+            torch.arange(start, start + kind.blocks, device=device)
+            for start, kind in zip(first, self.kinds, strict=True)
+        ]
+        # One call for all kinds: (..., n, blocks of all, 4).
+        found = words(key[..., None, None, :], indices[..., None], epoch[..., None, None], torch.cat(blocks))
+        parts = found.split([kind.blocks for kind in self.kinds], dim=-2)
+        return [
+            kind.draw(part.flatten(-2), shape)
+            for kind, part, shape in zip(self.kinds, parts, self.shapes, strict=False)
+        ]
+
+    def apply(self, images: Tensor, drawn: list[Drawn]) -> Tensor:
+        """Images (M, C, H, W), changed by every kind in turn; the drawn tensors are flattened to (M,)."""
+        for kind, numbers in zip(self.kinds, drawn, strict=True):
+            images = kind.apply(images, {name: values.reshape(-1) for name, values in numbers.items()})
+        return images

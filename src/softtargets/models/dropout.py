@@ -1,0 +1,55 @@
+"""Dropout that can draw its masks by place, so that they can be made again anywhere."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from softtargets.randomness import uniforms, words
+
+
+class Dropout(nn.Module):
+    """Zero each element with probability p in training and scale the others by 1 / (1 - p).
+
+    Hinton et al., "Improving neural networks by preventing co-adaptation of feature detectors", 2012, in the form
+    that leaves the expectation alone. Without a `place` the mask comes from torch's generator, as with
+    ``torch.nn.Dropout``. With one, an int64 tensor (3,) of two key words and a step, element i is kept if
+    uniform(key, i, step, layer) >= p: the same mask on every device, and for each net of a stack under ``torch.vmap``
+    the mask it would get alone. `layer` tells the dropouts of one net apart; `Classifier.draw_from` sets both.
+
+    >>> from softtargets.randomness import key_words
+    >>> dropout = Dropout(0.5)
+    >>> dropout.place = torch.cat((key_words(0, "dropout"), torch.tensor([1])))
+    >>> dropout(torch.ones(6))
+    tensor([2., 0., 0., 2., 2., 2.])
+    >>> dropout.eval()(torch.ones(3))
+    tensor([1., 1., 1.])
+    """
+
+    place: Tensor | None
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        if not 0 <= p < 1:
+            raise ValueError(f"dropout of {p} is out of range: must be at least 0 and below 1")
+        self.p = p
+        self.layer = 0
+        # A buffer, so that it moves with the net and can be stacked; not part of what a checkpoint holds.
+        self.register_buffer("place", None, persistent=False)
+
+    def forward(self, activations: Tensor) -> Tensor:
+        """The same shape; the mask follows the order of the elements, whatever their layout in memory."""
+        if not self.training or self.p == 0:
+            return activations
+        if self.place is None:
+            return functional.dropout(activations, self.p)
+        count = activations.numel()
+        blocks = torch.arange((count + 3) // 4, device=activations.device)  # each gives four words
+        drawn = words(self.place[:2], blocks, self.place[2], self.layer)
+        kept = uniforms(drawn).flatten()[:count].reshape(activations.shape) >= self.p
+        return torch.where(kept, activations * (1 / (1 - self.p)), 0.0)
+
+    def extra_repr(self) -> str:
+        """Shown by ``print(net)``."""
+        return f"p={self.p}"

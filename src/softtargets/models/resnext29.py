@@ -1,0 +1,86 @@
+"""ResNeXt-29 for small images."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from softtargets.models.arguments import check_size
+from softtargets.models.classifier import Classifier
+
+
+class ResNeXt29(Classifier):
+    """Three stages of three bottleneck blocks with grouped convolutions: 256, 512 and 1024 channels.
+
+    Xie et al. 2017, section 5.3 and appendix A. The grouped 3 x 3 convolution of the first stage has `cardinality`
+    groups of `base_width` channels, and twice as many with each stage. The default, 8 x 64d, is the ResNeXt-29 of
+    yuanli2333/Teacher-free-Knowledge-Distillation (``main.py`` asks for cardinality 8 at a widening of 4, which is a
+    width of 64 in ``model/resnext.py``) and so, most likely, LABO's (2023, section 4.2) teacher; 32 x 4d is a seventh
+    of it. Initialisation as in that code: convolutions from N(0, 2 / fan_out), the last layer from N(0, 2 / fan_in)
+    with biases of zero.
+
+    >>> import torch
+    >>> net = ResNeXt29(shape=(3, 32, 32), classes=10, cardinality=32, base_width=4)
+    >>> sum(weight.numel() for weight in net.parameters())
+    4775754
+    >>> net.features(torch.zeros(2, 3, 32, 32)).shape
+    torch.Size([2, 1024])
+    """
+
+    def __init__(
+        self, shape: tuple[int, int, int], classes: int, cardinality: int = 8, base_width: int = 64
+    ) -> None:
+        super().__init__()
+        check_size(shape, 4, "two halvings")
+        first = nn.Conv2d(shape[0], 64, kernel_size=3, padding=1, bias=False)
+        self.stem = nn.Sequential(first, nn.BatchNorm2d(64), nn.ReLU())
+        blocks: list[nn.Module] = []
+        before = 64
+        for stage, after in enumerate((256, 512, 1024)):
+            inner = cardinality * base_width * 2**stage
+            for position in range(3):
+                stride = 2 if stage > 0 and position == 0 else 1
+                blocks.append(GroupedBottleneck(before, inner, after, cardinality, stride))
+                before = after
+        self.body = nn.Sequential(*blocks)
+        self.head = nn.Linear(before, classes)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        nn.init.kaiming_normal_(self.head.weight, nonlinearity="relu")
+        nn.init.zeros_(self.head.bias)
+
+    def features(self, images: Tensor) -> Tensor:
+        """The last stage, averaged over all places."""
+        maps: Tensor = self.body(self.stem(images))
+        return maps.mean(dim=(2, 3))
+
+
+class GroupedBottleneck(nn.Module):
+    """relu(x + F(x)), where F is 1 x 1, grouped 3 x 3 and 1 x 1 with batch norms (Xie et al. 2017, figure 3c).
+
+    >>> import torch
+    >>> GroupedBottleneck(4, 6, 8, groups=3, stride=2)(torch.zeros(1, 4, 6, 6)).shape
+    torch.Size([1, 8, 3, 3])
+    """
+
+    def __init__(self, before: int, inner: int, after: int, groups: int, stride: int) -> None:
+        super().__init__()
+        self.residual = nn.Sequential(
+            nn.Conv2d(before, inner, kernel_size=1, bias=False),
+            nn.BatchNorm2d(inner),
+            nn.ReLU(),
+            nn.Conv2d(inner, inner, kernel_size=3, stride=stride, padding=1, groups=groups, bias=False),
+            nn.BatchNorm2d(inner),
+            nn.ReLU(),
+            nn.Conv2d(inner, after, kernel_size=1, bias=False),
+            nn.BatchNorm2d(after),
+        )
+        self.shortcut = nn.Sequential()
+        if before != after:
+            projection = nn.Conv2d(before, after, kernel_size=1, stride=stride, bias=False)
+            self.shortcut = nn.Sequential(projection, nn.BatchNorm2d(after))
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """Maps of `after` channels, smaller by `stride`."""
+        return functional.relu(self.shortcut(maps) + self.residual(maps))

@@ -1,0 +1,57 @@
+"""When a training does what: a pure function of its recipe and the number of examples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from softtargets.recipes import Recipe
+from softtargets.training.schedules import rate_factor
+
+
+@dataclass(frozen=True)
+class Course:
+    """The steps of one training, counted from 0; the last batch of an epoch may be smaller.
+
+    >>> from softtargets.recipes import Digits, MLP
+    >>> course = Course(Recipe(data=Digits(), model=MLP(), epochs=2, batch=100), examples=250)
+    >>> course.steps_per_epoch, course.total_steps, course.batch_size(2)
+    (3, 6, 50)
+    """
+
+    recipe: Recipe
+    examples: int
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Every example once."""
+        return math.ceil(self.examples / self.recipe.batch)
+
+    @property
+    def total_steps(self) -> int:
+        """Until the training is finished."""
+        return self.recipe.steps or (self.recipe.epochs or 0) * self.steps_per_epoch
+
+    def batch_size(self, place: int) -> int:
+        """Of the step at this place in its epoch."""
+        return min(self.recipe.batch, self.examples - place * self.recipe.batch)
+
+    def rates(self, epoch: int) -> list[float]:
+        """The learning rate of every step of an epoch (counted from 0); beyond the last step nothing moves."""
+        first = epoch * self.steps_per_epoch
+        total = self.total_steps
+        return [
+            self.recipe.optimiser.lr * rate_factor(self.recipe.schedule, step, self.steps_per_epoch, total)
+            if step < total
+            else 0.0
+            for step in range(first, first + self.steps_per_epoch)
+        ]
+
+    def is_measured_after(self, steps: int) -> bool:
+        """Whether the net is measured when so many steps are done."""
+        every = self.recipe.measure_every
+        return (
+            steps % self.steps_per_epoch == 0
+            or steps == self.total_steps
+            or (every is not None and steps % every == 0)
+        )

@@ -1,0 +1,83 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from softtargets.recipes import Adam
+from softtargets.training.optimisers.per_run import agreed, along, is_exactly, times_, towards_
+from softtargets.training.optimisers.update import Update
+
+
+class AdamUpdate(Update):
+    r"""What ``torch.optim.Adam`` computes (Kingma and Ba 2015, algorithm 1), t counted from 1.
+
+    .. math::
+        m_t = \beta_1 m_{t-1} + (1 - \beta_1) g_t, \quad v_t = \beta_2 v_{t-1} + (1 - \beta_2) g_t^2, \quad
+        w \leftarrow w - \frac{\eta_t}{1 - \beta_1^t} \frac{m_t}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}
+
+    Decoupled, the decay is that of AdamW: :math:`w \leftarrow (1 - \eta_t \lambda) w` first, nothing in the gradient
+    (Loshchilov and Hutter 2019, algorithm 2).
+    """
+
+    slots = ("mean", "square")
+
+    def __init__(
+        self,
+        recipes: Sequence[Adam],
+        names: Sequence[str],
+        lead: int,
+        device: torch.device | str,
+        dtype: torch.dtype,
+    ) -> None:
+        super().__init__(recipes, names, lead, device, dtype)
+        self._decoupled: bool = agreed(recipes, "decoupled")
+        first, second = zip(*(recipe.betas for recipe in recipes), strict=True)
+        self._mean_taken = self._number([1 - beta for beta in first])
+        self._square_kept = self._number(second)
+        self._square_taken = self._number([1 - beta for beta in second])
+        self._eps = self._number([recipe.eps for recipe in recipes])
+        # 1 - beta**t in single precision would be off by 1e-5 in the first steps, where little is left of it.
+        self._first = torch.tensor(first, dtype=torch.float64, device=device)
+        self._second = torch.tensor(second, dtype=torch.float64, device=device)
+
+    @torch.no_grad()
+    def apply_(
+        self,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        state: Mapping[str, Sequence[Tensor]],
+        rate: Tensor,
+        step: Tensor,
+    ) -> None:
+        """Move the parameters and both averages by one step."""
+        taken = step.double() + 1
+        size = (rate.double() / (1 - self._first**taken)).to(self.dtype)
+        root = (1 - self._second**taken).sqrt().to(self.dtype)
+        rate = rate.to(self.dtype)
+        for index, (parameter, gradient) in enumerate(zip(parameters, gradients, strict=True)):
+            mean, square = state["mean"][index], state["square"][index]
+            if self._decoupled:
+                self._shrink_(index, rate, parameter)
+                change = gradient
+            else:
+                change = self._with_decay(index, parameter, gradient)
+            towards_(mean, change, self._mean_taken, self.lead)
+            times_(square, self._square_kept, self.lead)
+            if isinstance(self._square_taken, float):
+                square.addcmul_(change, change, value=self._square_taken)
+            else:
+                square.addcmul_(change.square(), along(self._square_taken, square, self.lead))
+            spread = square.sqrt().div_(along(root, square, self.lead))
+            spread.add_(self._eps if isinstance(self._eps, float) else along(self._eps, spread, self.lead))
+            # Not folded into the denominator, as torch does for captured steps: a rate of 0 would divide 0 by 0.
+            parameter.addcmul_(mean / spread, self._rate_of(index, size, parameter), value=-1)
+
+    def _shrink_(self, index: int, rate: Tensor, parameter: Tensor) -> None:
+        decay = self._decays[index]
+        if not is_exactly(decay, 0.0):
+            own = decay if isinstance(decay, float) else along(decay, parameter, self.lead)
+            parameter.mul_(1 - self._rate_of(index, rate, parameter) * own)

@@ -1,0 +1,129 @@
+"""What every update shares: rates per layer, and weight decay in its three forms."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from softtargets.recipes import Optimiser
+from softtargets.training.optimisers.patterns import decayed, rate_factors_of
+from softtargets.training.optimisers.per_run import (
+    Number,
+    agreed,
+    along,
+    flat,
+    is_exactly,
+    per_run,
+    plus,
+    plus_,
+)
+
+
+class Update(ABC):
+    r"""One step of an optimiser, in place. Parameters of a stack have the runs as first dimension (``lead=1``).
+
+    Weight decay :math:`\lambda` on the chosen parameters w, by the recipe's ``decay_form``:
+
+    - ``gradient``: :math:`\lambda w` joins the gradient in `apply_`, after clipping, as in ``torch.optim``;
+    - ``loss``: :math:`\tfrac12 \lambda \sum w^2` joins the loss, so :math:`\lambda w` is clipped with the rest
+      (TensorFlow's ``l2_loss``; the nets of Müller et al. 2019);
+    - ``norm``: :math:`\lambda \lVert w \rVert` of each parameter joins the loss, without the square (what the
+      replication of that paper computes); its gradient is :math:`\lambda w / \lVert w \rVert`, and 0 at 0.
+    """
+
+    # The names of the tensors kept for each parameter.
+    slots: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        recipes: Sequence[Optimiser],
+        names: Sequence[str],
+        lead: int,
+        device: torch.device | str,
+        dtype: torch.dtype,
+    ) -> None:
+        self.lead, self.dtype, self._device = lead, dtype, device
+        self._form: str = agreed(recipes, "decay_form")
+        factors = [rate_factors_of(recipe.rates, names) for recipe in recipes]
+        decays = [
+            [recipe.weight_decay * chosen for chosen in decayed(recipe.decay_on, names)] for recipe in recipes
+        ]
+        self._factors = [self._number(values) for values in zip(*factors, strict=True)]
+        self._decays = [self._number(values) for values in zip(*decays, strict=True)]
+
+    def initial(self, parameters: Sequence[Tensor]) -> dict[str, list[Tensor]]:
+        """The state before the first step: zeros, a list for each slot."""
+        for parameter in parameters:
+            if parameter.dtype != self.dtype:
+                raise ValueError(
+                    f"the parameters are {parameter.dtype}: make_update(..., dtype={parameter.dtype})"
+                )
+        return {slot: [torch.zeros_like(parameter) for parameter in parameters] for slot in self.slots}
+
+    @torch.no_grad()
+    def penalty_(self, parameters: Sequence[Tensor], gradients: Sequence[Tensor]) -> Tensor | None:
+        """Add the gradient of a weight decay that is part of the loss; return its value, one for each run of a stack.
+
+        To be called before clipping. None where the decay is no part of the loss.
+        """
+        if self._form == "gradient":
+            return None
+        total = torch.zeros(parameters[0].shape[: self.lead], dtype=self.dtype, device=parameters[0].device)
+        for decay, parameter, gradient in zip(self._decays, parameters, gradients, strict=True):
+            if is_exactly(decay, 0.0):
+                continue
+            weights = flat(parameter, self.lead)
+            if self._form == "loss":
+                plus_(gradient, decay, parameter, self.lead)
+                total += 0.5 * decay * weights.square().sum(-1)
+            else:
+                norm = torch.linalg.vector_norm(weights, dim=-1)
+                slope = torch.where(norm == 0, norm, decay / norm)
+                gradient.addcmul_(parameter, along(slope, parameter, self.lead))
+                total += decay * norm
+        return total
+
+    @abstractmethod
+    def apply_(
+        self,
+        parameters: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        state: Mapping[str, Sequence[Tensor]],
+        rate: Tensor,
+        step: Tensor,
+    ) -> None:
+        """Move the parameters and the state by one step; the gradients stay as they are.
+
+        `rate` is the learning rate and `step` the number of steps taken before, each one value or one for each run of
+        a stack, on the device of the parameters. A run's state is that of `initial` while its step is 0.
+        """
+
+    @property
+    def decay_form(self) -> str:
+        """How weight decay is meant."""
+        return self._form
+
+    def treatment(self, index: int) -> tuple[Number, Number]:
+        """What distinguishes a parameter from others: the factor of its rate, and its decay."""
+        return self._factors[index], self._decays[index]
+
+    def keep(self, indices: Sequence[int]) -> None:
+        """From now on expect only the parameters at these places, in this order."""
+        self._factors = [self._factors[index] for index in indices]
+        self._decays = [self._decays[index] for index in indices]
+
+    def _number(self, values: Sequence[float]) -> Number:
+        return per_run(values, self._device, self.dtype)
+
+    def _with_decay(self, index: int, parameter: Tensor, gradient: Tensor) -> Tensor:
+        if self._form != "gradient" or is_exactly(self._decays[index], 0.0):
+            return gradient
+        return plus(gradient, self._decays[index], parameter, self.lead)
+
+    def _rate_of(self, index: int, rate: Tensor, parameter: Tensor) -> Tensor:
+        factor = self._factors[index]
+        own = rate if is_exactly(factor, 1.0) else rate * factor
+        return along(own, parameter, self.lead)

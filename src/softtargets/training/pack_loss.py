@@ -1,0 +1,138 @@
+"""The losses of a pack: runs that share a kind of loss are computed as one, each with its own numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, stack_module_state
+
+from softtargets.losses import CSKD, BetaSmoothing, DisturbLabel, KnowledgeRefinery, SoftTargetLoss
+from softtargets.recipes import Recipe
+from softtargets.training.building import build_loss, free_numbers
+
+# They ask the net itself for more, follow it, or draw from torch's generators: one run at a time.
+ALONE: tuple[type[SoftTargetLoss], ...] = (CSKD, BetaSmoothing, DisturbLabel, KnowledgeRefinery)
+
+
+def kind_of_loss(recipe: Recipe) -> tuple[Any, ...]:
+    """Losses of the same kind may be stacked: the same class and choices; numbers that are tensors may differ."""
+    part = recipe.regulariser
+    free = free_numbers(part)
+    choices = ((name, value) for name, value in vars(part).items() if not isinstance(value, Recipe))
+    return part.name, *((name, None if name in free else value) for name, value in choices)
+
+
+@dataclass
+class _Group:
+    runs: list[int]
+    index: Tensor  # the same, on the device
+    skeleton: SoftTargetLoss
+    state: dict[str, Tensor]
+
+
+class SingleLoss:
+    """The loss of one run."""
+
+    def __init__(self, recipe: Recipe, classes: int, device: torch.device) -> None:
+        self.loss = build_loss(recipe, classes).to(device)
+
+    def __call__(self, logits: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
+        """The mean over the batch, (1,); everything given has the run as first dimension."""
+        advice = () if given is None else (given[0],)
+        loss: Tensor = self.loss(logits[0], labels[0], *advice)
+        return loss.unsqueeze(0)
+
+    def end_epoch(self) -> None:
+        """All examples have been seen once more."""
+        self.loss.end_epoch()
+
+    def changed(self) -> list[Tensor]:
+        """All tensors that a call writes to."""
+        return [*self.loss.buffers(), *self.loss.parameters()]
+
+    def state(self, run: int) -> dict[str, Tensor]:
+        """What the loss keeps."""
+        return dict(self.loss.state_dict())
+
+    def load(self, run: int, state: Mapping[str, Tensor]) -> None:
+        """Go back to what a loss kept."""
+        self.loss.load_state_dict(dict(state))
+
+
+class StackedLoss:
+    """The losses of several runs, in groups of one kind."""
+
+    def __init__(self, recipes: Sequence[Recipe], classes: int, device: torch.device) -> None:
+        kinds: dict[tuple[Any, ...], list[int]] = {}
+        for run, recipe in enumerate(recipes):
+            kinds.setdefault(kind_of_loss(recipe), []).append(run)
+        self._groups = []
+        for runs in kinds.values():
+            losses = [build_loss(recipes[run], classes, numbers_as_tensors=True) for run in runs]
+            _, state = stack_module_state(losses)
+            moved = {name: value.to(device) for name, value in state.items()}
+            self._groups.append(_Group(runs, torch.tensor(runs, device=device), losses[0].to(device), moved))
+        order = [run for group in self._groups for run in group.runs]
+        self._back = torch.tensor(sorted(range(len(order)), key=order.__getitem__), device=device)
+
+    def __call__(self, logits: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
+        """The mean over each run's batch, (runs,)."""
+        losses = [self._of_group(group, logits, labels, given) for group in self._groups]
+        if len(losses) == 1:
+            return losses[0]
+        return torch.cat(losses).index_select(0, self._back)
+
+    def _of_group(self, group: _Group, logits: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
+        seen: tuple[Tensor, ...] = (logits, labels)
+        if group.skeleton.needs:
+            assert given is not None
+            seen = (*seen, given)
+        if len(self._groups) > 1:
+            seen = tuple(each.index_select(0, group.index) for each in seen)
+
+        def one(state: dict[str, Tensor], *call: Tensor) -> Any:
+            return functional_call(group.skeleton, state, call)
+
+        loss: Tensor = torch.vmap(one)(group.state, *seen)
+        return loss
+
+    def end_epoch(self) -> None:
+        """All examples have been seen once more."""
+        for group in self._groups:
+            if type(group.skeleton).end_epoch is not SoftTargetLoss.end_epoch:
+                for place in range(len(group.runs)):
+                    _of_one(group, place).end_epoch()
+
+    def changed(self) -> list[Tensor]:
+        """All tensors that a call writes to."""
+        return [value for group in self._groups for value in group.state.values()]
+
+    def state(self, run: int) -> dict[str, Tensor]:
+        """What the loss of one run keeps."""
+        group, place = self._find(run)
+        numbers = group.skeleton._numbers  # the recipe has them already
+        return {name: value[place] for name, value in group.state.items() if name not in numbers}
+
+    def load(self, run: int, state: Mapping[str, Tensor]) -> None:
+        """Go back to what a loss kept."""
+        group, place = self._find(run)
+        for name, value in state.items():
+            group.state[name][place].copy_(value)
+
+    def _find(self, run: int) -> tuple[_Group, int]:
+        for group in self._groups:
+            if run in group.runs:
+                return group, group.runs.index(run)
+        raise IndexError(run)
+
+
+def _of_one(group: _Group, place: int) -> SoftTargetLoss:
+    """The skeleton on one run's own tensors: what it changes in place is changed in the stack."""
+    for name, value in group.state.items():
+        owner, _, last = name.rpartition(".")
+        group.skeleton.get_submodule(owner)._buffers[last] = value[place]
+    return group.skeleton

@@ -1,0 +1,57 @@
+"""Which runs may train together, and how many at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from softtargets.losses import REGULARISERS
+from softtargets.recipes import Recipe
+from softtargets.training.pack_loss import ALONE
+
+# Numbers of an optimiser that each run of a pack may have its own of.
+_FREE = ("lr", "momentum", "dampening", "weight_decay", "betas", "eps")
+# On a CPU a pack saves the time between small operations; nets larger than this keep the cores busy by themselves. And
+# only products of matrices are the same, bit for bit, however many there are: convolutions are not stacked there.
+CPU_MODELS = ("mlp",)
+CPU_WEIGHTS = 300_000
+CPU_RUNS = 32
+# On a GPU all runs of a pack together have at most this many weights.
+GPU_WEIGHTS = 100_000_000
+GPU_RUNS = 64
+
+
+def kind_of_run(recipe: Recipe) -> tuple[Any, ...]:
+    """Runs of the same kind may train as one: same net, data and batches; seeds, rates, labels and losses may differ.
+
+    >>> from softtargets.recipes import Digits, LabelSmoothing, MLP
+    >>> one = Recipe(data=Digits(), model=MLP(), epochs=3)
+    >>> other = one.replace({"seed": 5, "regulariser": LabelSmoothing(alpha=0.3), "epochs": 7})
+    >>> kind_of_run(one) == kind_of_run(other), kind_of_run(one) == kind_of_run(one.replace({"batch": 64}))
+    (True, False)
+    """
+    optimiser = recipe.optimiser
+    choices = tuple((name, value) for name, value in vars(optimiser).items() if name not in _FREE)
+    kind = (
+        recipe.data, recipe.model, recipe.batch, recipe.augmentation, recipe.precision, optimiser.name, choices,
+        recipe.clip, recipe.average,
+    )  # fmt: skip
+    if issubclass(REGULARISERS[recipe.regulariser.name], ALONE):
+        return (*kind, recipe.id)
+    if recipe.augmentation:
+        # Teachers are asked about augmented images in every step, all of them as one.
+        teacher = recipe.teacher
+        return (*kind, teacher and (teacher.data, teacher.model, teacher.precision))
+    return kind
+
+
+def widest(recipe: Recipe, weights: int, device: torch.device) -> int:
+    """How many runs of nets with so many weights train well together, stacked; 1: they are not stacked at all."""
+    if issubclass(REGULARISERS[recipe.regulariser.name], ALONE):
+        return 1
+    if device.type == "cpu":
+        return CPU_RUNS if recipe.model.name in CPU_MODELS and weights <= CPU_WEIGHTS else 1
+    if recipe.model.name not in ("mlp", "cnn"):
+        return 1
+    return max(1, min(GPU_RUNS, GPU_WEIGHTS // weights))

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from softtargets.exceptions import SofttargetsError
+from softtargets.recipes import CNN, Adam, Distillation, LabelSmoothing
+from softtargets.runs import RunStore
+from softtargets.training import Watcher, train
+from softtargets.training import engine as engine_module
+from softtargets.training import stepping as stepping_module
+from softtargets.training.packing import CPU_RUNS, CPU_WEIGHTS, kind_of_run, widest
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seed": 3},
+        {"epochs": 9},
+        {"regulariser": LabelSmoothing(alpha=0.4)},
+        {"regulariser": "labo"},
+        {"noise": "pair"},
+        {"optimiser.lr": 0.7},
+        {"optimiser.momentum": 0.3},
+        {"schedule": "cosine"},
+        {"multiplier": 3.0},
+        {"measure_every": 2},
+    ],
+    ids=str,
+)
+def test_runs_that_train_together(recipe, changes):
+    assert kind_of_run(recipe) == kind_of_run(recipe.replace(changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model.hidden": [16]},
+        {"model": CNN()},
+        {"data.limit": 100},
+        {"data.standardise": "image"},
+        {"batch": 16},
+        {"augmentation": []},
+        {"precision": "bf16"},
+        {"optimiser": Adam()},
+        {"optimiser.nesterov": True, "optimiser.dampening": 0.0},
+        {"clip": 1.0},
+        {"average": 0.9},
+        {"regulariser": "cs_kd"},
+        {"regulariser": "disturb_label"},
+    ],
+    ids=str,
+)
+def test_runs_that_do_not(recipe, changes):
+    assert kind_of_run(recipe) != kind_of_run(recipe.replace(changes))
+
+
+def test_students_shown_augmented_images_need_teachers_of_one_shape(recipe):
+    def student(**changes):
+        return recipe.replace({"regulariser": Distillation(teacher=recipe.replace({"seed": 5, **changes}))})
+
+    assert kind_of_run(student()) == kind_of_run(student(epochs=7))
+    assert kind_of_run(student()) != kind_of_run(student(**{"model.hidden": [16]}))
+    assert kind_of_run(student()) != kind_of_run(recipe)
+    bare = student().replace({"augmentation": []})
+    assert kind_of_run(bare) == kind_of_run(recipe.replace({"augmentation": []}))
+
+
+def test_how_many_at_a_time(recipe):
+    assert widest(recipe, 1000, CPU) == CPU_RUNS
+    assert widest(recipe, CPU_WEIGHTS + 1, CPU) == 1
+    assert widest(recipe.replace({"model": CNN()}), 1000, CPU) == 1
+    assert widest(recipe.replace({"regulariser": "cs_kd"}), 1000, CPU) == 1
+    assert widest(recipe, 1_000_000, CUDA) > widest(recipe, 10_000_000, CUDA) > 1
+
+
+# --- the engine ---
+
+
+class Noting(Watcher):
+    def __init__(self):
+        self.starts, self.ends, self.at = [], [], {}
+
+    def started(self, recipe, step, total_steps):
+        self.starts.append((recipe.id, step))
+
+    def progressed(self, recipe, step, images):
+        self.at[recipe.id] = step
+
+    def finished(self, run):
+        self.ends.append(run.id)
+
+
+def packs_of(monkeypatch):
+    """The sizes of all packs that are made."""
+    sizes = []
+
+    class Counted(engine_module.Pack):
+        def __init__(self, starts, *rest):
+            sizes.append(len(starts))
+            super().__init__(starts, *rest)
+
+    monkeypatch.setattr(engine_module, "Pack", Counted)
+    return sizes
+
+
+def test_runs_of_one_kind_are_one_pack_and_equal_runs_alone(recipe, tmp_path, monkeypatch):
+    sizes = packs_of(monkeypatch)
+    recipes = [recipe.replace({"seed": seed, "regulariser.alpha": 0.1 * seed}) for seed in range(5)]
+    recipes += [recipe.replace({"model.hidden": [16], "seed": seed}) for seed in range(2)]
+    together = train(recipes, RunStore(tmp_path / "together"), device="cpu")
+    assert sizes == [5, 2]
+    assert {run.provenance["runs_together"] for run in together} == {5, 2}
+    for each, run in zip(recipes, together, strict=True):
+        (alone,) = train([each], RunStore(tmp_path / "alone"), device="cpu")
+        assert all(torch.equal(value, run.weights()[name]) for name, value in alone.weights().items())
+        assert alone.history() == run.history()
+        assert torch.equal(alone.predictions("test").logits, run.predictions("test").logits)
+
+
+def test_the_seconds_of_a_pack_are_shared_out(recipe, tmp_path):
+    import time
+
+    begun = time.monotonic()
+    runs = train([recipe.replace({"seed": seed}) for seed in range(6)], RunStore(tmp_path), device="cpu")
+    assert 0 < sum(run.provenance["seconds"] for run in runs) < time.monotonic() - begun
+
+
+def test_runs_that_end_make_room_for_others(recipe, tmp_path, monkeypatch):
+    monkeypatch.setattr("softtargets.training.packing.CPU_RUNS", 3)
+    sizes = packs_of(monkeypatch)
+    lengths = [1, 2, 4, 3, 1, 2]
+    recipes = [recipe.replace({"seed": seed, "epochs": epochs}) for seed, epochs in enumerate(lengths)]
+    watcher = Noting()
+    store = RunStore(tmp_path / "refilled")
+    together = train(recipes, store, device="cpu", watcher=watcher)
+    assert [run.status for run in together] == ["finished"] * 6
+    assert sizes[0] == 3
+    assert len(sizes) > 2, "others joined when some had ended"
+    assert sorted(watcher.starts) == sorted((recipe.id, 0) for recipe in recipes), "each starts once"
+    for each, run in zip(recipes, together, strict=True):
+        (alone,) = train([each], RunStore(tmp_path / "alone"), device="cpu")
+        assert all(torch.equal(value, run.weights()[name]) for name, value in alone.weights().items())
+        assert alone.history() == run.history()
+        assert not store.is_claimed(each)
+
+
+def test_too_little_memory_halves_the_pack(recipe, tmp_path, monkeypatch):
+    sizes = packs_of(monkeypatch)
+    step = stepping_module.Stepping._step
+
+    def greedy(self, size):
+        if len(self.courses) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        step(self, size)
+
+    monkeypatch.setattr(stepping_module.Stepping, "_step", greedy)
+    recipes = [recipe.replace({"seed": seed, "epochs": 1}) for seed in range(6)]
+    runs = train(recipes, RunStore(tmp_path), device="cpu")
+    assert [run.status for run in runs] == ["finished"] * 6
+    assert sizes == [6, 3, 1, 1, 1, 1, 1, 1] or sizes[:2] == [6, 3]
+    assert max(sizes[2:]) <= 2
+
+
+def test_a_single_run_that_does_not_fit_is_said(recipe, tmp_path, monkeypatch):
+    def never(self, size):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(stepping_module.Stepping, "_step", never)
+    with pytest.raises(SofttargetsError, match=f"run {recipe.id} does not fit into the memory of cpu"):
+        train([recipe], RunStore(tmp_path), device="cpu")
+
+
+def test_ctrl_c_saves_every_run_of_a_pack(recipe, tmp_path):
+    import os
+    import signal
+
+    recipes = [recipe.replace({"seed": seed}) for seed in range(3)]
+    whole = train(recipes, RunStore(tmp_path / "whole"), device="cpu")
+
+    class Interrupting(Watcher):
+        def epoch(self, recipe, row):
+            if row["epoch"] == 2 and recipe.seed == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    store = RunStore(tmp_path / "cut")
+    with pytest.raises(KeyboardInterrupt):
+        train(recipes, store, device="cpu", watcher=Interrupting())
+    assert [entry.status for entry in store.entries()] == ["interrupted"] * 3
+    watcher = Noting()
+    resumed = train(recipes, store, device="cpu", watcher=watcher)
+    assert [step for _, step in watcher.starts] == [10] * 3
+    for one, other in zip(whole, resumed, strict=True):
+        assert all(torch.equal(value, other.weights()[name]) for name, value in one.weights().items())
+        assert one.history() == other.history()
+
+
+def test_runs_cut_at_different_places_go_on_in_packs_of_their_own(recipe, tmp_path, monkeypatch):
+    recipes = [recipe.replace({"seed": seed}) for seed in range(3)]
+    store = RunStore(tmp_path / "cut")
+
+    class Stop(Watcher):
+        def progressed(self, recipe, step, images):
+            if step >= self.until:
+                raise RuntimeError("power cut")
+
+    monkeypatch.setattr(engine_module, "_REPORT_SECONDS", 0)
+    for until, part in ((3, recipes[:2]), (4, recipes[2:])):
+        watcher = Stop()
+        watcher.until = until
+        with pytest.raises(RuntimeError):
+            train(part, store, device="cpu", watcher=watcher, checkpoint_seconds=0)
+    sizes = packs_of(monkeypatch)
+    resumed = train(recipes, store, device="cpu")
+    assert sizes == [2, 1]
+    for each, run in zip(recipes, resumed, strict=True):
+        (alone,) = train([each], RunStore(tmp_path / "alone"), device="cpu")
+        assert all(torch.equal(value, run.weights()[name]) for name, value in alone.weights().items())
