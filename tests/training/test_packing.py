@@ -9,7 +9,7 @@ from softtargets.runs import RunStore
 from softtargets.training import Watcher, train
 from softtargets.training import engine as engine_module
 from softtargets.training import stepping as stepping_module
-from softtargets.training.packing import CPU_RUNS, CPU_WEIGHTS, kind_of_run, widest
+from softtargets.training.packing import CPU_RUNS, CPU_WEIGHTS, GPU_STREAMS, arrangement, kind_of_run
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -69,11 +69,14 @@ def test_students_shown_augmented_images_need_teachers_of_one_shape(recipe):
 
 
 def test_how_many_at_a_time(recipe):
-    assert widest(recipe, 1000, CPU) == CPU_RUNS
-    assert widest(recipe, CPU_WEIGHTS + 1, CPU) == 1
-    assert widest(recipe.replace({"model": CNN()}), 1000, CPU) == 1
-    assert widest(recipe.replace({"regulariser": "cs_kd"}), 1000, CPU) == 1
-    assert widest(recipe, 1_000_000, CUDA) > widest(recipe, 10_000_000, CUDA) > 1
+    assert arrangement(recipe, 1000, CPU) == (CPU_RUNS, True)
+    assert arrangement(recipe, CPU_WEIGHTS + 1, CPU) == (1, False)
+    assert arrangement(recipe.replace({"model": CNN()}), 1000, CPU) == (1, False)
+    assert arrangement(recipe.replace({"regulariser": "cs_kd"}), 1000, CPU) == (1, False)
+    assert arrangement(recipe, 1_000_000, CUDA).runs > arrangement(recipe, 10_000_000, CUDA).runs > 1
+    assert arrangement(recipe.replace({"model": "resnet18"}), 11_000_000, CUDA) == (GPU_STREAMS, False)
+    assert arrangement(recipe.replace({"regulariser": "cs_kd"}), 1000, CUDA) == (GPU_STREAMS, False)
+    assert arrangement(recipe.replace({"regulariser": "disturb_label"}), 1000, CUDA) == (1, False)
 
 
 # --- the engine ---

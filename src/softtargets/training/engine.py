@@ -18,10 +18,11 @@ from softtargets.runs import Run, RunStore, RunWriter
 from softtargets.runs.provenance import environment, now
 from softtargets.training.building import build_model
 from softtargets.training.checking import check_runnable
+from softtargets.training.fleet import Fleet
 from softtargets.training.interruption import graceful_interruption
 from softtargets.training.machinery import Machinery
 from softtargets.training.pack import Pack, Start
-from softtargets.training.packing import kind_of_run, widest
+from softtargets.training.packing import Arrangement, arrangement, kind_of_run
 from softtargets.training.precision import float32_products
 from softtargets.training.prediction import predict
 from softtargets.training.preparation import Prepared, input_shape, prepare, with_noise
@@ -214,19 +215,19 @@ class _Engine:
         kind = kinds[recipe.id]
         alike = sum(other == kind for other in kinds.values())
         share = -(-alike // max(self.workers, 1))
-        return max(1, min(self._widest(recipe), share, self._limits.get(kind, share)))
+        return max(1, min(self._arrangement(recipe).runs, share, self._limits.get(kind, share)))
 
-    def _widest(self, recipe: Recipe) -> int:
+    def _arrangement(self, recipe: Recipe) -> Arrangement:
         prepared = self._data(recipe.data)
         with torch.device("meta"):  # shapes only: a large net costs nothing here
             model = build_model(recipe, input_shape(recipe, prepared), len(prepared.classes))
-        return widest(recipe, sum(weight.numel() for weight in model.parameters()), self.device)
+        return arrangement(recipe, sum(weight.numel() for weight in model.parameters()), self.device)
 
     def _machinery(self, recipe: Recipe) -> Machinery:
         kind = kind_of_run(recipe)
         if kind not in self._machineries:
             # Also a pack of one is a stack where larger ones are: so no run depends on who shared its pack.
-            stacked = self._widest(recipe) > 1
+            stacked = self._arrangement(recipe).stacked
             self._machineries[kind] = Machinery(recipe, self._data(recipe.data), self.device, stacked)
         return self._machineries[kind]
 
@@ -265,7 +266,9 @@ class _Engine:
         told: set[str] = set()
         with torch.random.fork_rng(devices=fork), float32_products(recipe.precision):
             while works:
-                pack = Pack([work.start for work in works], self.device, self._machinery(recipe))
+                machinery = self._machinery(recipe)
+                together = Pack if machinery.stacked or len(works) == 1 else Fleet
+                pack = together([work.start for work in works], self.device, machinery)
                 for work, slot in zip(works, pack.slots, strict=True):
                     if work.recipe.id not in told:
                         told.add(work.recipe.id)
@@ -274,7 +277,7 @@ class _Engine:
                 # In place: if what joins does not fit into memory, all of them go on in smaller packs.
                 works[:] = self._claim(todo, claims, left) if left else []
 
-    def _loop(self, pack: Pack, works: list[_Work], todo: dict[str, Recipe]) -> list[_Work]:
+    def _loop(self, pack: Pack | Fleet, works: list[_Work], todo: dict[str, Recipe]) -> list[_Work]:
         """Train a pack to its end, or until others could take the place of runs that have ended: returns the rest."""
         clock = _Clock(works)
         saved = reported = time.monotonic()
@@ -324,14 +327,14 @@ class _Engine:
             for recipe in todo.values()
         )
 
-    def _save(self, pack: Pack, active: list[int], works: list[_Work], clock: _Clock) -> None:
+    def _save(self, pack: Pack | Fleet, active: list[int], works: list[_Work], clock: _Clock) -> None:
         clock.tick(active)
         for run in active:
             checkpoint = pack.save(run)
             checkpoint.progress["begun"] = works[run].begun
             works[run].writer.checkpoint(checkpoint)
 
-    def _end(self, pack: Pack, run: int, work: _Work, together: int, todo: dict[str, Recipe]) -> None:
+    def _end(self, pack: Pack | Fleet, run: int, work: _Work, together: int, todo: dict[str, Recipe]) -> None:
         """Write what a run has come to, and give it back."""
         recipe, slot, prepared = work.recipe, pack.slots[run], work.start.prepared
         weights = pack.weights(run)

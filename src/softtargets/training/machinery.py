@@ -28,23 +28,27 @@ class Machinery:
     ) -> None:
         self.stacked = stacked
         self.recorded = device.type == "cuda" and not plain
-        self._compiled = self.recorded
-        self._forward: Forward | None = None
         self.view: View = view_of(recipe, prepared)
+        self._batch = recipe.batch
         self._standardise = prepared.standardise
-        self.inputs: Callable[[Tensor, Tensor, Views], tuple[Tensor, Tensor]] = self._inputs
-        if self._compiled and self.view.kinds:
-            self.inputs = torch.compile(self._inputs, dynamic=False)
+        self._forward: Forward | None = None
+        self._fused: Callable[[Tensor, Tensor, Views], tuple[Tensor, Tensor]] = self._inputs
+        if self.recorded:
+            self._fused = torch.compile(self._inputs, dynamic=False)
 
     def forward(self, model: Classifier) -> Forward | None:
         """How nets like this one are computed; None: by calling them."""
-        if not self._compiled and not self.stacked:
+        if not self.recorded and not self.stacked:
             return None
         if self._forward is None:
-            self._forward = Forward(model, self.stacked, self._compiled)
+            self._forward = Forward(model, self.stacked, self._batch if self.recorded else None)
         return self._forward
 
+    def inputs(self, images: Tensor, chosen: Tensor, views: Views, size: int) -> tuple[Tensor, Tensor]:
+        """(augmented, standardised) images of the chosen examples, in batches of this size."""
+        # Compiling takes a while: the one smaller batch of an epoch is not worth it.
+        return (self._fused if size == self._batch else self._inputs)(images, chosen, views)
+
     def _inputs(self, images: Tensor, chosen: Tensor, views: Views) -> tuple[Tensor, Tensor]:
-        """(augmented, standardised) images of the chosen examples."""
         shown = self.view.apply(images[chosen], views)
         return shown, self._standardise(shown)

@@ -55,24 +55,28 @@ class Nets(Protocol):
 
 
 class Forward:
-    """How nets of one shape are computed: by a skeleton that borrows their weights, compiled on a GPU.
+    """How nets of one shape are computed: by a skeleton that borrows their weights.
 
-    Packs of one shape share it, so that it is compiled once.
+    Packs of one shape share it. With `compiled_for` a size of batch, training on such batches and evaluation are
+    compiled, once for all packs; the one smaller batch of an epoch is not worth it.
     """
 
-    def __init__(self, model: Classifier, stacked: bool, compiled: bool = False) -> None:
+    def __init__(self, model: Classifier, stacked: bool, compiled_for: int | None = None) -> None:
         self._skeleton = deepcopy(model)
         self._stacked = stacked
-        self._run: Callable[..., Tensor] = (
-            torch.compile(self._call, dynamic=False) if compiled else self._call
-        )
+        self._batch = compiled_for
+        self._compiled: Callable[..., Tensor] = self._call
+        if compiled_for is not None:
+            self._compiled = torch.compile(self._call, dynamic=False)
 
     def __call__(
         self, parameters: Named, buffers: Named, images: Tensor, training: bool, shared: bool
     ) -> Tensor:
         """Logits; `shared` images are the same for all nets of a stack."""
         self._skeleton.train(training)
-        return self._run(parameters, buffers, images, shared)
+        size = images.shape[1 if self._stacked and not shared else 0]
+        run = self._compiled if not training or size == self._batch else self._call
+        return run(parameters, buffers, images, shared)
 
     def _call(self, parameters: Named, buffers: Named, images: Tensor, shared: bool) -> Tensor:
         if not self._stacked:

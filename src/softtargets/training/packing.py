@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from softtargets.losses import REGULARISERS
+from softtargets.losses import REGULARISERS, BetaSmoothing, DisturbLabel
 from softtargets.recipes import Recipe
 from softtargets.training.pack_loss import ALONE
 
@@ -17,9 +17,19 @@ _FREE = ("lr", "momentum", "dampening", "weight_decay", "betas", "eps")
 CPU_MODELS = ("mlp",)
 CPU_WEIGHTS = 300_000
 CPU_RUNS = 32
-# On a GPU all runs of a pack together have at most this many weights.
+# On a GPU nets of a few layers are computed as one; all of a stack together have at most this many weights.
+GPU_MODELS = ("mlp", "cnn")
 GPU_WEIGHTS = 100_000_000
 GPU_RUNS = 64
+# Larger nets run side by side, each on a stream of its own; beyond so many nothing more is gained.
+GPU_STREAMS = 16
+
+
+class Arrangement(NamedTuple):
+    """How many runs train together at most, and whether they are stacked or only share the device."""
+
+    runs: int
+    stacked: bool
 
 
 def kind_of_run(recipe: Recipe) -> tuple[Any, ...]:
@@ -38,7 +48,7 @@ def kind_of_run(recipe: Recipe) -> tuple[Any, ...]:
         recipe.clip, recipe.average,
     )  # fmt: skip
     if issubclass(REGULARISERS[recipe.regulariser.name], ALONE):
-        return (*kind, recipe.id)
+        return (*kind, recipe.regulariser.name)
     if recipe.augmentation:
         # Teachers are asked about augmented images in every step, all of them as one.
         teacher = recipe.teacher
@@ -46,12 +56,16 @@ def kind_of_run(recipe: Recipe) -> tuple[Any, ...]:
     return kind
 
 
-def widest(recipe: Recipe, weights: int, device: torch.device) -> int:
-    """How many runs of nets with so many weights train well together, stacked; 1: they are not stacked at all."""
-    if issubclass(REGULARISERS[recipe.regulariser.name], ALONE):
-        return 1
-    if device.type == "cpu":
-        return CPU_RUNS if recipe.model.name in CPU_MODELS and weights <= CPU_WEIGHTS else 1
-    if recipe.model.name not in ("mlp", "cnn"):
-        return 1
-    return max(1, min(GPU_RUNS, GPU_WEIGHTS // weights))
+def arrangement(recipe: Recipe, weights: int, device: torch.device) -> Arrangement:
+    """How runs of this kind, of nets with so many weights, train well together."""
+    loss = REGULARISERS[recipe.regulariser.name]
+    on_cpu = device.type == "cpu"
+    if on_cpu:
+        stacked = recipe.model.name in CPU_MODELS and weights <= CPU_WEIGHTS
+    else:
+        stacked = recipe.model.name in GPU_MODELS
+    if stacked and not issubclass(loss, ALONE):
+        return Arrangement(CPU_RUNS if on_cpu else max(1, min(GPU_RUNS, GPU_WEIGHTS // weights)), True)
+    # Draws from torch's generator are of one stream at a time.
+    side_by_side = not on_cpu and not issubclass(loss, (BetaSmoothing, DisturbLabel))
+    return Arrangement(GPU_STREAMS if side_by_side else 1, False)

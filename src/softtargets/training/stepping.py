@@ -7,7 +7,8 @@ the device and never asks the host: so it can be recorded once and replayed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -50,8 +51,25 @@ class Stepping:
         self._make_nets()
         self._make_loss(teachers)
         self._make_tables()
-        self._recorder = Recorder(self._step, self._changed()) if machinery.recorded else None
-        self._looker = Recorder(self._look, []) if machinery.recorded else None
+        self._run: Callable[[int], None] = self._step
+        self._run_look: Callable[[], None] = self._look
+        self._stream: torch.cuda.Stream | None = None
+        if machinery.recorded:
+            self._run = Recorder(self._step, self._changed()).run
+            self._run_look = Recorder(self._look, []).run
+            self._stream = torch.cuda.Stream(device)
+            self._stream.wait_stream(torch.cuda.current_stream(device))
+
+    @contextmanager
+    def _at_work(self, waiting: bool = False) -> Iterator[None]:
+        """On the stream of this pack, so that packs do not wait for each other; `waiting`, the host does at the end."""
+        if self._stream is None:
+            yield
+            return
+        with torch.cuda.stream(self._stream):
+            yield
+        if waiting:
+            self._stream.synchronize()
 
     # --- one epoch after another ---
 
@@ -59,48 +77,49 @@ class Stepping:
         """Draw all that an epoch draws: orders and augmentations."""
         per_epoch = self.courses[0].steps_per_epoch
         epochs = [step // per_epoch for step in steps]
-        self._epochs.copy_(torch.tensor(epochs))
-        self._steps.copy_(torch.tensor(steps))
-        self._place.fill_(place)
-        self._order.copy_(permutation(self._order_keys, len(self.images), self._epochs))
-        self._epoch_labels.copy_(self.labels.gather(1, self._order))
-        for table, drawn in zip(self._views, self._draw(), strict=True):
-            for name, values in drawn.items():
-                table[name].copy_(values)
         rates = [course.rates(epoch) for course, epoch in zip(self.courses, epochs, strict=True)]
-        self._rates.copy_(torch.tensor(rates))
+        with self._at_work():
+            self._epochs.copy_(torch.tensor(epochs))
+            self._steps.copy_(torch.tensor(steps))
+            self._place.fill_(place)
+            self._rates.copy_(torch.tensor(rates))
+            self._order.copy_(permutation(self._order_keys, len(self.images), self._epochs))
+            self._epoch_labels.copy_(self.labels.gather(1, self._order))
+            for table, drawn in zip(self._views, self._draw(), strict=True):
+                for name, values in drawn.items():
+                    table[name].copy_(values)
 
     def close_epoch(self) -> None:
         """All examples have been seen once more."""
-        self.loss.end_epoch()
+        with self._at_work():
+            self.loss.end_epoch()
 
     def step(self, size: int, number: int) -> None:
         """Take the next step in every run, on batches of so many examples; `number` is the first run's."""
-        if self._draws_at_random:
-            torch.manual_seed(derive(self.recipe.seed, "loss", number))
-        if self._recorder is None:
-            self._step(size)
-        else:
-            self._recorder.run(size)
+        with self._at_work():
+            if self._draws_at_random:
+                torch.manual_seed(derive(self.recipe.seed, "loss", number))
+            self._run(size)
 
     def look(self) -> None:
         """Measure all splits but the training set."""
-        if self._looker is None:
-            self._look()
-        else:
-            self._looker.run()
+        with self._at_work():
+            self._run_look()
 
     def seen(self) -> tuple[dict[str, list[float]], Tensor, Tensor]:
         """What was measured: scores by name, and the losses and hits of every step of the epoch so far."""
-        if self._looker is not None:
-            self._looker.wait()
-        scores = {name: values.tolist() for name, values in self._scores.items()}
-        return scores, self._losses.double().cpu(), self._correct.cpu()
+        with self._at_work():
+            scores = {name: values.tolist() for name, values in self._scores.items()}
+            return scores, self._losses.double().cpu(), self._correct.cpu()
 
     # --- states ---
 
     def state(self, run: int) -> dict[str, Tensor]:
-        """Everything that starting again from here needs."""
+        """Everything that starting again from here needs; tensors that the next step changes."""
+        with self._at_work(waiting=True):
+            return self._state(run)
+
+    def _state(self, run: int) -> dict[str, Tensor]:
         tensors = {f"model.{name}": value for name, value in self.nets.state(run).items()}
         tensors |= {f"loss.{name}": value for name, value in self.loss.state(run).items()}
         for kind, values in self._memories().items():
@@ -109,9 +128,12 @@ class Stepping:
         tensors |= {"trace.losses": self._losses[run], "trace.correct": self._correct[run]}
         return {name: value.detach() for name, value in tensors.items()}
 
-    @torch.no_grad()
     def restore(self, run: int, tensors: dict[str, Tensor]) -> None:
         """Go back to a state."""
+        with self._at_work(waiting=True), torch.no_grad():
+            self._restore(run, tensors)
+
+    def _restore(self, run: int, tensors: dict[str, Tensor]) -> None:
         groups: dict[str, dict[str, Tensor]] = {"model": {}, "loss": {}, "memory": {}, "trace": {}}
         for name, value in tensors.items():
             owner, _, rest = name.partition(".")
@@ -128,7 +150,8 @@ class Stepping:
 
     def weights(self, run: int) -> dict[str, Tensor]:
         """The weights that evaluation uses."""
-        return {name: value.detach().clone() for name, value in self._measured().state(run).items()}
+        with self._at_work(waiting=True):
+            return {name: value.detach().clone() for name, value in self._measured().state(run).items()}
 
     def _memories(self) -> dict[str, list[Tensor]]:
         return self.memory | ({"average": self.averages} if self.averages else {})
@@ -222,7 +245,7 @@ class Stepping:
             {name: values.index_select(1, where).flatten() for name, values in drawn.items()}
             for drawn in self._views
         ]
-        images, inputs = self.machinery.inputs(self.images, chosen.flatten(), views)
+        images, inputs = self.machinery.inputs(self.images, chosen.flatten(), views, size)
         self.nets.set_place(self._steps)
         with autocast(self.recipe.precision, self.device):
             logits = self.nets.train(inputs.unflatten(0, (runs, size)))
