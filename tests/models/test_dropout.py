@@ -23,10 +23,10 @@ def dropping(p, place=None, layer=0):
 
 
 def kept_by_loops(place, layer, count, p):
-    """One element after the other: word i % 4 of block i // 4 at (block, step, layer)."""
+    """One element after the other: word i % 4 of block i // 4 at the counter (step, block, 0, layer)."""
     kept = []
     for element in range(count):
-        counter = [torch.tensor(value) for value in (element // 4, place[2].item(), layer, 0)]
+        counter = [torch.tensor(value) for value in (place[2].item(), element // 4, 0, layer)]
         word = philox(tuple(counter), (place[0], place[1]))[element % 4].item()
         kept.append((word >> 8) / 2**24 >= p)
     return kept

@@ -22,7 +22,7 @@ class Dropout(nn.Module):
     >>> dropout = Dropout(0.5)
     >>> dropout.place = torch.cat((key_words(0, "dropout"), torch.tensor([1])))
     >>> dropout(torch.ones(6))
-    tensor([2., 0., 0., 2., 2., 2.])
+    tensor([2., 2., 0., 0., 2., 2.])
     >>> dropout.eval()(torch.ones(3))
     tensor([1., 1., 1.])
     """

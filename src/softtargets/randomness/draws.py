@@ -25,13 +25,16 @@ def key_words(seed: int, purpose: str, device: torch.device | str = "cpu") -> Te
 def words(key: Tensor, *place: int | Tensor) -> Tensor:
     """Four random words, (..., 4), for each key (..., 2) at a place of up to four coordinates, which broadcast.
 
+    The first and third coordinates are those words of the counter that Philox does not multiply at once: a compiler
+    that knows a running index for what it is would do so in 32 bits.
+
     >>> words(key_words(0, "example"), torch.arange(3), 7).shape  # examples 0 to 2 of epoch 7
     torch.Size([3, 4])
     """
     coordinates = [torch.as_tensor(each, dtype=torch.int64, device=key.device) for each in place]
     zero = torch.zeros((), dtype=torch.int64, device=key.device)
-    c0, c1, c2, c3 = coordinates + [zero] * (4 - len(coordinates))
-    drawn = philox((c0, c1, c2, c3), (key[..., 0], key[..., 1]))
+    first, second, third, fourth = coordinates + [zero] * (4 - len(coordinates))
+    drawn = philox((second, first, fourth, third), (key[..., 0], key[..., 1]))
     return torch.stack(torch.broadcast_tensors(*drawn), dim=-1)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 # Before recording: libraries choose their algorithms, and what is compiled is compiled.
 _TRIALS = 3
+_KINDS = 1024
 
 
 class Recorder:
@@ -30,13 +31,19 @@ class Recorder:
         self._graphs[arguments].replay()
 
     def _record(self, arguments: tuple[int, ...]) -> torch.cuda.CUDAGraph:
+        import torch._dynamo  # here, since it takes seconds
+
         before = [tensor.detach().clone() for tensor in self._changed]
-        for _ in range(_TRIALS):
-            self._function(*arguments)
-        with torch.no_grad():
-            for tensor, value in zip(self._changed, before, strict=True):
-                tensor.copy_(value)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=torch.cuda.current_stream(), capture_error_mode="thread_local"):
-            self._function(*arguments)
+        # Nets and sizes of batch are many, and share the code that is compiled for each of them.
+        with torch._dynamo.config.patch(recompile_limit=_KINDS, accumulated_recompile_limit=_KINDS):
+            for _ in range(_TRIALS):
+                self._function(*arguments)
+                with torch.no_grad():
+                    for tensor, value in zip(self._changed, before, strict=True):
+                        tensor.copy_(value)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(
+                graph, stream=torch.cuda.current_stream(), capture_error_mode="thread_local"
+            ):
+                self._function(*arguments)
         return graph

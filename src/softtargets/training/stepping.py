@@ -54,7 +54,9 @@ class Stepping:
         self._run: Callable[[int], None] = self._step
         self._run_look: Callable[[], None] = self._look
         self._stream: torch.cuda.Stream | None = None
+        self._apply = self.update.apply_
         if machinery.recorded:
+            self._apply = torch.compile(self.update.apply_, dynamic=False)
             self._run = Recorder(self._step, self._changed()).run
             self._run_look = Recorder(self._look, []).run
             self._stream = torch.cuda.Stream(device)
@@ -276,7 +278,7 @@ class Stepping:
         rate, steps = self._rates.index_select(1, self._place).squeeze(1), self._steps
         if not lead:
             rate, steps = rate[0], steps[0]
-        self.update.apply_(parameters, gradients, self.memory, rate, steps)
+        self._apply(parameters, gradients, self.memory, rate, steps)
         if self.recipe.average is not None:
             average_(self.averages, parameters, self.recipe.average, lead)
         self._losses.index_copy_(1, self._place, losses.unsqueeze(1))
