@@ -31,11 +31,16 @@ def words(key: Tensor, *place: int | Tensor) -> Tensor:
     >>> words(key_words(0, "example"), torch.arange(3), 7).shape  # examples 0 to 2 of epoch 7
     torch.Size([3, 4])
     """
-    coordinates = [torch.as_tensor(each, dtype=torch.int64, device=key.device) for each in place]
-    zero = torch.zeros((), dtype=torch.int64, device=key.device)
-    first, second, third, fourth = coordinates + [zero] * (4 - len(coordinates))
+    first, second, third, fourth = (_coordinate(each, key) for each in place + (0,) * (4 - len(place)))
     drawn = philox((second, first, fourth, third), (key[..., 0], key[..., 1]))
     return torch.stack(torch.broadcast_tensors(*drawn), dim=-1)
+
+
+def _coordinate(value: int | Tensor, key: Tensor) -> Tensor:
+    if isinstance(value, Tensor):
+        return value.to(key.device, torch.int64)
+    # Filled on the device: a copy from the host would wait for it, and cannot be recorded.
+    return torch.full((), value, dtype=torch.int64, device=key.device)
 
 
 def uniforms(drawn: Tensor) -> Tensor:

@@ -26,9 +26,13 @@ class Recorder:
 
     def run(self, *arguments: int) -> None:
         """Call the function on the current stream, which must not be the default one."""
+        self.ready(*arguments)
+        self._graphs[arguments].replay()
+
+    def ready(self, *arguments: int) -> None:
+        """Record what `run` will replay, if that has not been done; random numbers are best seeded in between."""
         if arguments not in self._graphs:
             self._graphs[arguments] = self._record(arguments)
-        self._graphs[arguments].replay()
 
     def _record(self, arguments: tuple[int, ...]) -> torch.cuda.CUDAGraph:
         import torch._dynamo  # here, since it takes seconds

@@ -51,13 +51,13 @@ class Stepping:
         self._make_nets()
         self._make_loss(teachers)
         self._make_tables()
-        self._run: Callable[[int], None] = self._step
+        self._recorder: Recorder | None = None
         self._run_look: Callable[[], None] = self._look
         self._stream: torch.cuda.Stream | None = None
         self._apply = self.update.apply_
         if machinery.recorded:
             self._apply = torch.compile(self.update.apply_, dynamic=False)
-            self._run = Recorder(self._step, self._changed()).run
+            self._recorder = Recorder(self._step, self._changed())
             self._run_look = Recorder(self._look, []).run
             self._stream = torch.cuda.Stream(device)
             self._stream.wait_stream(torch.cuda.current_stream(device))
@@ -99,9 +99,14 @@ class Stepping:
     def step(self, size: int, number: int) -> None:
         """Take the next step in every run, on batches of so many examples; `number` is the first run's."""
         with self._at_work():
+            if self._recorder is not None:
+                self._recorder.ready(size)
             if self._draws_at_random:
                 torch.manual_seed(derive(self.recipe.seed, "loss", number))
-            self._run(size)
+            if self._recorder is None:
+                self._step(size)
+            else:
+                self._recorder.run(size)
 
     def look(self) -> None:
         """Measure all splits but the training set."""

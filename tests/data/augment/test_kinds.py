@@ -108,9 +108,10 @@ def test_every_device_makes_the_same_images(kind):
     drawn, on_gpu = kind.draw(found, (3, 6, 5)), kind.draw(found.cuda(), (3, 6, 5))
     for name, values in drawn.items():
         assert on_gpu[name].cpu().equal(values)
+    there = images.cuda()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        changed = kind.apply(images.cuda(), on_gpu)
+        changed = kind.apply(there, on_gpu)
     finally:
         torch.cuda.set_sync_debug_mode("default")
     expected = kind.apply(images, drawn)
