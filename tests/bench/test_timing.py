@@ -5,7 +5,7 @@ import gc
 import pytest
 import torch
 
-from softtargets.bench.results import Timing
+from softtargets.bench.losses.results import Timing
 from softtargets.bench.timing import (
     EventTimer,
     Task,

@@ -26,6 +26,7 @@ from softtargets.recipes import (
     Augmentation,
     BetaSmoothing,
     Brightness,
+    Calibration,
     Clean,
     ConfidencePenalty,
     Constant,
@@ -55,6 +56,7 @@ from softtargets.recipes import (
     Optimiser,
     Pair,
     PreActResNet,
+    Probe,
     Recipe,
     Regulariser,
     ResNet18,
@@ -127,6 +129,7 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "affine": Affine,
         "rotation": Rotation,
     },
+    Probe: {"calibration": Calibration},
     Noise: {"none": Clean, "symmetric": Symmetric, "pair": Pair},
 }
 PARTS = [(slot, part) for slot, named in NAMES.items() for part in named.values()]
@@ -146,6 +149,8 @@ def recipe_with(slot: type[Part], part: Part) -> Recipe:
     """A recipe that has `part` in its slot."""
     if slot is Augmentation:
         return plain_recipe(augmentation=[part])
+    if slot is Probe:
+        return plain_recipe(data=Digits(validation=100), probes=[part])
     if isinstance(part, ForwardCorrection):
         return plain_recipe(regulariser=part, noise=Symmetric())
     return plain_recipe(**{"data" if slot is Dataset else slot.__name__.lower(): part})

@@ -84,7 +84,8 @@ def test_a_teacher_is_a_whole_recipe():
         (
             {"data": "digits", "model": "mlp", "epochs": 1, "lr": 0.1},
             "teacher.lr: no such field of a recipe; allowed: data, model, regulariser, optimiser, schedule, "
-            "epochs, steps, batch, augmentation, noise, seed, precision, multiplier, clip, average, measure_every",
+            "epochs, steps, batch, augmentation, noise, seed, precision, multiplier, clip, average, measure_every, "
+            "probes",
         ),
         ({"data": "digits", "model": "mlp"}, "teacher.epochs: give either epochs or steps; neither is given"),
     ],

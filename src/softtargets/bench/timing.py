@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 
 from softtargets.bench.failing import explain
-from softtargets.bench.results import Timing
+from softtargets.bench.losses.results import Timing
 from softtargets.exceptions import SofttargetsError
 
 FEWEST, MOST = 7, 2000

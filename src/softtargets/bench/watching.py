@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softtargets.bench.results import CaseResult, LinearResult
+from softtargets.bench.losses.results import CaseResult, LinearResult
 
 
 class Watcher:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softtargets.bench.grid import SECONDS
+from softtargets.bench.losses.grid import SECONDS
 from softtargets.bench.watching import Watcher
 from softtargets.cli import Interrupted
 from softtargets.cli.options import Json
@@ -20,7 +20,7 @@ from softtargets.exceptions import SofttargetsError
 
 if TYPE_CHECKING:
     from softtargets.bench import Results
-    from softtargets.bench.results import CaseResult, LinearResult
+    from softtargets.bench.losses.results import CaseResult, LinearResult
 
 app = typer.Typer(help="Benchmarks: ours against others, as ratios of one run.", no_args_is_help=True)
 
@@ -103,7 +103,7 @@ def losses(
     }
     plan("cpu", **words, linear=linear)  # a misspelt word is refused before torch is asked for anything
 
-    from softtargets.bench.running import RESULTS, default_directory, run
+    from softtargets.bench.losses.running import RESULTS, default_directory, run
     from softtargets.training import choose_device
 
     chosen = choose_device(device)
@@ -123,8 +123,8 @@ def losses(
 
 def _show(results: Results, directory: Path, path: Path, as_json: bool) -> None:
     """Write what is made from the results, print the table and where everything is."""
-    from softtargets.bench.tables import linear_overview, notes, overview
-    from softtargets.bench.writing import write_files
+    from softtargets.bench.losses.tables import linear_overview, notes, overview
+    from softtargets.bench.losses.writing import write_files
 
     files = [path, *write_files(results, directory)]
     if as_json:
@@ -182,7 +182,7 @@ class _Lines(Watcher):
         self._begun = time.monotonic()
 
     def finished(self, result: CaseResult | LinearResult) -> None:
-        from softtargets.bench.tables import summary
+        from softtargets.bench.losses.tables import summary
 
         self._done += 1
         seconds = time.monotonic() - self._begun

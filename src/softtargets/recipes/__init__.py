@@ -48,6 +48,7 @@ from softtargets.recipes.optimisation import (
     Schedule,
     Step,
 )
+from softtargets.recipes.probes import Calibration, Probe
 from softtargets.recipes.recipe import Recipe
 from softtargets.recipes.regularisers import (
     CSKD,
@@ -88,6 +89,7 @@ __all__ = [
     "Augmentation",
     "BetaSmoothing",
     "Brightness",
+    "Calibration",
     "Clean",
     "ConfidencePenalty",
     "Constant",
@@ -118,6 +120,7 @@ __all__ = [
     "Pair",
     "Part",
     "PreActResNet",
+    "Probe",
     "Recipe",
     "Regulariser",
     "ResNeXt29",

@@ -16,6 +16,7 @@ from softtargets.recipes.corruptions import Augmentation, Clean, Noise
 from softtargets.recipes.datasets import Dataset
 from softtargets.recipes.models import Model
 from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
+from softtargets.recipes.probes import Probe
 from softtargets.recipes.regularisers import CrossEntropy, Distillation, ForwardCorrection, Regulariser
 from softtargets.recipes.schema import Count, Index, Part, Positive, ProperFraction, build, field_types
 from softtargets.recipes.yaml import parse_yaml, read_yaml
@@ -59,6 +60,7 @@ class Recipe(Part):
     clip: Positive | None = None
     average: ProperFraction | None = None
     measure_every: Count | None = None
+    probes: tuple[Probe, ...] = ()
 
     def check(self) -> None:
         """The length is given once, a teacher speaks of the same classes, noise to be corrected is known."""
@@ -72,6 +74,12 @@ class Recipe(Part):
                     f"the teacher's classes ({taught.name}) are not the student's ({learnt.name}); "
                     "train both on the same dataset",
                     "regulariser.teacher.data",
+                )
+        for position, probe in enumerate(self.probes):
+            if getattr(probe, "split", None) == "validation" and not self.data.validation:
+                raise RecipeError(
+                    "there is no validation split to look at; give data.validation, or look at test",
+                    f"probes.{position}.split",
                 )
         if isinstance(self.regulariser, ForwardCorrection) and isinstance(self.noise, Clean):
             raise RecipeError(

@@ -49,9 +49,9 @@ class Course:
 
     def is_measured_after(self, steps: int) -> bool:
         """Whether the net is measured when so many steps are done."""
+        if steps % self.steps_per_epoch == 0 or steps == self.total_steps:
+            return True
         every = self.recipe.measure_every
-        return (
-            steps % self.steps_per_epoch == 0
-            or steps == self.total_steps
-            or (every is not None and steps % every == 0)
+        return (every is not None and steps % every == 0) or any(
+            steps % probe.every == 0 for probe in self.recipe.probes
         )

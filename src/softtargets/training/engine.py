@@ -19,13 +19,14 @@ from softtargets.runs.provenance import environment, now
 from softtargets.training.building import build_model
 from softtargets.training.checking import check_runnable
 from softtargets.training.fleet import Fleet
-from softtargets.training.interruption import graceful_interruption
+from softtargets.training.interruption import Interruption, graceful_interruption
 from softtargets.training.machinery import Machinery
 from softtargets.training.pack import Pack, Start
 from softtargets.training.packing import Arrangement, arrangement, kind_of_run
 from softtargets.training.precision import float32_products
 from softtargets.training.prediction import predict
 from softtargets.training.preparation import Prepared, input_shape, prepare, with_noise
+from softtargets.training.saving import Saver
 from softtargets.training.targets import Teacher
 from softtargets.training.watching import Plan, Watcher
 from softtargets.training.workers import helpers
@@ -264,56 +265,76 @@ class _Engine:
         fork = [self.device] if self.device.type == "cuda" else []
         recipe = works[0].recipe
         told: set[str] = set()
+        going_on: list[Pack] = []
         with torch.random.fork_rng(devices=fork), float32_products(recipe.precision):
             while works:
-                machinery = self._machinery(recipe)
-                together = Pack if machinery.stacked or len(works) == 1 else Fleet
-                pack = together([work.start for work in works], self.device, machinery)
+                starts = [work.start for work in works]
+                pack: Pack | Fleet
+                if (machinery := self._machinery(recipe)).stacked:
+                    pack = Pack(starts, self.device, machinery)
+                else:
+                    pack = Fleet(starts[len(going_on) :], self.device, machinery, going_on)
                 for work, slot in zip(works, pack.slots, strict=True):
                     if work.recipe.id not in told:
                         told.add(work.recipe.id)
                         self.watcher.started(work.recipe, slot.step, slot.course.total_steps)
                 left = self._loop(pack, works, todo)
+                going_on = pack.still(left) if isinstance(pack, Fleet) else []
                 # In place: if what joins does not fit into memory, all of them go on in smaller packs.
-                works[:] = self._claim(todo, claims, left) if left else []
+                works[:] = self._claim(todo, claims, [works[run] for run in left]) if left else []
 
-    def _loop(self, pack: Pack | Fleet, works: list[_Work], todo: dict[str, Recipe]) -> list[_Work]:
+    def _loop(self, pack: Pack | Fleet, works: list[_Work], todo: dict[str, Recipe]) -> list[int]:
         """Train a pack to its end, or until others could take the place of runs that have ended: returns the rest."""
+        with Saver(self.device) as saver, graceful_interruption() as interruption:
+            return self._steps(pack, works, todo, saver, interruption)
+
+    def _steps(
+        self,
+        pack: Pack | Fleet,
+        works: list[_Work],
+        todo: dict[str, Recipe],
+        saver: Saver,
+        interruption: Interruption,
+    ) -> list[int]:
         clock = _Clock(works)
         saved = reported = time.monotonic()
         shown = [slot.images for slot in pack.slots]
         active = list(range(len(works)))
-        with graceful_interruption() as interruption:
-            while active:
-                due = pack.advance()
-                moment = time.monotonic()
-                if moment - reported >= _REPORT_SECONDS or due:
-                    for run in active:
-                        slot = pack.slots[run]
-                        self.watcher.progressed(slot.recipe, slot.step, slot.images - shown[run])
-                        shown[run] = slot.images
-                    reported = moment
-                if due:
-                    pack.measure(due)
-                    clock.tick(active)
-                    for run in due:
-                        if pack.slots[run].failure is None:
-                            self.watcher.epoch(works[run].recipe, pack.slots[run].history[-1])
-                    for run in [run for run in due if pack.slots[run].done]:
-                        active.remove(run)
-                        self._end(pack, run, works[run], len(works), todo)
-                if interruption.requested:
-                    self._save(pack, active, works, clock)
-                    raise KeyboardInterrupt
-                if moment - saved >= self.checkpoint_seconds:
-                    self._save(pack, active, works, clock)
-                    saved = time.monotonic()
-                if len(active) < len(works) and pack.place == 0 and self._others_wait(works, todo):
-                    clock.tick(active)
-                    for run in active:
-                        works[run].start.checkpoint = pack.save(run)
-                    return [works[run] for run in active]
-        return []
+        while active:
+            due = pack.advance()
+            moment = time.monotonic()
+            if moment - reported >= _REPORT_SECONDS or due:
+                for run in active:
+                    slot = pack.slots[run]
+                    self.watcher.progressed(slot.recipe, slot.step, slot.images - shown[run])
+                    shown[run] = slot.images
+                reported = moment
+            if due:
+                pack.measure(due)
+                clock.tick(active)
+                for run in due:
+                    if pack.slots[run].failure is None:
+                        self.watcher.epoch(works[run].recipe, pack.slots[run].history[-1])
+                ended = [run for run in due if pack.slots[run].done]
+                if ended:
+                    saver.wait()  # or a late checkpoint would lie beside a finished run
+                for run in ended:
+                    active.remove(run)
+                    self._end(pack, run, works[run], len(works), todo)
+            if interruption.requested:
+                self._save(pack, active, works, clock, saver)
+                saver.wait()
+                raise KeyboardInterrupt
+            if moment - saved >= self.checkpoint_seconds and not saver.busy:
+                self._save(pack, active, works, clock, saver)
+                saved = time.monotonic()
+            if len(active) < len(works) and pack.place == 0 and self._others_wait(works, todo):
+                clock.tick(active)
+                for run in active:
+                    works[run].start.checkpoint = pack.save(run)
+                break
+        saver.wait()
+        return active
 
     def _others_wait(self, works: list[_Work], todo: dict[str, Recipe]) -> bool:
         """Whether runs of the same kind could join, at the beginning of an epoch."""
@@ -327,12 +348,16 @@ class _Engine:
             for recipe in todo.values()
         )
 
-    def _save(self, pack: Pack | Fleet, active: list[int], works: list[_Work], clock: _Clock) -> None:
+    def _save(
+        self, pack: Pack | Fleet, active: list[int], works: list[_Work], clock: _Clock, saver: Saver
+    ) -> None:
         clock.tick(active)
+        jobs = []
         for run in active:
             checkpoint = pack.save(run)
-            checkpoint.progress["begun"] = works[run].begun
-            works[run].writer.checkpoint(checkpoint)
+            checkpoint.progress["begun"] = dict(works[run].begun)
+            jobs.append((works[run].writer, checkpoint))
+        saver.save(jobs)
 
     def _end(self, pack: Pack | Fleet, run: int, work: _Work, together: int, todo: dict[str, Recipe]) -> None:
         """Write what a run has come to, and give it back."""

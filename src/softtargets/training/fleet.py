@@ -19,8 +19,15 @@ class Fleet:
     would alone, bit for bit.
     """
 
-    def __init__(self, starts: Sequence[Start], device: torch.device, machinery: Machinery) -> None:
-        self._packs = [Pack([start], device, machinery) for start in starts]
+    def __init__(
+        self,
+        starts: Sequence[Start],
+        device: torch.device,
+        machinery: Machinery,
+        going_on: Sequence[Pack] = (),
+    ) -> None:
+        """`going_on` are packs of an earlier fleet, which keep what was recorded for them; they come first."""
+        self._packs = [*going_on, *(Pack([start], device, machinery) for start in starts)]
         if len({pack.place for pack in self._packs}) > 1:
             raise ValueError("the runs of a pack must be at the same place of their epochs")
 
@@ -44,6 +51,10 @@ class Fleet:
             self._packs[run].look()
         for run in due:
             self._packs[run].read([0])
+
+    def still(self, runs: Sequence[int]) -> list[Pack]:
+        """The packs of these runs, to go on in another fleet."""
+        return [self._packs[run] for run in runs]
 
     def save(self, run: int) -> Checkpoint:
         """Everything that starting again from here needs."""

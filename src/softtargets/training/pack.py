@@ -12,9 +12,11 @@ from torch import Tensor
 
 from softtargets.recipes import Recipe
 from softtargets.runs import Checkpoint
+from softtargets.training.building import build_model
 from softtargets.training.course import Course
 from softtargets.training.machinery import Machinery
-from softtargets.training.preparation import Prepared
+from softtargets.training.preparation import Prepared, input_shape
+from softtargets.training.probing import Moment, probed
 from softtargets.training.stepping import Stepping
 from softtargets.training.targets import Teacher
 
@@ -66,6 +68,7 @@ class Pack:
     def __init__(self, starts: Sequence[Start], device: torch.device, machinery: Machinery) -> None:
         examples = len(starts[0].prepared.splits["train"])
         self.slots = [Slot(Course(start.recipe, examples)) for start in starts]
+        self._prepared = [start.prepared for start in starts]
         self.stepping = Stepping(
             [slot.course for slot in self.slots],
             [start.prepared for start in starts],
@@ -127,24 +130,34 @@ class Pack:
             slot.measured = self.place
             slot.failure = _failure(slot, row, losses[run], steps)
             if slot.failure is None:
-                slot.history.append(row)
+                slot.history.append(row | self._probed(run))
         if self.place == self._steps_per_epoch:
             self._close_epoch()
 
     def save(self, run: int) -> Checkpoint:
-        """Everything that starting again from here needs."""
+        """Everything that starting again from here needs, in tensors of its own."""
         slot = self.slots[run]
         progress = {
             "step": slot.step,
             "images": slot.images,
             "measured": slot.measured,
-            "history": slot.history,
+            "history": list(slot.history),
         }
         return Checkpoint(self.stepping.state(run), progress)
 
     def weights(self, run: int) -> dict[str, Tensor]:
         """The weights that evaluation uses, by the names of the net alone."""
         return self.stepping.weights(run)
+
+    def _probed(self, run: int) -> dict[str, float | None]:
+        slot = self.slots[run]
+        if not slot.recipe.probes:
+            return {}
+        prepared = self._prepared[run]
+        shape = input_shape(slot.recipe, prepared)
+        model = build_model(slot.recipe, shape, len(prepared.classes)).to(self.stepping.device)
+        model.load_state_dict(self.weights(run))
+        return probed(Moment(slot.recipe, slot.step, model, prepared), at_the_end=slot.done)
 
     def _restore(self, run: int, checkpoint: Checkpoint) -> None:
         self.stepping.restore(run, checkpoint.tensors)

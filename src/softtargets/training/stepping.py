@@ -122,9 +122,12 @@ class Stepping:
     # --- states ---
 
     def state(self, run: int) -> dict[str, Tensor]:
-        """Everything that starting again from here needs; tensors that the next step changes."""
-        with self._at_work(waiting=True):
-            return self._state(run)
+        """Everything that starting again from here needs, copied; the host does not wait for it."""
+        with self._at_work():
+            state = {name: value.clone() for name, value in self._state(run).items()}
+        if self._stream is not None:
+            torch.cuda.current_stream(self.device).wait_stream(self._stream)
+        return state
 
     def _state(self, run: int) -> dict[str, Tensor]:
         tensors = {f"model.{name}": value for name, value in self.nets.state(run).items()}

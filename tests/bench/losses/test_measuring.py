@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from softtargets.bench import contestants, losses
-from softtargets.bench.contestants import Contestant
+from softtargets.bench.losses.contestants import Contestant
 from softtargets.bench.failing import Absent, explain
-from softtargets.bench.grid import LOSSES
-from softtargets.bench.losses import Bench, Inputs, measure
-from softtargets.bench.results import Case
-from softtargets.bench.rivals import SUBJECTS
+from softtargets.bench.losses.grid import LOSSES
+from softtargets.bench.losses.measuring import Bench, Inputs, measure
+from softtargets.bench.losses.results import Case
+from softtargets.bench.losses.rivals import SUBJECTS
 from softtargets.bench.timing import WallTimer, timer_for
 
 CPU = torch.device("cpu")

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from softtargets.bench import running
-from softtargets.bench.grid import plan
+from softtargets.bench.losses.grid import plan
 from softtargets.bench.machine import describe, differences
-from softtargets.bench.results import Results
-from softtargets.bench.running import default_directory, run
+from softtargets.bench.losses.results import Results
+from softtargets.bench.losses.running import default_directory, run
 from softtargets.bench.watching import Watcher
-from softtargets.bench.writing import write_files
+from softtargets.bench.losses.writing import write_files
 from softtargets.exceptions import SofttargetsError
 
 CPU = torch.device("cpu")

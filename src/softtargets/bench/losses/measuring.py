@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from softtargets.bench.checking import TOLERANCE, Outcome, compare, reference, sampled
-from softtargets.bench.contestants import Contestant, contestant
+from softtargets.bench.losses.checking import TOLERANCE, Outcome, compare, reference, sampled
+from softtargets.bench.losses.contestants import Contestant, contestant
 from softtargets.bench.failing import Absent, device_error, explain, release
-from softtargets.bench.grid import DTYPES
-from softtargets.bench.results import Case, CaseResult, Entry
-from softtargets.bench.rivals import SUBJECTS, Subject
+from softtargets.bench.losses.grid import DTYPES
+from softtargets.bench.losses.results import Case, CaseResult, Entry
+from softtargets.bench.losses.rivals import SUBJECTS, Subject
 from softtargets.bench.timing import Task, Timer, back_to_back, interleave, peak_memory
 
 # Logits of a net in training: wide enough that the softmax is neither flat nor a point.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from softtargets.bench.results import Case, LinearCase
+from softtargets.bench.losses.results import Case, LinearCase
 from softtargets.exceptions import SofttargetsError, nearest
 
 LOSSES = (

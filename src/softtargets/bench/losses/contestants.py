@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softtargets import losses
 from softtargets.bench.failing import Absent
-from softtargets.bench.rivals import Subject
+from softtargets.bench.losses.rivals import Subject
 
 
 @dataclass(frozen=True)

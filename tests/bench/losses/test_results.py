@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from bench.making import made_up, timing
-from softtargets.bench.results import Entry, Results
+from bench.losses.making import made_up, timing
+from softtargets.bench.losses.results import Entry, Results
 from softtargets.exceptions import SofttargetsError
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from bench.making import made_up
-from softtargets.bench.drawing import draw_linear, draw_losses
-from softtargets.bench.results import Entry, Results
+from bench.losses.making import made_up
+from softtargets.bench.losses.drawing import draw_linear, draw_losses
+from softtargets.bench.losses.results import Entry, Results
 from softtargets.report.drawing import house_style
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from softtargets.bench.grid import ALONE, LOSSES, plan
-from softtargets.bench.results import Case
+from softtargets.bench.losses.grid import ALONE, LOSSES, plan
+from softtargets.bench.losses.results import Case
 from softtargets.exceptions import SofttargetsError
 
 

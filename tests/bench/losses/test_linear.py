@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from softtargets import losses
-from softtargets.bench.linear import measure_linear
-from softtargets.bench.losses import Bench
-from softtargets.bench.results import LinearCase
+from softtargets.bench.losses.linear import measure_linear
+from softtargets.bench.losses.measuring import Bench
+from softtargets.bench.losses.results import LinearCase
 from softtargets.bench.timing import WallTimer
 
 BENCH = Bench(torch.device("cpu"), WallTimer(), copy_rate=1e9, session=0, seconds=0.0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from softtargets.bench.drawing import draw_linear, draw_losses
-from softtargets.bench.results import Results
-from softtargets.bench.tables import csv_text, markdown
+from softtargets.bench.losses.drawing import draw_linear, draw_losses
+from softtargets.bench.losses.results import Results
+from softtargets.bench.losses.tables import csv_text, markdown
 from softtargets.report.drawing import house_style
 from softtargets.storage import make_directory, write_atomically
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from softtargets.bench.results import CaseResult, Entry, LinearResult, Results
+from softtargets.bench.losses.results import CaseResult, Entry, LinearResult, Results
 
 # Where moving the data takes less than this, launching kernels is what takes the time.
 LAUNCH_BOUND = 5e-6

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from softtargets.bench import checking
-from softtargets.bench.checking import Errors, Outcome, compare, reference, sampled
-from softtargets.bench.rivals import SUBJECTS
+from softtargets.bench.losses.checking import Errors, Outcome, compare, reference, sampled
+from softtargets.bench.losses.rivals import SUBJECTS
 
 
 def test_rows_from_the_first_to_the_last():

@@ -8,13 +8,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from softtargets.bench.checking import TOLERANCE, Errors, Outcome, compare, sampled
-from softtargets.bench.contestants import linear_contestant
+from softtargets.bench.losses.checking import TOLERANCE, Errors, Outcome, compare, sampled
+from softtargets.bench.losses.contestants import linear_contestant
 from softtargets.bench.failing import Absent, device_error, explain, release
-from softtargets.bench.grid import DTYPES
-from softtargets.bench.losses import AGAIN, Bench
-from softtargets.bench.results import Entry, LinearCase, LinearResult
-from softtargets.bench.rivals import SUBJECTS
+from softtargets.bench.losses.grid import DTYPES
+from softtargets.bench.losses.measuring import AGAIN, Bench
+from softtargets.bench.losses.results import Entry, LinearCase, LinearResult
+from softtargets.bench.losses.rivals import SUBJECTS
 from softtargets.bench.timing import Task, interleave, peak_memory
 
 PRODUCT = "the plain product"

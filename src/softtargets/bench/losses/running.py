@@ -10,11 +10,11 @@ from pathlib import Path
 import torch
 
 from softtargets.bench.failing import device_error
-from softtargets.bench.grid import Plan
-from softtargets.bench.linear import measure_linear
-from softtargets.bench.losses import Bench, measure
+from softtargets.bench.losses.grid import Plan
+from softtargets.bench.losses.linear import measure_linear
+from softtargets.bench.losses.measuring import Bench, measure
 from softtargets.bench.machine import describe, differences
-from softtargets.bench.results import Results
+from softtargets.bench.losses.results import Results
 from softtargets.bench.timing import copy_rate, timer_for
 from softtargets.bench.watching import Watcher
 from softtargets.exceptions import SofttargetsError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softtargets.bench.results import Case, CaseResult, Entry, LinearCase, LinearResult, Results, Timing
+from softtargets.bench.losses.results import Case, CaseResult, Entry, LinearCase, LinearResult, Results, Timing
 
 RATE = 4.25e12
 BYTES = {"bf16": 2, "fp32": 4}

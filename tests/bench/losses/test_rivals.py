@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from softtargets.bench.grid import LOSSES
-from softtargets.bench.rivals import SUBJECTS
+from softtargets.bench.losses.grid import LOSSES
+from softtargets.bench.losses.rivals import SUBJECTS
 
 
 def test_the_grid_names_every_subject():

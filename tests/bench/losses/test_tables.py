@@ -3,9 +3,9 @@ from __future__ import annotations
 import csv
 import io
 
-from bench.making import made_up
-from softtargets.bench.results import Results
-from softtargets.bench.tables import csv_text, linear_overview, markdown, notes, overview, summary
+from bench.losses.making import made_up
+from softtargets.bench.losses.results import Results
+from softtargets.bench.losses.tables import csv_text, linear_overview, markdown, notes, overview, summary
 
 
 def cell(table, row: int, heading: str) -> str:

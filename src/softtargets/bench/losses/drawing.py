@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from softtargets.bench.results import CaseResult, Entry, LinearResult, Results
-from softtargets.bench.tables import TITLES, duration, launch_bound, seconds_of, times
+from softtargets.bench.losses.results import CaseResult, Entry, LinearResult, Results
+from softtargets.bench.losses.tables import TITLES, duration, launch_bound, seconds_of, times
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, plain
 
 if TYPE_CHECKING:
