@@ -31,6 +31,11 @@ class Classifier(nn.Module):
         """One row per class (K, D)."""
         return self.head.weight.detach()
 
+    @property
+    def repeated(self) -> list[nn.Module]:
+        """Blocks of which the net has many alike, so that compiling a few serves all; none: it is compiled whole."""
+        return []
+
     def number_dropouts(self) -> list[Dropout]:
         """Give each dropout its position in the net, so that no two draw the same mask; returns them in order."""
         dropouts = [module for module in self.modules() if isinstance(module, Dropout)]

@@ -61,6 +61,11 @@ class MobileNetV2(Classifier):
         self.last = nn.Sequential(last, nn.BatchNorm2d(1280), nn.ReLU6())
         self.head = nn.Linear(1280, classes)
 
+    @property
+    def repeated(self) -> list[nn.Module]:
+        """The blocks."""
+        return list(self.body)
+
     def features(self, images: Tensor) -> Tensor:
         """The 1280 channels, averaged over all places."""
         maps: Tensor = self.last(self.body(self.stem(images)))

@@ -89,6 +89,11 @@ class PreActResNet(Classifier):
             _cut_normal(self.head.weight, 2 / ((before + classes) / 2))
         nn.init.zeros_(self.head.bias)
 
+    @property
+    def repeated(self) -> list[nn.Module]:
+        """The blocks."""
+        return list(self.body)
+
     def features(self, images: Tensor) -> Tensor:
         """The last stage, averaged over all places."""
         maps: Tensor = self.last(self.body(self.stem(images)))

@@ -42,6 +42,11 @@ class ResNet18(Classifier):
         self.body = nn.Sequential(*blocks)
         self.head = nn.Linear(stages[-1], classes)
 
+    @property
+    def repeated(self) -> list[nn.Module]:
+        """The blocks."""
+        return list(self.body)
+
     def features(self, images: Tensor) -> Tensor:
         """The last stage, averaged over all places."""
         maps: Tensor = self.body(self.stem(images))

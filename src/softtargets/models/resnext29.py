@@ -50,6 +50,11 @@ class ResNeXt29(Classifier):
         nn.init.kaiming_normal_(self.head.weight, nonlinearity="relu")
         nn.init.zeros_(self.head.bias)
 
+    @property
+    def repeated(self) -> list[nn.Module]:
+        """The blocks."""
+        return list(self.body)
+
     def features(self, images: Tensor) -> Tensor:
         """The last stage, averaged over all places."""
         maps: Tensor = self.body(self.stem(images))

@@ -66,8 +66,12 @@ class Forward:
         self._stacked = stacked
         self._batch = compiled_for
         self._compiled: Callable[..., Tensor] = self._call
-        if compiled_for is not None:
+        if compiled_for is not None and not self._skeleton.repeated:
             self._compiled = torch.compile(self._call, dynamic=False)
+        elif compiled_for is not None:
+            # A deep net takes minutes as a whole. Its blocks are a few kinds, compiled once each.
+            for block in self._skeleton.repeated:
+                block.compile(dynamic=False)
 
     def __call__(
         self, parameters: Named, buffers: Named, images: Tensor, training: bool, shared: bool
@@ -75,8 +79,10 @@ class Forward:
         """Logits; `shared` images are the same for all nets of a stack."""
         self._skeleton.train(training)
         size = images.shape[1 if self._stacked and not shared else 0]
-        run = self._compiled if not training or size == self._batch else self._call
-        return run(parameters, buffers, images, shared)
+        if training and self._batch is not None and size != self._batch:
+            with torch.compiler.set_stance("force_eager"):
+                return self._call(parameters, buffers, images, shared)
+        return self._compiled(parameters, buffers, images, shared)
 
     def _call(self, parameters: Named, buffers: Named, images: Tensor, shared: bool) -> Tensor:
         if not self._stacked:
