@@ -118,13 +118,13 @@ class Pack:
             slot = self.slots[run]
             steps = range(slot.measured, self.place)
             sizes = [slot.course.batch_size(place) for place in steps]
-            total = sum(float(losses[run, place]) * size for place, size in zip(steps, sizes, strict=True))
+            total = sum(losses[run][place] * size for place, size in zip(steps, sizes, strict=True))
             row: dict[str, Any] = {
                 "epoch": math.ceil(slot.step / self._steps_per_epoch),
                 "step": slot.step,
                 "lr": slot.course.rates((slot.step - 1) // self._steps_per_epoch)[self.place - 1],
                 "train_loss": total / sum(sizes),
-                "train_accuracy": sum(int(correct[run, place]) for place in steps) / sum(sizes),
+                "train_accuracy": sum(correct[run][slot.measured : self.place]) / sum(sizes),
             }
             row |= {key: values[run] for key, values in found.items()}
             slot.measured = self.place
@@ -173,12 +173,12 @@ class Pack:
         self._opened = False
 
 
-def _failure(slot: Slot, row: dict[str, Any], losses: Tensor, steps: range) -> str | None:
+def _failure(slot: Slot, row: dict[str, Any], losses: list[float], steps: range) -> str | None:
     """Why a run has failed: the first step with a loss that is no number, or what was measured afterwards."""
     for place in steps:
-        if not math.isfinite(float(losses[place])):
+        if not math.isfinite(losses[place]):
             step = slot.step - (steps.stop - place) + 1
-            return f"train_loss is {float(losses[place])} at step {step}"
+            return f"train_loss is {losses[place]} at step {step}"
     # The training loss alone would miss a last step that blew up after its loss was computed.
     for key, value in row.items():
         if not math.isfinite(value):

@@ -113,11 +113,11 @@ class Stepping:
         with self._at_work():
             self._run_look()
 
-    def seen(self) -> tuple[dict[str, list[float]], Tensor, Tensor]:
-        """What was measured: scores by name, and the losses and hits of every step of the epoch so far."""
+    def seen(self) -> tuple[dict[str, list[float]], list[list[float]], list[list[int]]]:
+        """What was measured of each run: scores by name, and the losses and hits of every step of the epoch so far."""
         with self._at_work():
             scores = {name: values.tolist() for name, values in self._scores.items()}
-            return scores, self._losses.double().cpu(), self._correct.cpu()
+            return scores, self._losses.tolist(), self._correct.tolist()
 
     # --- states ---
 
