@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -258,7 +260,57 @@ def test_piped_progress_is_plain_lines(tmp_path, recipe_file):
     assert "[1/1]" in done.stderr
 
 
-def test_a_terminal_gets_bars_with_rate_and_time_left(tmp_path, recipe_file):
+def test_metrics_are_logged_for_tensorboard_on_request(run, recipe_file, tmp_path, monkeypatch):
+    import softtargets.training.tensorboard as module
+
+    heard = []
+
+    class Fake(module.TensorBoard):
+        def __init__(self, directory) -> None:
+            heard.append(directory)
+
+        def close(self) -> None:
+            heard.append("closed")
+
+        def epoch(self, recipe, row) -> None:
+            heard.append((recipe.id, row["epoch"]))
+
+        def finished(self, run) -> None:
+            heard.append(run.id)
+
+    monkeypatch.setattr(module, "TensorBoard", Fake)
+    code, out, _ = run("train", str(recipe_file), "--json", "--tensorboard", str(tmp_path / "logs"))
+    assert code == 0
+    identity = json.loads(out)["id"]
+    assert heard == [tmp_path / "logs", (identity, 1), (identity, 2), identity, "closed"]
+
+
+def test_without_tensorboard_nothing_is_trained(run, recipe_file, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    code, out, err = run("train", str(recipe_file), "--tensorboard", str(tmp_path / "logs"))
+    assert code == 2
+    assert "pip install softtargets[tensorboard]" in err
+    assert err.count("\n") == 1
+    assert out == ""
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_interrupted_study_goes_on_logging(run, tmp_path, monkeypatch):
+    import softtargets.studies
+    import softtargets.training.tensorboard as module
+
+    def pressed(*_: object, command: str, **__: object) -> None:
+        assert "tensorboard" not in command, "the page can be made again without"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(softtargets.studies, "run_study", pressed)
+    monkeypatch.setattr(module, "TensorBoard", lambda directory: contextlib.nullcontext())
+    code, _, err = run("study", "run", "quickstart", "--tensorboard", "my logs")
+    assert code == 130
+    assert err.endswith("Go on with: softtargets study run quickstart --tensorboard 'my logs'\n")
+
+
+def test_a_terminal_gets_a_live_view_with_rate_and_time_left(tmp_path, recipe_file):
     primary, secondary = pty.openpty()
     process = subprocess.Popen(
         [
@@ -274,7 +326,7 @@ def test_a_terminal_gets_bars_with_rate_and_time_left(tmp_path, recipe_file):
         ],
         stdout=subprocess.PIPE,
         stderr=secondary,
-        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "140"},
+        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "140", "LINES": "30"},
     )
     os.close(secondary)
     shown = b""
@@ -288,8 +340,10 @@ def test_a_terminal_gets_bars_with_rate_and_time_left(tmp_path, recipe_file):
         shown += block
     assert process.wait() == 0
     text = shown.decode(errors="replace")
+    assert "0 of 1 runs done, 1 under way, " in text
     assert "images/s" in text
-    assert "0:00:0" in text
+    assert re.search(r"\d+:\d\d:\d\d left", text)
+    assert re.search(r"\d+%  +\d+/1500  +\d\.\d{3}   val \d\.\d{3}  +[\d,]+  \d+:\d\d:\d\d", text)
     assert "digits mlp label_smoothing 0.1 seed 0" in text
 
 

@@ -11,7 +11,9 @@ def test_steps_and_batches(recipe):
     assert (course.steps_per_epoch, course.total_steps) == (5, 20)
     assert [course.batch_size(place) for place in range(5)] == [32, 32, 32, 32, 22]
     assert Course(recipe.replace({"batch": 30}), 150).batch_size(4) == 30
-    assert Course(recipe.replace({"epochs": None, "steps": 7}), 150).total_steps == 7
+    cut = Course(recipe.replace({"epochs": None, "steps": 7}), 150)
+    assert cut.total_steps == 7
+    assert (course.total_images, cut.total_images) == (600, 150 + 2 * 32)
 
 
 def test_rates_are_those_of_the_schedule_and_nothing_moves_after_the_end(recipe):

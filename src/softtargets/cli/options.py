@@ -31,6 +31,13 @@ CheckpointSeconds = Annotated[
     float, typer.Option(min=0.0, help="Seconds between checkpoints of a run (0: after every step).")
 ]
 
+TensorBoardDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--tensorboard", metavar="DIR", help="Also log metrics for TensorBoard, in a directory per run."
+    ),
+]
+
 
 def runs_directory(explicit: Path | None) -> Path:
     """The directory of runs: the option, else the environment, else ./runs."""

@@ -17,6 +17,7 @@ from softtargets.cli.options import (
     Json,
     RunsDir,
     Set,
+    TensorBoardDir,
     Workers,
     assignments,
     runs_directory,
@@ -91,6 +92,7 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Where the report goes [./reports/NAME].")] = None,
     workers: Workers = None,
     checkpoint_seconds: CheckpointSeconds = 30.0,
+    tensorboard: TensorBoardDir = None,
     as_json: Json = False,
 ) -> None:
     """Train what is missing, measure, and write the page."""
@@ -100,14 +102,14 @@ def run(
     settings = study.settings(seeds, assignments(changes))
     study.trials(settings)  # refuses impossible changes before torch is asked for anything
 
-    from softtargets.cli.watching import console_watcher
+    from softtargets.cli.watching import watching
     from softtargets.runs import RunStore
     from softtargets.studies import run_study
     from softtargets.training import train
 
     command = _command(name, seeds, device, changes, runs_dir, data_dir, out)
     try:
-        with console_watcher() as watcher:
+        with watching(tensorboard) as watcher:
             page = run_study(
                 study,
                 settings,
@@ -122,7 +124,9 @@ def run(
                 workers=worker_count(workers, device),
             )
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; everything so far is saved. Go on with: {command}") from None
+        # The page is the same without the log, so its own command does not name it.
+        again = command + (f" --tensorboard {shlex.quote(str(tensorboard))}" if tensorboard else "")
+        raise Interrupted(f"interrupted; everything so far is saved. Go on with: {again}") from None
     results = json.loads((page.parent / "results.json").read_text(encoding="utf-8"))
     if as_json:
         print_json({"report": str(page), "claims": results["claims"], "provenance": results["provenance"]})

@@ -12,6 +12,7 @@ from softtargets.cli.options import (
     Json,
     RunsDir,
     Set,
+    TensorBoardDir,
     assignments,
     runs_directory,
 )
@@ -26,6 +27,7 @@ def train(
     runs_dir: RunsDir = None,
     data_dir: DataDir = None,
     checkpoint_seconds: CheckpointSeconds = 30.0,
+    tensorboard: TensorBoardDir = None,
     as_json: Json = False,
 ) -> None:
     """Train one recipe from a YAML file (its teacher first, if it has one)."""
@@ -33,12 +35,12 @@ def train(
 
     wanted = Recipe.load(recipe).replace(assignments(changes))
 
-    from softtargets.cli.watching import console_watcher
+    from softtargets.cli.watching import watching
     from softtargets.runs import RunStore
     from softtargets.training import train as train_recipes
 
     try:
-        with console_watcher() as watcher:
+        with watching(tensorboard) as watcher:
             (run,) = train_recipes(
                 [wanted],
                 RunStore(runs_directory(runs_dir)),

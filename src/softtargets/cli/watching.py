@@ -1,18 +1,50 @@
-"""Progress: bars with rate and time left on a terminal, plain lines when piped. Always on standard error."""
+"""Progress of trainings, always on standard error: a live view on a terminal, plain lines when piped."""
 
 from __future__ import annotations
 
 import sys
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from softtargets.cli.pace import Clock, Lap, Pace
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
+from softtargets.runs.provenance import now
 from softtargets.training import Plan, Watcher
+from softtargets.training.watching import Watchers
 
 LINE_SECONDS = 10.0
+
+
+@contextmanager
+def watching(tensorboard: Path | None = None) -> Iterator[Watcher]:
+    """What a command that trains shows, and logs for TensorBoard if it was asked to."""
+    with ExitStack() as stack:
+        watchers: list[Watcher] = []
+        if tensorboard is not None:
+            from softtargets.training.tensorboard import TensorBoard
+
+            watchers.append(stack.enter_context(TensorBoard(tensorboard)))
+        watchers.append(stack.enter_context(console_watcher()))
+        yield Watchers(*watchers)
+
+
+def console_watcher() -> ConsoleWatcher:
+    """The watcher that suits standard error."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        from softtargets.cli.live import LiveView
+
+        console = Console(stderr=True)
+        if console.is_terminal and not console.is_dumb_terminal:
+            return LiveView(console)
+    return Lines()
 
 
 def describe(recipe: Recipe) -> str:
@@ -22,51 +54,140 @@ def describe(recipe: Recipe) -> str:
     return f"{recipe.data.name} {recipe.model.name} {recipe.regulariser.name}{strength} seed {recipe.seed}"
 
 
+def duration(seconds: float | None) -> str:
+    """Hours, minutes and seconds.
+
+    >>> duration(3725.9), duration(None)
+    ('1:02:05', '?')
+    """
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def number(value: float | None) -> str:
+    """A large number, rounded.
+
+    >>> number(1234567.8), number(None)
+    ('1,234,568', '?')
+    """
+    return "?" if value is None else f"{value:,.0f}"
+
+
+def overview(pace: Pace) -> str:
+    """How the whole command is getting on."""
+    elapsed = f"{duration(pace.elapsed())} elapsed"
+    if not pace.runs:
+        return f"preparing, {elapsed}"
+    parts = [f"{pace.done} of {pace.runs} runs done"]
+    parts += [
+        f"{count} {what}"
+        for count, what in (
+            (pace.reused, "reused"),
+            (pace.failed, "failed"),
+            (len(pace.laps), "under way"),
+            (pace.resumed, "resumed"),
+        )
+        if count
+    ]
+    if pace.done == pace.runs:
+        return ", ".join([*parts, elapsed])
+    speed, left = number(pace.images_per_second()), duration(pace.seconds_left())
+    return ", ".join([*parts, f"{speed} images/s", elapsed, f"{left} left"])
+
+
+@dataclass
+class UnderWay:
+    """A run that is being trained: what it is, how far it is, and the last row of its metrics."""
+
+    id: str
+    name: str
+    lap: Lap
+    row: dict[str, Any]
+
+
 class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
-    """A watcher to be used in a `with` block."""
+    """Keeps account of what happens, and forgets runs that have ended; subclasses show it in a `with` block."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self.pace = Pace(clock)
+        self.under_way: dict[str, UnderWay] = {}
+        self._begun = now()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Nothing to tidy up unless a subclass has something."""
 
+    def planned(self, plan: Plan) -> None:
+        """Counts of runs."""
+        self.pace.planned(plan.runs, plan.reused, plan.images)
 
-def console_watcher() -> ConsoleWatcher:
-    """The watcher that suits standard error."""
-    return _Bars() if sys.stderr.isatty() else _Lines()
+    def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
+        """One more under way."""
+        lap = self.pace.started(recipe.id, step, total_steps, recipe.batch)
+        self.under_way[recipe.id] = UnderWay(recipe.id, describe(recipe), lap, {})
+
+    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
+        """How far it is."""
+        self.pace.progressed(recipe.id, step, images)
+
+    def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
+        """What was measured last."""
+        if recipe.id in self.under_way:
+            self.under_way[recipe.id].row = row
+
+    def finished(self, run: Run) -> None:
+        """One less under way."""
+        provenance = run.provenance
+        self.under_way.pop(run.id, None)
+        # Images of a run that another process began before us say nothing about the speed since then.
+        began_after_us = provenance.get("started", "") >= self._begun
+        self.pace.finished(run.id, run.status != "finished", provenance.get("images", 0), began_after_us)
 
 
-class _Lines(ConsoleWatcher):
-    """One line per finished run, and one every ten seconds for a long one."""
+class Lines(ConsoleWatcher):
+    """One line per finished run, and every ten seconds one for the whole command."""
 
-    def __init__(self) -> None:
-        self._plan = Plan(0, 0)
-        self._done = 0
-        self._last = time.monotonic()
-        self._total = 0
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        super().__init__(clock)
+        self._clock = clock
+        self._last = clock()
 
     def planned(self, plan: Plan) -> None:
-        self._plan, self._done = plan, plan.reused
+        """How much there is to do."""
+        super().planned(plan)
         self._say(f"{plan.runs} runs, {plan.reused} of them already finished")
 
     def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
-        self._total, self._last = total_steps, time.monotonic()
+        """Said only of a run that goes on."""
+        super().started(recipe, step, total_steps)
         if step:
             self._say(f"{recipe.id}  resumed at step {step} of {total_steps}")
 
-    def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
-        if time.monotonic() - self._last >= LINE_SECONDS:
-            self._last = time.monotonic()
-            self._say(f"{recipe.id}  step {row['step']} of {self._total}  {_metrics(row)}")
+    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
+        """Every ten seconds, how the whole is getting on."""
+        super().progressed(recipe, step, images)
+        if self._clock() - self._last < LINE_SECONDS:
+            return
+        self._last = self._clock()
+        line = overview(self.pace)
+        if len(self.under_way) == 1:
+            (only,) = self.under_way.values()
+            line += f"  (step {only.lap.step} of {only.lap.total}  {metrics(only.row)}".rstrip() + ")"
+        self._say(line)
 
     def waiting(self, recipe: Recipe) -> None:
+        """Why nothing happens."""
         self._say(f"{recipe.id}  another process is training it; waiting")
 
     def finished(self, run: Run) -> None:
-        self._done += 1
-        count = f"[{self._done}/{self._plan.runs}]"
+        """What a run has come to."""
+        super().finished(run)
+        count = f"[{self.pace.done}/{self.pace.runs}]"
         seconds = f"{run.provenance['seconds']:.1f} s"
-        outcome = _metrics(run.summary) if run.status == "finished" else f"FAILED: {run.provenance['reason']}"
+        outcome = metrics(run.summary) if run.status == "finished" else failure(run)
         self._say(f"{count} {run.id}  {describe(run.recipe)}  {outcome}  {seconds}")
 
     @staticmethod
@@ -75,81 +196,13 @@ class _Lines(ConsoleWatcher):
         sys.stderr.flush()
 
 
-class _Bars(ConsoleWatcher):
-    """Two bars: the whole command, and the run being trained."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=28),
-            TextColumn("{task.fields[count]}"),
-            TextColumn("{task.fields[rate]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._whole = self._progress.add_task("runs", total=None, count="", rate="")
-        self._one = self._progress.add_task("", total=None, count="", rate="", visible=False)
-        self._plan = Plan(0, 0)
-        self._done = 0
-        self._images = 0
-        self._begun = time.monotonic()
-        self._first_step = self._total = 0
-
-    def __enter__(self) -> _Bars:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.stop()
-
-    def planned(self, plan: Plan) -> None:
-        self._plan, self._done = plan, plan.reused
-        reused = f" ({plan.reused} reused)" if plan.reused else ""
-        self._progress.update(
-            self._whole, total=plan.runs, completed=plan.reused, description=f"runs{reused}"
-        )
-        self._count()
-
-    def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
-        self._first_step, self._total = step, total_steps
-        self._progress.reset(self._one, total=total_steps, completed=step, visible=True)
-        self._progress.update(self._one, description=describe(recipe), count="", rate="")
-
-    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
-        self._images += images
-        rate = self._images / max(time.monotonic() - self._begun, 1e-9)
-        self._progress.update(self._one, completed=step)
-        self._progress.update(
-            self._whole, completed=self._done + step / max(self._total, 1), rate=f"{rate:,.0f} images/s"
-        )
-
-    def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
-        self._progress.update(self._one, count=_metrics(row))
-
-    def waiting(self, recipe: Recipe) -> None:
-        self._progress.update(
-            self._one, description=f"{recipe.id}: waiting for another process", visible=True
-        )
-
-    def finished(self, run: Run) -> None:
-        self._done += 1
-        self._progress.update(self._whole, completed=self._done)
-        self._count()
-        if run.status != "finished":
-            self._progress.console.print(f"{run.id} FAILED: {run.provenance['reason']}", markup=False)
-
-    def _count(self) -> None:
-        self._progress.update(self._whole, count=f"{self._done} of {self._plan.runs}")
+def failure(run: Run) -> str:
+    """Why a run failed."""
+    return f"FAILED: {run.provenance['reason']}"
 
 
-def _metrics(row: dict[str, Any]) -> str:
+def metrics(row: dict[str, Any]) -> str:
+    """A row of metrics in a few words."""
     shown = [
         ("train_loss", "loss {:.3f}"),
         ("validation_accuracy", "val {:.3f}"),

@@ -32,6 +32,12 @@ class Course:
         """Until the training is finished."""
         return self.recipe.steps or (self.recipe.epochs or 0) * self.steps_per_epoch
 
+    @property
+    def total_images(self) -> int:
+        """Seen in all these steps, those of every epoch anew."""
+        epochs, rest = divmod(self.total_steps, self.steps_per_epoch)
+        return epochs * self.examples + rest * self.recipe.batch
+
     def batch_size(self, place: int) -> int:
         """Of the step at this place in its epoch."""
         return min(self.recipe.batch, self.examples - place * self.recipe.batch)

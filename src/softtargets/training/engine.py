@@ -18,6 +18,7 @@ from softtargets.runs import Run, RunStore, RunWriter
 from softtargets.runs.provenance import environment, now
 from softtargets.training.building import build_model
 from softtargets.training.checking import check_runnable
+from softtargets.training.course import Course
 from softtargets.training.fleet import Fleet
 from softtargets.training.interruption import Interruption, graceful_interruption
 from softtargets.training.machinery import Machinery
@@ -129,11 +130,17 @@ class _Engine:
         """Take what is finished already; return, in order, what must be trained, teachers included."""
         todo = _with_teachers(recipes)
         found = {recipe.id: run for recipe in todo.values() if (run := self.store.find(recipe)) is not None}
-        self.watcher.planned(Plan(runs=len(todo), reused=len(found)))
+        left = {key: recipe for key, recipe in todo.items() if key not in found}
+        self._check(left.values())
+        images = {
+            key: Course(recipe, len(self._data(recipe.data).splits["train"])).total_images
+            for key, recipe in left.items()
+        }
+        self.watcher.planned(Plan(runs=len(todo), reused=len(found), images=images))
         for key, run in found.items():
-            self._complete(todo.pop(key), run)
-        self._check(todo.values())
-        return todo
+            self._complete(todo[key], run)
+            self.watcher.reused(run)
+        return left
 
     def _check(self, recipes: Iterable[Recipe]) -> None:
         checked: set[tuple[object, ...]] = set()

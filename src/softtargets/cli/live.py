@@ -1,0 +1,215 @@
+"""The live view on a terminal: a line for the whole command, and one for each run under way."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.segment import Segment
+from rich.style import Style
+
+from softtargets.cli.pace import Clock
+from softtargets.cli.watching import (
+    ConsoleWatcher,
+    UnderWay,
+    describe,
+    duration,
+    failure,
+    number,
+    overview,
+)
+from softtargets.recipes import Recipe
+from softtargets.runs import Run
+from softtargets.training import Plan
+
+REFRESHES_PER_SECOND = 3
+_BAR = 16
+_FULL = "━"
+_BOLD, _GREEN = Style(bold=True), Style(color="green")
+_ID = 6  # digits of a run's id: they tell apart what has the same name, and `runs show` takes them
+_NAME = 24  # characters of a run's name that are worth giving up columns for
+
+
+class LiveView(ConsoleWatcher):
+    """Draws a few times a second, in a thread of its own, whatever the number of events.
+
+    Every event only writes down numbers. The lock is held for that and while lines are composed, never while
+    something is printed.
+    """
+
+    def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
+        super().__init__(clock)
+        self._console = console
+        self._lock = Lock()
+        self._waiting = ""
+        self._live = Live(
+            get_renderable=self.frame,
+            console=console,
+            refresh_per_second=REFRESHES_PER_SECOND,
+            transient=True,
+            redirect_stdout=sys.stdout.isatty(),  # a pipe gets only what was meant for it
+        )
+
+    def __enter__(self) -> LiveView:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def planned(self, plan: Plan) -> None:
+        """Counts of runs."""
+        with self._lock:
+            super().planned(plan)
+
+    def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
+        """A new line."""
+        with self._lock:
+            super().started(recipe, step, total_steps)
+            self._waiting = ""
+
+    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
+        """Numbers of a line."""
+        with self._lock:
+            super().progressed(recipe, step, images)
+
+    def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
+        """Metrics of a line."""
+        with self._lock:
+            super().epoch(recipe, row)
+
+    def waiting(self, recipe: Recipe) -> None:
+        """Why nothing happens."""
+        with self._lock:
+            self._waiting = f"another process is training {describe(recipe)} ({recipe.id}); waiting"
+
+    def finished(self, run: Run) -> None:
+        """The line goes; a failure stays, above the view."""
+        with self._lock:
+            super().finished(run)
+            self._waiting = ""
+        if run.status != "finished":
+            line = f"{run.id}  {describe(run.recipe)}  {failure(run)}"
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def frame(self) -> Frame:
+        """The view as it is now, no larger than the terminal."""
+        width, height = self._console.size
+        height -= 1  # the last row is the cursor's; on it a line would push the first one out of sight
+        with self._lock:
+            head = wrap(overview(self.pace), width)
+            more = wrap(self._waiting, width)
+            more += table(
+                list(self.under_way.values()),
+                width,
+                height - len(head) - len(more),
+                self._console.options.ascii_only,
+            )
+        return Frame(head[:height], [line[:width] for line in more[: max(0, height - len(head))]])
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Lines with a little colour. Rich could lay out and colour them, but takes ten times as long."""
+
+    head: Sequence[str]
+    lines: Sequence[str]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in self.head:
+            yield Segment(line, _BOLD)
+            yield Segment.line()
+        for line in self.lines:
+            start, end = line.find(_FULL), line.rfind(_FULL) + 1
+            yield Segment(line[: max(start, 0)])
+            yield Segment(line[max(start, 0) : end], _GREEN)
+            yield Segment(line[end:])
+            yield Segment.line()
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One of the columns right of a run's name."""
+
+    heading: str
+    cells: list[str]
+    least: int  # so that columns do not move with every digit
+
+    @property
+    def width(self) -> int:
+        return max(self.least, len(self.heading), *map(len, self.cells))
+
+
+def table(runs: Sequence[UnderWay], width: int, height: int, plain: bool = False) -> list[str]:
+    """Headings and one line per run, as many as fit; `plain` for terminals that know only ASCII.
+
+    A narrow terminal does without some of the columns.
+    """
+    shown = runs if len(runs) < height else runs[: max(0, height - 2)]
+    more = [f"and {len(runs) - len(shown)} more"] if len(shown) < len(runs) and height > 0 else []
+    if not shown:
+        return more
+    full, empty, dots = ("#", "-", "...") if plain else (_FULL, "─", "…")
+    columns = {
+        "id": _Column("id", [run.id[:_ID] for run in shown], _ID),
+        "bar": _Column("", [_bar(run.lap.fraction, full, empty) for run in shown], _BAR),
+        "done": _Column("done", [f"{run.lap.fraction:.0%}" for run in shown], 4),
+        "step": _Column("step", [f"{run.lap.step}/{run.lap.total}" for run in shown], 9),
+        "loss": _Column("loss", [_metric(run.row, "train_loss") for run in shown], 6),
+        "accuracy": _Column("accuracy", [_accuracy(run.row) for run in shown], 10),
+        "rate": _Column("images/s", [number(run.lap.images_per_second()) for run in shown], 9),
+        "left": _Column("left", [duration(run.lap.seconds_left()) for run in shown], 7),
+    }
+    longest = max(len(run.name) for run in shown)
+    for dispensable in ("", "bar", "id", "step", "rate", "loss", "accuracy", "left"):
+        columns.pop(dispensable, None)
+        room = width - sum(2 + column.width for column in columns.values())
+        if room >= min(longest, _NAME):
+            break
+    room = max(len(dots), min(room, longest))
+    widths = [column.width for column in columns.values()]
+
+    def line(name: str, cells: Sequence[str]) -> str:
+        return "  ".join([_shortened(name, room, dots).ljust(room), *map(str.rjust, cells, widths)])
+
+    rows = zip(*(column.cells for column in columns.values()), strict=True)
+    return [
+        line("run", [column.heading for column in columns.values()]),
+        *(line(run.name, row) for run, row in zip(shown, rows, strict=True)),
+        *more,
+    ]
+
+
+def _shortened(name: str, room: int, dots: str) -> str:
+    """Without its middle: what tells runs apart is mostly at the end."""
+    if len(name) <= room:
+        return name
+    end = (room - len(dots)) * 2 // 3
+    return name[: room - len(dots) - end] + dots + name[len(name) - end :]
+
+
+def _bar(fraction: float, full: str, empty: str) -> str:
+    done = int(fraction * _BAR)
+    return full * done + empty * (_BAR - done)
+
+
+def _metric(row: dict[str, Any], key: str) -> str:
+    return f"{row[key]:.3f}" if key in row else ""
+
+
+def _accuracy(row: dict[str, Any]) -> str:
+    """On examples kept for that, if there are any; else on the test examples."""
+    for split, word in (("validation", "val"), ("test", "test")):
+        if f"{split}_accuracy" in row:
+            return f"{word} {row[f'{split}_accuracy']:.3f}"
+    return ""
