@@ -5,7 +5,7 @@ import gc
 import pytest
 import torch
 
-from softtargets.bench.losses.results import Timing
+from softtargets.bench.measurement import Timing
 from softtargets.bench.timing import (
     EventTimer,
     Task,
@@ -15,6 +15,7 @@ from softtargets.bench.timing import (
     interleave,
     peak_memory,
     summarise,
+    whole,
 )
 
 
@@ -183,3 +184,14 @@ def test_peak_memory_on_a_gpu():
         torch.empty(1 << 24, dtype=torch.uint8, device=device)
 
     assert peak_memory(device, allocate) == 1 << 24
+
+
+def test_whole_repetitions_until_the_time_is_up():
+    clock = Clock()
+
+    def run() -> None:
+        clock.now += 0.4
+
+    device = torch.device("cpu")
+    assert whole(run, 1.0, device, clock) == (3, pytest.approx(1.2))
+    assert whole(run, 0.0, device, clock) == (1, pytest.approx(0.4))  # one at least

@@ -10,6 +10,8 @@ from softtargets.cli import main
 
 TINY = ("--device", "cpu", "--sizes", "4x5,3x2", "--losses", "label_smoothing,labo", "--rivals", "eager")
 FAST = (*TINY, "--seconds", "0")
+SMALL = ("--device", "cpu", "--nets", "fcn,alexnet", "--packs", "1,2", "--batch", "2", "--batches", "1")
+QUICK = (*SMALL, "--seconds", "0")
 
 
 @pytest.fixture
@@ -93,7 +95,7 @@ def test_resume_and_overwrite(run):
 
 
 def test_ctrl_c_says_how_to_go_on(run, monkeypatch):
-    from softtargets.bench import running
+    from softtargets.bench.losses import running
 
     def pressed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -104,6 +106,91 @@ def test_ctrl_c_says_how_to_go_on(run, monkeypatch):
     assert err.endswith(
         "interrupted; what was measured is in benchmarks/losses/cpu/results.json. Go on with: softtargets bench "
         "losses --device cpu --sizes 4x5,3x2 --losses label_smoothing,labo --rivals eager --resume\n"
+    )
+
+
+def test_training_measures_prints_tables_and_says_where_the_files_are(run, tmp_path):
+    code, out, err = run("training", *QUICK, "--eager-precision", "bf16", "--epochs", "1", "--seeds", "2")
+    assert code == 0
+    directory = tmp_path / "benchmarks" / "training" / "cpu"
+    names = {"results.json", "results.csv", "results.md", "accuracy.csv", "training.png", "training.svg"}
+    assert {file.name for file in directory.iterdir()} == names
+    for name in names:
+        assert f"benchmarks/training/cpu/{name}" in out
+    assert "ours / torch eager, bf16" in out
+    assert "test accuracy of the same training" in out
+    assert "\x1b" not in out + err
+    lines = err.splitlines()
+    assert lines[0] == "7 cases"
+    assert lines[1].startswith("[1/7] fcn, 1 run stacked, batch 2 fp32: ours ")
+    assert lines[5].startswith("[5/7] alexnet, 1 run streams, batch 2 fp32: ours ")
+    assert lines[7].startswith("[7/7] accuracy on digits, 1 epoch fp32, 2 seeds: ours ")
+    content = json.loads((directory / "results.json").read_text())
+    assert content["sessions"][0]["command"] == (
+        "softtargets bench training --device cpu --nets fcn,alexnet --packs 1,2 --batch 2 --batches 1 "
+        "--eager-precision bf16 --seconds 0.0 --epochs 1 --seeds 2"
+    )
+    assert [entry["status"] for item in content["cases"] for entry in item["entries"]] == ["ok"] * 18
+
+
+def test_training_as_json_and_drawn_again(run, tmp_path):
+    few = (
+        "--device",
+        "cpu",
+        "--nets",
+        "cnn",
+        "--packs",
+        "1",
+        "--batch",
+        "2",
+        "--batches",
+        "1",
+        "--seconds",
+        "0",
+    )
+    code, out, _ = run("training", *few, "--out", "here", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["files"][0] == "here/results.json"
+    assert [item["case"]["arrangement"] for item in found["results"]["cases"]] == ["stacked", "streams"]
+    before = (tmp_path / "here" / "results.json").read_bytes()
+    picture = (tmp_path / "here" / "training.png").read_bytes()
+    (tmp_path / "here" / "training.png").unlink()
+    code, out, err = run("training", "--from", "here/results.json")
+    assert (code, err) == (0, "")
+    assert "ours / torch eager" in out
+    assert (tmp_path / "here" / "training.png").read_bytes() == picture
+    assert (tmp_path / "here" / "results.json").read_bytes() == before
+    code, _, err = run("losses", "--from", "here/results.json")
+    assert (code, err.count("does not hold results of 'softtargets bench losses'")) == (2, 1)
+
+
+def test_training_resumes_and_overwrites(run):
+    few = ("training", "--device", "cpu", "--nets", "cnn", "--packs", "1", "--batch", "2", "--batches", "1")
+    run(*few, "--seconds", "0", "--arrangements", "stacked")
+    code, _, err = run(*few)
+    assert code == 2
+    assert "add --resume" in err
+    code, _, err = run(*few, "--seconds", "0", "--resume")
+    assert code == 0
+    assert err.startswith("2 cases, 1 of them measured before\n[2/2] cnn, 1 run streams")
+    code, _, err = run(*few, "--seconds", "0", "--overwrite")
+    assert code == 0
+    assert err.startswith("2 cases\n")
+
+
+def test_ctrl_c_in_a_training_says_how_to_go_on(run, monkeypatch):
+    from softtargets.bench.training import running
+
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "Round", pressed)
+    code, _, err = run("training", *SMALL, "--accuracy")
+    assert code == 130
+    assert err.endswith(
+        "interrupted; what was measured is in benchmarks/training/cpu/results.json. Go on with: softtargets bench "
+        "training --device cpu --nets fcn,alexnet --packs 1,2 --batch 2 --batches 1 --accuracy --resume\n"
     )
 
 
@@ -119,6 +206,14 @@ def test_ctrl_c_says_how_to_go_on(run, monkeypatch):
         (["losses", "--resume", "--overwrite"], "exclude each other"),
         (["losses", "--seconds", "-1"], "Invalid value for '--seconds'"),
         (["loses"], "No such command 'loses'"),
+        (["training", "--nets", "resnet"], "--nets: no 'resnet' (did you mean 'resnet"),
+        (["training", "--nets", "none"], "--nets none makes sense only with --accuracy"),
+        (["training", "--packs", "few"], "--packs: 'few' is not a whole number from 1"),
+        (["training", "--precision", "fp64"], "--precision: no 'fp64'"),
+        (["training", "--seeds", "1"], "Invalid value for '--seeds'"),
+        (["training", "--device", "tpu"], "no such device: 'tpu'"),
+        (["training", "--from", "x.json", "--overwrite"], "--from measures nothing"),
+        (["training", "--data", "mnist", "--data-dir", "nowhere", "--device", "cpu"], "mnist is not there"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_exit_code_2(words, message, run, tmp_path):
@@ -134,12 +229,14 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(words, message, run, tmp_pa
 def test_a_bare_group_shows_its_help(run):
     _, out, err = run()
     assert "losses" in out + err
+    assert "training" in out + err
 
 
-def test_a_misspelt_word_is_refused_without_torch(tmp_path):
+@pytest.mark.parametrize("words", [["losses", "--losses", "lobo"], ["training", "--nets", "fnc"]])
+def test_a_misspelt_word_is_refused_without_torch(words, tmp_path):
     code = (
         "import sys\nfrom softtargets.cli import main\n"
-        "try:\n    main(['bench', 'losses', '--losses', 'lobo'])\nexcept SystemExit:\n    pass\n"
+        f"try:\n    main(['bench', *{words!r}])\nexcept SystemExit:\n    pass\n"
         "print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
@@ -155,3 +252,27 @@ def test_the_command_on_a_gpu(run, tmp_path):
     (item,) = json.loads(out)["results"]["cases"][:1]
     assert {entry["status"] for entry in item["entries"]} <= {"ok", "absent"}
     assert json.loads(out)["results"]["sessions"][0]["driver"]
+
+
+@pytest.mark.cuda
+def test_training_on_a_gpu(run):
+    code, out, _ = run(
+        *(
+            "training",
+            "--device",
+            "cuda",
+            "--nets",
+            "cnn",
+            "--packs",
+            "1,2",
+            "--batch",
+            "32",
+            "--batches",
+            "4",
+        ),
+        *("--seconds", "0.05", "--accuracy", "--epochs", "2", "--seeds", "2", "--json"),
+    )
+    assert code == 0
+    results = json.loads(out)["results"]
+    assert {entry["status"] for item in results["cases"] for entry in item["entries"]} == {"ok"}
+    assert results["accuracy"][0]["status"] == "ok"

@@ -1,6 +1,4 @@
-"""Benchmarks: ours against what people use today, as ratios measured in one run. Torch is imported late."""
+"""Benchmarks: ours against what people use today, as ratios measured in one run. Torch is imported late.
 
-from softtargets.bench.losses.grid import Plan, plan
-from softtargets.bench.losses.results import Results
-
-__all__ = ["Plan", "Results", "plan"]
+`losses` and `training` are a bench each; what lies beside them is what they share.
+"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
 
 import torch
 
@@ -44,4 +45,6 @@ def release(device: torch.device) -> None:
     """Give cached memory back, so that one contestant's leftovers do not make the next one fail."""
     if device.type == "cuda":
         gc.collect()  # what broke may hold on to tensors in circles
-        torch.cuda.empty_cache()
+        # A GPU that refuses everything has nothing to give back; `device_error` is there to notice.
+        with suppress(RuntimeError):
+            torch.cuda.empty_cache()

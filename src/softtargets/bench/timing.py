@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 
 from softtargets.bench.failing import explain
-from softtargets.bench.losses.results import Timing
+from softtargets.bench.measurement import Timing
 from softtargets.exceptions import SofttargetsError
 
 FEWEST, MOST = 7, 2000
@@ -201,6 +201,29 @@ def back_to_back(
             timer.finish()
             series.append((clock() - begun) / count)
     return min(series)
+
+
+def whole(
+    run: Callable[[], object],
+    seconds: float,
+    device: torch.device,
+    clock: Callable[[], float] = time.perf_counter,
+) -> tuple[int, float]:
+    """Repeat something long, as a whole, until `seconds` have passed: how often, and how long that took."""
+    wait_for(device)
+    begun = clock()
+    count = 0
+    while count == 0 or clock() - begun < seconds:
+        run()
+        count += 1
+    wait_for(device)
+    return count, clock() - begun
+
+
+def wait_for(device: torch.device) -> None:
+    """Wait until the device has done everything it was given."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def copy_rate(timer: Timer, device: torch.device, seconds: float = 0.3) -> float:

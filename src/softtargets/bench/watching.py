@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softtargets.bench.losses.results import CaseResult, LinearResult
+from typing import Any
 
 
 class Watcher:
@@ -14,5 +14,5 @@ class Watcher:
     def started(self, case: str) -> None:
         """A case begins."""
 
-    def finished(self, result: CaseResult | LinearResult) -> None:
-        """A case is measured and on disk."""
+    def finished(self, result: Any) -> None:
+        """A case is measured and on disk; what its result is depends on the bench."""

@@ -6,7 +6,8 @@ import torch
 
 from softtargets.exceptions import RecipeError
 from softtargets.recipes import Crop, Recipe, Shift
-from softtargets.training.building import build_model
+from softtargets.training.building import build_loss, build_model
+from softtargets.training.optimisers import make_update
 from softtargets.training.preparation import Prepared, input_shape
 
 
@@ -18,7 +19,12 @@ def check_runnable(recipe: Recipe, prepared: Prepared, taught: Prepared | None) 
     _check_margins(recipe, prepared)
     shape = input_shape(recipe, prepared)
     with torch.device("meta"):  # shapes only: a large net costs nothing here
-        build_model(recipe, shape, len(prepared.classes))
+        model = build_model(recipe, shape, len(prepared.classes))
+    try:
+        make_update([recipe.optimiser], [name for name, _ in model.named_parameters()], lead=0)
+    except ValueError as error:
+        raise RecipeError(str(error), "optimiser") from None
+    build_loss(recipe, len(prepared.classes))
     if recipe.teacher is None or taught is None:
         return
     if recipe.augmentation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from softtargets.recipes import Recipe
 from softtargets.training.schedules import rate_factor
@@ -22,12 +23,12 @@ class Course:
     recipe: Recipe
     examples: int
 
-    @property
+    @cached_property
     def steps_per_epoch(self) -> int:
         """Every example once."""
         return math.ceil(self.examples / self.recipe.batch)
 
-    @property
+    @cached_property
     def total_steps(self) -> int:
         """Until the training is finished."""
         return self.recipe.steps or (self.recipe.epochs or 0) * self.steps_per_epoch
@@ -45,13 +46,14 @@ class Course:
     def rates(self, epoch: int) -> list[float]:
         """The learning rate of every step of an epoch (counted from 0); beyond the last step nothing moves."""
         first = epoch * self.steps_per_epoch
-        total = self.total_steps
-        return [
-            self.recipe.optimiser.lr * rate_factor(self.recipe.schedule, step, self.steps_per_epoch, total)
-            if step < total
-            else 0.0
-            for step in range(first, first + self.steps_per_epoch)
-        ]
+        return [self.rate(step) for step in range(first, first + self.steps_per_epoch)]
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step."""
+        if step >= self.total_steps:
+            return 0.0
+        factor = rate_factor(self.recipe.schedule, step, self.steps_per_epoch, self.total_steps)
+        return self.recipe.optimiser.lr * factor
 
     def is_measured_after(self, steps: int) -> bool:
         """Whether the net is measured when so many steps are done."""

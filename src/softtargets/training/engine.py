@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -23,6 +24,7 @@ from softtargets.training.fleet import Fleet
 from softtargets.training.interruption import Interruption, graceful_interruption
 from softtargets.training.machinery import Machinery
 from softtargets.training.pack import Pack, Start
+from softtargets.training.pack_loss import kind_of_loss
 from softtargets.training.packing import Arrangement, arrangement, kind_of_run
 from softtargets.training.precision import float32_products
 from softtargets.training.prediction import predict
@@ -48,20 +50,30 @@ def train(
     watcher: Watcher | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     workers: int = 1,
+    sharing: int | None = None,
 ) -> list[Run]:
     """Train every recipe that has no finished run yet, teachers first, and return the runs in order.
 
     keep:     the splits on which predictions are kept (those that the recipe's data has).
     workers:  processes that share the recipes out among them, this one included.
+    sharing:  how many processes there are in all, where others were started elsewhere: none takes more than its
+              share at a time.
     Finished runs are reused; interrupted ones go on where they stopped; a recipe that another process is
     training is waited for. A diverged run comes back with status ``failed``.
     """
     recipes = list(recipes)
     engine = _Engine(
-        store, choose_device(device), keep, data_dir, watcher or Watcher(), checkpoint_seconds, workers
+        store,
+        choose_device(device),
+        keep,
+        data_dir,
+        watcher or Watcher(),
+        checkpoint_seconds,
+        sharing or workers,
     )
     todo = engine.reuse(recipes)
     how = {"device": device, "keep": keep, "data_dir": data_dir, "checkpoint_seconds": checkpoint_seconds}
+    how["sharing"] = sharing or workers
     with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, **how):
         engine.train(todo)
     return [Run(store.root / recipe.id) for recipe in recipes]
@@ -113,7 +125,7 @@ class _Engine:
         data_dir: Path | None,
         watcher: Watcher,
         checkpoint_seconds: float,
-        workers: int,
+        sharing: int,
     ) -> None:
         self.store = store
         self.device = device
@@ -121,9 +133,11 @@ class _Engine:
         self.data_dir = data_dir
         self.watcher = watcher
         self.checkpoint_seconds = checkpoint_seconds
-        self.workers = workers
+        self.sharing = sharing
         self._prepared: dict[Dataset, Prepared] = {}
         self._machineries: dict[tuple[object, ...], Machinery] = {}
+        self._not_now: set[str] = set()  # waiting runs that could not join the present pack
+        self._teachers: dict[str, Teacher] = {}
         self._limits: dict[tuple[object, ...], int] = {}  # packs that did not fit into memory were halved
 
     def reuse(self, recipes: list[Recipe]) -> dict[str, Recipe]:
@@ -146,13 +160,8 @@ class _Engine:
         checked: set[tuple[object, ...]] = set()
         for recipe in recipes:
             teacher = recipe.teacher
-            key: tuple[object, ...] = (
-                recipe.data,
-                recipe.model,
-                recipe.batch,
-                recipe.augmentation,
-                recipe.optimiser,
-            )
+            key: tuple[object, ...] = (recipe.data, recipe.model, recipe.batch, recipe.augmentation)
+            key += (recipe.optimiser, recipe.noise, kind_of_loss(recipe))
             key += (teacher.data, teacher.augmentation) if teacher else ()
             if key not in checked:
                 checked.add(key)
@@ -188,12 +197,12 @@ class _Engine:
         """
         works = list(joining)
         ours = {work.recipe.id for work in works}
-        # A recipe whose teacher is still being trained, here or elsewhere, must wait with it.
-        ready = [
-            recipe for recipe in todo.values() if recipe.teacher is None or recipe.teacher.id not in todo
-        ]
-        kinds = {recipe.id: kind_of_run(recipe) for recipe in ready}
+        if not works:
+            self._not_now.clear()
+        kinds = self._ready_kinds(todo)
+        ready = [todo[key] for key in kinds]
         width = self._width(works[0].recipe, kinds) if works else 1
+        place = 0  # where those that others join are
         for recipe in ready:
             if recipe.id in ours or (works and kinds[recipe.id] != kinds[works[0].recipe.id]):
                 continue
@@ -201,6 +210,7 @@ class _Engine:
                 break
             writer = self.store.claim(recipe)
             if writer is None:
+                self._not_now.add(recipe.id)
                 continue
             claims.enter_context(writer)
             if writer.finished or self._is_orphan(recipe, writer):
@@ -210,11 +220,12 @@ class _Engine:
                 self._conclude(todo, recipe, run)
                 continue
             start = Start(recipe, self._noisy(recipe), None, writer.restore())
-            if works and start.place != works[0].start.place:
+            if works and start.place != place:
                 writer.release()
+                self._not_now.add(recipe.id)
                 continue
             if not works:
-                width = self._width(recipe, kinds)
+                width, place = self._width(recipe, kinds), start.place
             start.teacher = self._teacher(recipe)
             works.append(_Work(recipe, writer, start))
         return works
@@ -222,7 +233,7 @@ class _Engine:
     def _width(self, recipe: Recipe, kinds: dict[str, tuple[object, ...]]) -> int:
         kind = kinds[recipe.id]
         alike = sum(other == kind for other in kinds.values())
-        share = -(-alike // max(self.workers, 1))
+        share = -(-alike // max(self.sharing, 1))
         return max(1, min(self._arrangement(recipe).runs, share, self._limits.get(kind, share)))
 
     def _arrangement(self, recipe: Recipe) -> Arrangement:
@@ -249,50 +260,83 @@ class _Engine:
         return True
 
     def _train_within_memory(self, works: list[_Work], todo: dict[str, Recipe], claims: ExitStack) -> None:
+        width = len(works)
         try:
             self._train(works, todo, claims)
+            return
         except (MemoryError, RuntimeError) as error:
-            # torch says it with one of its own errors, or with a plain RuntimeError from the CPU allocator.
-            memory = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "allocate memory" in str(
-                error
-            )
-            left = [work for work in works if work.recipe.id in todo]
-            if memory and len(left) > 1:
-                # What was not finished goes on from its last checkpoint, in packs of half the size.
-                self._limits[kind_of_run(left[0].recipe)] = len(left) // 2
-            elif memory:
+            if not _is_out_of_memory(error):
+                raise
+            width = max(width, len(works))
+            if width == 1:
                 raise SofttargetsError(
-                    f"run {left[0].recipe.id} does not fit into the memory of {self.device}; use a smaller batch "
+                    f"run {works[0].recipe.id} does not fit into the memory of {self.device}; use a smaller batch "
                     "or net"
                 ) from error
-            else:
-                raise
+            # What was not finished goes on from its last checkpoint, in packs of half the size.
+            self._limits[kind_of_run(works[0].recipe)] = width // 2
+        # Out here, where the error no longer holds on to the pack that was too large.
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
 
     def _train(self, works: list[_Work], todo: dict[str, Recipe], claims: ExitStack) -> None:
         fork = [self.device] if self.device.type == "cuda" else []
         recipe = works[0].recipe
-        told: set[str] = set()
+        self._saved = time.monotonic()
+        self._told: set[str] = set()
         going_on: list[Pack] = []
-        with torch.random.fork_rng(devices=fork), float32_products(recipe.precision):
+        with (
+            torch.random.fork_rng(devices=fork),
+            float32_products(recipe.precision),
+            graceful_interruption() as interruption,
+        ):
             while works:
-                starts = [work.start for work in works]
-                pack: Pack | Fleet
-                if (machinery := self._machinery(recipe)).stacked:
-                    pack = Pack(starts, self.device, machinery)
-                else:
-                    pack = Fleet(starts[len(going_on) :], self.device, machinery, going_on)
-                for work, slot in zip(works, pack.slots, strict=True):
-                    if work.recipe.id not in told:
-                        told.add(work.recipe.id)
-                        self.watcher.started(work.recipe, slot.step, slot.course.total_steps)
-                left = self._loop(pack, works, todo)
+                pack = self._start(works, going_on)
+                left = self._loop(pack, works, todo, interruption)
                 going_on = pack.still(left) if isinstance(pack, Fleet) else []
-                # In place: if what joins does not fit into memory, all of them go on in smaller packs.
-                works[:] = self._claim(todo, claims, [works[run] for run in left]) if left else []
+                del pack  # before the next one is built
+                try:
+                    # In place: if what joins does not fit into memory, all of them go on in smaller packs.
+                    works[:] = self._claim(todo, claims, [works[run] for run in left]) if left else []
+                    if interruption.requested and works:
+                        raise KeyboardInterrupt
+                except BaseException:
+                    self._keep(works, left)
+                    raise
 
-    def _loop(self, pack: Pack | Fleet, works: list[_Work], todo: dict[str, Recipe]) -> list[int]:
+    def _start(self, works: list[_Work], going_on: list[Pack]) -> Pack | Fleet:
+        machinery = self._machinery(works[0].recipe)
+        starts = [work.start for work in works]
+        pack: Pack | Fleet
+        try:
+            if machinery.stacked:
+                pack = Pack(starts, self.device, machinery)
+            else:
+                pack = Fleet(starts[len(going_on) :], self.device, machinery, going_on)
+        except BaseException:
+            self._keep(works, range(len(works)))
+            raise
+        for work, slot in zip(works, pack.slots, strict=True):
+            work.start.checkpoint = None  # its tensors are in the pack now
+            if work.recipe.id not in self._told:
+                self._told.add(work.recipe.id)
+                self.watcher.started(work.recipe, slot.step, slot.course.total_steps)
+        return pack
+
+    def _keep(self, works: list[_Work], left: Iterable[int]) -> None:
+        """Write what is in memory only: the states of runs between two packs."""
+        for work in (works[run] for run in left if run < len(works)):
+            checkpoint = work.start.checkpoint
+            if checkpoint is not None and "begun" not in checkpoint.progress:
+                checkpoint.progress["begun"] = dict(work.begun)
+                work.writer.checkpoint(checkpoint)
+
+    def _loop(
+        self, pack: Pack | Fleet, works: list[_Work], todo: dict[str, Recipe], interruption: Interruption
+    ) -> list[int]:
         """Train a pack to its end, or until others could take the place of runs that have ended: returns the rest."""
-        with Saver(self.device) as saver, graceful_interruption() as interruption:
+        with Saver(self.device) as saver:
             return self._steps(pack, works, todo, saver, interruption)
 
     def _steps(
@@ -304,7 +348,8 @@ class _Engine:
         interruption: Interruption,
     ) -> list[int]:
         clock = _Clock(works)
-        saved = reported = time.monotonic()
+        reported = time.monotonic()
+        width = max(len(works), self._width(works[0].recipe, self._ready_kinds(todo)))
         shown = [slot.images for slot in pack.slots]
         active = list(range(len(works)))
         while active:
@@ -332,10 +377,10 @@ class _Engine:
                 self._save(pack, active, works, clock, saver)
                 saver.wait()
                 raise KeyboardInterrupt
-            if moment - saved >= self.checkpoint_seconds and not saver.busy:
+            if active and moment - self._saved >= self.checkpoint_seconds and not saver.busy:
                 self._save(pack, active, works, clock, saver)
-                saved = time.monotonic()
-            if len(active) < len(works) and pack.place == 0 and self._others_wait(works, todo):
+                self._saved = time.monotonic()
+            if active and len(active) < width and pack.place == 0 and self._others_wait(works, todo):
                 clock.tick(active)
                 for run in active:
                     works[run].start.checkpoint = pack.save(run)
@@ -348,12 +393,20 @@ class _Engine:
         ours = {work.recipe.id for work in works}
         kind = kind_of_run(works[0].recipe)
         return any(
-            recipe.id not in ours
-            and (recipe.teacher is None or recipe.teacher.id not in todo)
-            and kind_of_run(recipe) == kind
-            and not self.store.is_claimed(recipe)
-            for recipe in todo.values()
+            key not in ours
+            and key not in self._not_now
+            and other == kind
+            and not self.store.is_claimed(todo[key])
+            for key, other in self._ready_kinds(todo).items()
         )
+
+    def _ready_kinds(self, todo: dict[str, Recipe]) -> dict[str, tuple[object, ...]]:
+        """The kinds of runs that could be trained now: one whose teacher is still being trained must wait with it."""
+        return {
+            key: kind_of_run(recipe)
+            for key, recipe in todo.items()
+            if recipe.teacher is None or recipe.teacher.id not in todo
+        }
 
     def _save(
         self, pack: Pack | Fleet, active: list[int], works: list[_Work], clock: _Clock, saver: Saver
@@ -417,9 +470,14 @@ class _Engine:
     def _teacher(self, recipe: Recipe) -> Teacher | None:
         if recipe.teacher is None:
             return None
-        prepared = self._data(recipe.teacher.data)
-        weights = Run(self.store.root / recipe.teacher.id).weights()
-        return Teacher(recipe.teacher, self._model(recipe.teacher, weights, prepared), prepared)
+        key = recipe.teacher.id
+        if key not in self._teachers:
+            prepared = self._data(recipe.teacher.data)
+            weights = Run(self.store.root / key).weights()
+            self._teachers[key] = Teacher(
+                recipe.teacher, self._model(recipe.teacher, weights, prepared), prepared
+            )
+        return self._teachers[key]
 
     def _model(self, recipe: Recipe, weights: dict[str, torch.Tensor], prepared: Prepared) -> Classifier:
         model = build_model(recipe, input_shape(recipe, prepared), len(prepared.classes))
@@ -433,6 +491,13 @@ class _Engine:
 
     def _noisy(self, recipe: Recipe) -> Prepared:
         return with_noise(self._data(recipe.data), recipe.noise, recipe.seed)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    # torch says it with one of its own errors, or with a plain RuntimeError of its allocator or of a library.
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return any(words in str(error) for words in ("allocate memory", "out of memory", "ALLOC_FAILED"))
 
 
 class _Clock:

@@ -21,6 +21,7 @@ Named = dict[str, Tensor]
 class Nets(Protocol):
     """What a pack asks of its nets. Tensors that go in and come out have the runs as first dimension."""
 
+    runs: int
     lead: int  # dimensions that the parameters have before a net's own: 1 where nets are stacked
     names: list[str]  # of the parameters, as a net alone has them
     leaves: list[Tensor]  # to differentiate by: one for each name
@@ -99,6 +100,7 @@ class Forward:
 class Single:
     """One net as it is; the weights that an update treats alike lie side by side, so that it is a few operations."""
 
+    runs = 1
     lead = 0
 
     def __init__(
@@ -173,9 +175,11 @@ class Single:
             logits: Tensor = self.model(images)
         else:
             named: Named = dict(zip(self.names, self.leaves, strict=True))
-            buffers = dict(self.model.named_buffers())
-            logits = self._forward(named, buffers, images, training, shared=True)
+            logits = self._forward(named, self._buffers(), images, training, shared=True)
         return logits.unsqueeze(0)
+
+    def _buffers(self) -> Named:
+        return dict(self.model.named_buffers(remove_duplicate=False))  # dropouts share their place
 
     def _flat(self, values: Sequence[Tensor]) -> Tensor:
         padded = [nn.functional.pad(value.flatten(), (0, -value.numel() % _ALIGNED)) for value in values]
@@ -193,7 +197,7 @@ class _Swapped(Single):
         return dict(self.model.state_dict()) | self._other
 
     def _logits(self, images: Tensor, training: bool) -> Tensor:
-        buffers = dict(self.model.named_buffers())
+        buffers = self._buffers()
         if self._forward is not None:
             return self._forward(self._other, buffers, images, training, shared=True).unsqueeze(0)
         self.model.train(training)
@@ -212,7 +216,11 @@ class Stacked:
 
     def __init__(self, models: Sequence[Classifier], keys: Tensor, forward: Forward | None) -> None:
         for model, key in zip(models, keys, strict=True):
-            model.draw_from(torch.cat((key, key.new_zeros(1))))
+            for (
+                dropout
+            ) in model.number_dropouts():  # one place each: of what is shared, only the first is stacked
+                dropout.place = torch.cat((key, key.new_zeros(1)))
+        self.runs = len(models)
         parameters, buffers = stack_module_state(list(models))
         self._forward = forward or Forward(models[0], stacked=True)
         self._buffers: Named = buffers

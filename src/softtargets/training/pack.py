@@ -122,7 +122,7 @@ class Pack:
             row: dict[str, Any] = {
                 "epoch": math.ceil(slot.step / self._steps_per_epoch),
                 "step": slot.step,
-                "lr": slot.course.rates((slot.step - 1) // self._steps_per_epoch)[self.place - 1],
+                "lr": slot.course.rate(slot.step - 1),
                 "train_loss": total / sum(sizes),
                 "train_accuracy": sum(correct[run][slot.measured : self.place]) / sum(sizes),
             }

@@ -23,7 +23,8 @@ def kind_of_loss(recipe: Recipe) -> tuple[Any, ...]:
     part = recipe.regulariser
     free = free_numbers(part)
     choices = ((name, value) for name, value in vars(part).items() if not isinstance(value, Recipe))
-    return part.name, *((name, None if name in free else value) for name, value in choices)
+    # An absent number is a choice: LABO without alpha is another loss than with one.
+    return part.name, *((name, "free" if name in free else value) for name, value in choices)
 
 
 @dataclass

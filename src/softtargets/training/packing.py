@@ -67,5 +67,6 @@ def arrangement(recipe: Recipe, weights: int, device: torch.device) -> Arrangeme
     if stacked and not issubclass(loss, ALONE):
         return Arrangement(CPU_RUNS if on_cpu else max(1, min(GPU_RUNS, GPU_WEIGHTS // weights)), True)
     # Draws from torch's generator are of one stream at a time.
-    side_by_side = not on_cpu and not issubclass(loss, (BetaSmoothing, DisturbLabel))
+    draws = issubclass(loss, (BetaSmoothing, DisturbLabel)) or recipe.model.name == "timm"
+    side_by_side = not on_cpu and not draws
     return Arrangement(GPU_STREAMS if side_by_side else 1, False)

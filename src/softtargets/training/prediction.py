@@ -34,7 +34,10 @@ def predict(recipe: Recipe, model: Classifier, split: Split, prepared: Prepared)
 def score(recipe: Recipe, nets: Nets, split: Split, prepared: Prepared) -> dict[str, Tensor]:
     """Negative log-likelihood and accuracy on a split, (runs,) each, still on the device."""
     losses, correct = [], []
-    for images, labels in zip(split.images.split(BATCH), split.labels.split(BATCH), strict=True):
+    size = BATCH
+    if split.images.is_cuda:  # every run of a stack sees them, and keeps what its layers say of them
+        size = max(BATCH // 10, BATCH // (-(-nets.runs // 16)))
+    for images, labels in zip(split.images.split(size), split.labels.split(size), strict=True):
         with autocast(recipe.precision, images.device):
             logits = nets.look(prepared.standardise(evaluation_view(recipe, images)), shared=True).float()
         runs = len(logits)

@@ -23,6 +23,7 @@ class Saver:
         in_background = on_gpu if in_background is None else in_background
         self._thread = ThreadPoolExecutor(1, "checkpoints") if in_background else None
         self._device = device if on_gpu else None
+        self._stream = torch.cuda.Stream(device) if on_gpu else None
         self._pending: Future[None] | None = None
 
     def __enter__(self) -> Saver:
@@ -56,11 +57,11 @@ class Saver:
             pending.result()
 
     def _write_later(self, jobs: Sequence[Job], taken: torch.cuda.Event | None) -> None:
-        if taken is None:
+        if taken is None or self._stream is None:
             _write(jobs)
             return
-        with torch.cuda.stream(torch.cuda.Stream(self._device)):
-            torch.cuda.current_stream(self._device).wait_event(taken)
+        with torch.cuda.stream(self._stream):
+            self._stream.wait_event(taken)
             _write(jobs)
 
 

@@ -7,7 +7,7 @@ the device and never asks the host: so it can be recorded once and replayed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 from softtargets.exceptions import RecipeError
 from softtargets.losses import BetaSmoothing, DisturbLabel
 from softtargets.models import Classifier
+from softtargets.models.dropout import Dropout
 from softtargets.randomness import derive, key_words, permutation
 from softtargets.training.building import build_model
 from softtargets.training.course import Course
@@ -52,13 +53,13 @@ class Stepping:
         self._make_loss(teachers)
         self._make_tables()
         self._recorder: Recorder | None = None
-        self._run_look: Callable[[], None] = self._look
+        self._looker: Recorder | None = None
         self._stream: torch.cuda.Stream | None = None
         self._apply = self.update.apply_
         if machinery.recorded:
             self._apply = torch.compile(self.update.apply_, dynamic=False)
-            self._recorder = Recorder(self._step, self._changed())
-            self._run_look = Recorder(self._look, []).run
+            self._recorder = Recorder(self._changed())
+            self._looker = Recorder([])
             self._stream = torch.cuda.Stream(device)
             self._stream.wait_stream(torch.cuda.current_stream(device))
 
@@ -100,18 +101,21 @@ class Stepping:
         """Take the next step in every run, on batches of so many examples; `number` is the first run's."""
         with self._at_work():
             if self._recorder is not None:
-                self._recorder.ready(size)
+                self._recorder.ready(self._step, size)
             if self._draws_at_random:
                 torch.manual_seed(derive(self.recipe.seed, "loss", number))
             if self._recorder is None:
                 self._step(size)
             else:
-                self._recorder.run(size)
+                self._recorder.run(self._step, size)
 
     def look(self) -> None:
         """Measure all splits but the training set."""
         with self._at_work():
-            self._run_look()
+            if self._looker is None:
+                self._look()
+            else:
+                self._looker.run(self._look)
 
     def seen(self) -> tuple[dict[str, list[float]], list[list[float]], list[list[int]]]:
         """What was measured of each run: scores by name, and the losses and hits of every step of the epoch so far."""
@@ -153,8 +157,9 @@ class Stepping:
         apart = {kind: self.nets.apart(values) for kind, values in self._memories().items()}
         for name, value in groups["memory"].items():
             kind, _, parameter = name.partition(".")
-            stored = apart[kind][self.nets.names.index(parameter)]
-            (stored[run] if self.nets.lead else stored).copy_(value)
+            if kind in apart:  # a run without momentum has one beside runs that have
+                stored = apart[kind][self.nets.names.index(parameter)]
+                (stored[run] if self.nets.lead else stored).copy_(value)
         self._losses[run].copy_(groups["trace"]["losses"])
         self._correct[run].copy_(groups["trace"]["correct"])
 
@@ -201,7 +206,8 @@ class Stepping:
         if isinstance(self.nets, Single):
             self.loss = SingleLoss(recipes[0], classes, self.device)
             kept = self.loss.loss
-            self._draws_at_random = isinstance(kept, (BetaSmoothing, DisturbLabel))
+            foreign = any(_is_foreign_dropout(module) for module in self.nets.model.modules())
+            self._draws_at_random = foreign or isinstance(kept, (BetaSmoothing, DisturbLabel))
             if isinstance(kept, BetaSmoothing):
                 kept.attach(self.nets.model)
                 assert isinstance(kept.averaged, Classifier)
@@ -264,7 +270,8 @@ class Stepping:
                 seen = images.unflatten(0, (runs, size))
                 given = self.adviser.ask(Shown(self._steps, self._epochs, seen, labels, chosen))
             losses = self.loss(logits.float(), labels, given)
-        gradients = torch.autograd.grad((losses * self._multiplier).sum(), self.nets.leaves)
+        whole = (losses * self._multiplier).sum()
+        gradients = torch.autograd.grad(whole, self.nets.leaves, allow_unused=True, materialize_grads=True)
         with torch.no_grad():
             self._move(losses.detach(), self.nets.collected(gradients))
             correct = (logits.argmax(-1) == labels).sum(-1)
@@ -299,3 +306,8 @@ class Stepping:
                 for key, values in found.items():
                     kept = self._scores.setdefault(f"{name}_{key}", torch.empty_like(values))
                     kept.copy_(values)
+
+
+def _is_foreign_dropout(module: torch.nn.Module) -> bool:
+    """Whether a layer draws from torch's generator, as those of nets that are not ours do."""
+    return "drop" in type(module).__name__.lower() and not isinstance(module, Dropout)

@@ -73,7 +73,7 @@ class TeacherAdviser:
     ) -> None:
         train = prepared.splits["train"]
         device = train.images.device
-        taught = [teacher for teacher in teachers if teacher is not None]
+        taught = list({id(teacher): teacher for teacher in teachers if teacher is not None}.values())
         # Runs without a teacher are given what the first one says; their losses do not ask for it.
         self._whose = torch.tensor(
             [0 if teacher is None else taught.index(teacher) for teacher in teachers], device=device
@@ -86,7 +86,9 @@ class TeacherAdviser:
             teacher.model.to(device).eval()
         if recipes[0].augmentation:
             keys = torch.zeros(len(taught), 2, dtype=torch.int64, device=device)
-            models = [teacher.model for teacher in taught]
+            # One for each run, which all have one: they are asked about different images.
+            models = [teacher.model for teacher in teachers if teacher is not None]
+            keys = keys.new_zeros(len(models), 2)
             self._nets = Stacked(models, keys, None) if stacked else Single(models[0], keys, None)
         else:
             said = [predict(each.recipe, each.model, train, each.prepared)["logits"] for each in taught]
@@ -98,8 +100,6 @@ class TeacherAdviser:
         if self.stored is not None:
             return self.stored[self._whose[:, None], shown.chosen]
         assert self._nets is not None
-        if len(self._teachers) != len(shown.images):
-            raise RuntimeError("every run of a pack shown augmented images needs a teacher of its own")
         runs, batch = shown.images.shape[:2]
         images = (
             self._teachers[0].prepared.standardise(shown.images.flatten(0, 1)).unflatten(0, (runs, batch))

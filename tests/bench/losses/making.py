@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from softtargets.bench.losses.results import Case, CaseResult, Entry, LinearCase, LinearResult, Results, Timing
+from softtargets.bench.losses.results import Case, CaseResult, Entry, LinearCase, LinearResult, Results
+from softtargets.bench.measurement import Timing
 
 RATE = 4.25e12
 BYTES = {"bf16": 2, "fp32": 4}

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from softtargets.bench import checking
+from softtargets.bench.losses import checking
 from softtargets.bench.losses.checking import Errors, Outcome, compare, reference, sampled
 from softtargets.bench.losses.rivals import SUBJECTS
 

@@ -1,22 +1,10 @@
 from __future__ import annotations
 
-import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-
+from bench.looking import ink, texts
 from bench.losses.making import made_up
 from softtargets.bench.losses.drawing import draw_linear, draw_losses
 from softtargets.bench.losses.results import Entry, Results
 from softtargets.report.drawing import house_style
-
-
-def ink(drawing) -> float:
-    canvas = FigureCanvasAgg(drawing)
-    canvas.draw()
-    return float((np.asarray(canvas.buffer_rgba())[..., :3] < 200).any(-1).mean())
-
-
-def texts(axes) -> list[str]:
-    return [text.get_text() for text in axes.texts]
 
 
 def test_one_panel_per_size_with_labelled_bars():

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from softtargets.bench import contestants, losses
-from softtargets.bench.losses.contestants import Contestant
 from softtargets.bench.failing import Absent, explain
+from softtargets.bench.losses import contestants, measuring
+from softtargets.bench.losses.contestants import Contestant
 from softtargets.bench.losses.grid import LOSSES
 from softtargets.bench.losses.measuring import Bench, Inputs, measure
 from softtargets.bench.losses.results import Case
@@ -57,7 +57,7 @@ def rigged(monkeypatch, **calls):
             return calls[name] if isinstance(calls[name], Contestant) else Contestant(name, calls[name])
         return honest(name, subject, given, device)
 
-    monkeypatch.setattr(losses, "contestant", contestant)
+    monkeypatch.setattr(measuring, "contestant", contestant)
 
 
 def test_who_computes_something_else_is_found_out(monkeypatch):
@@ -129,12 +129,12 @@ def test_in_place_is_found_by_the_signature(monkeypatch):
     class Plain(torch.nn.Module):
         pass
 
-    subject = losses.Subject(SUBJECTS["labo"].textbook, Overwriting)
+    subject = measuring.Subject(SUBJECTS["labo"].textbook, Overwriting)
     found = contestants.contestant("ours in place", subject, None, CPU)
     assert found.overwrites
     found.call(torch.zeros(2, 3), torch.tensor([0, 1]))
     with pytest.raises(Absent, match="Plain cannot overwrite its logits"):
-        contestants.contestant("ours in place", losses.Subject(subject.textbook, Plain), None, CPU)
+        contestants.contestant("ours in place", measuring.Subject(subject.textbook, Plain), None, CPU)
 
 
 @pytest.mark.cuda

@@ -5,13 +5,13 @@ import json
 import pytest
 import torch
 
-from softtargets.bench import running
+from bench.watching import Seen
+from softtargets.bench import sessions
 from softtargets.bench.losses.grid import plan
-from softtargets.bench.machine import describe, differences
 from softtargets.bench.losses.results import Results
 from softtargets.bench.losses.running import default_directory, run
-from softtargets.bench.watching import Watcher
 from softtargets.bench.losses.writing import write_files
+from softtargets.bench.machine import describe, differences
 from softtargets.exceptions import SofttargetsError
 
 CPU = torch.device("cpu")
@@ -20,21 +20,6 @@ CPU = torch.device("cpu")
 def small(**options):
     words = {"losses": "label_smoothing,labo", "sizes": "4x5", "rivals": "eager", "seconds": 0.0}
     return plan("cpu", **words | options)
-
-
-class Seen(Watcher):
-    def __init__(self, stop_after: int = 99) -> None:
-        self.total, self.done, self.cases, self._stop = 0, 0, [], stop_after
-
-    def planned(self, total, done):
-        self.total, self.done = total, done
-
-    def started(self, case):
-        if len(self.cases) == self._stop:
-            raise KeyboardInterrupt
-
-    def finished(self, result):
-        self.cases.append(str(result.case))
 
 
 def test_results_are_on_disk_after_every_case_and_resume_measures_the_rest(tmp_path):
@@ -80,7 +65,7 @@ def test_two_machines_do_not_share_a_file(tmp_path):
 
 
 def test_a_device_that_dies_ends_the_command_after_saving(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "device_error", lambda device: "illegal memory access")
+    monkeypatch.setattr(sessions, "device_error", lambda device: "illegal memory access")
     with pytest.raises(SofttargetsError, match=r"no longer answers \(illegal memory access\)"):
         run(small(), tmp_path, CPU, "")
     assert len(Results.load(tmp_path / "results.json").cases) == 1

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from softtargets.bench.look import INK, apologise, legend, round_ticks, write
 from softtargets.bench.losses.results import CaseResult, Entry, LinearResult, Results
-from softtargets.bench.losses.tables import TITLES, duration, launch_bound, seconds_of, times
-from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, plain
+from softtargets.bench.losses.tables import TITLES, launch_bound, seconds_of
+from softtargets.bench.text import device_name, duration, times
+from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +26,6 @@ COLOURS = {
 }
 # Multiples of the floor worth a line: one pass over memory, and a kernel that has to read everything twice.
 LINES = ((1.0, "floor"), (1.5, "two reads, one write"))
-INK = "#111827"
 BAR = 0.17  # inches
 GAP = 0.55  # of a bar, between groups
 HEAD = 0.72  # inches around the bars of a panel
@@ -47,7 +48,7 @@ def draw_losses(results: Results) -> Figure:
         for column, ((rows, classes), items) in enumerate(line):
             axes = drawing.add_subplot(grid[row, column])
             _panel(axes, f"{rows:,} rows x {classes:,} classes", items)
-    device = str(results.sessions[-1].get("device_name", "")) if results.sessions else ""
+    device = device_name(results.sessions)
     title = f"Loss, forward + backward{' on ' + device if device else ''}: shorter is better"
     lines_drawn = LINES if any(not launch_bound(item) for item in results.cases) else ()
     _legend(drawing, title, results.cases, lines_drawn)
@@ -141,7 +142,7 @@ def _panel(axes: Axes, title: str, items: list[CaseResult]) -> None:
     axes.set_yticks([tick for tick, _ in ticks], [label for _, label in ticks])
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
-    _round_ticks(axes, low, axes.get_xlim()[1])
+    round_ticks(axes.xaxis, low, axes.get_xlim()[1])
     axes.set_title(title)
     if by_call:
         axes.set_xlabel("microseconds per call, back to back (launches dominate)", fontsize=8.5)
@@ -152,36 +153,9 @@ def _panel(axes: Axes, title: str, items: list[CaseResult]) -> None:
         axes.axvline(line, color=INK, linewidth=1, linestyle=_dashes(line), zorder=3)
 
 
-def _round_ticks(axes: Axes, low: float, high: float) -> None:
-    """1, 2, 5, 10, 20, ... written out: people do not read 10^1.3."""
-    from matplotlib.ticker import NullLocator
-
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if math.log10(high / low) < 3.2 else (1,)
-    ticks = [
-        step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high
-    ]
-    axes.set_xticks(ticks, [f"{tick:,g}" if tick < 1e4 else f"{tick:,.0f}" for tick in ticks])
-    axes.xaxis.set_minor_locator(NullLocator())
-
-
 def _say(axes: Axes, x: float, y: float, entry: Entry) -> None:
     """In place of a bar: who, and why there is none."""
-    from matplotlib.patheffects import withStroke
-
-    text = f"{TITLES.get(entry.name, entry.name)}: {entry.reason or 'not measured'}"
-    axes.annotate(
-        plain(text if len(text) <= 56 else text[:55] + "…"),
-        (x, y),
-        (4, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=7.5,
-        style="italic",
-        color="#4b5563",
-        zorder=5,
-        path_effects=[withStroke(linewidth=2.2, foreground="white")],
-    )
+    apologise(axes, f"{TITLES.get(entry.name, entry.name)}: {entry.reason or 'not measured'}", (x, y))
 
 
 def _plain_bar(axes: Axes, y: float, value: float | None, colour: str, label: str, entry: Entry) -> None:
@@ -209,17 +183,7 @@ def _legend(
     handles += [
         Line2D([], [], color=INK, linewidth=1.1, linestyle=_dashes(line), label=name) for line, name in lines
     ]
-    legend = drawing.legend(
-        handles=handles,
-        title=plain(title),
-        title_fontproperties={"size": 12, "weight": "bold"},
-        alignment="left",
-        loc="outside upper left",
-        ncols=len(handles),
-        handlelength=1.6,
-        columnspacing=1.4,
-    )
-    legend.get_title().set_color(INK)
+    legend(drawing, title, handles)
 
 
 def _dashes(multiple: float) -> tuple[int, tuple[int, ...]]:
@@ -227,17 +191,4 @@ def _dashes(multiple: float) -> tuple[int, tuple[int, ...]]:
 
 
 def _label(axes: Axes, x: float, y: float, text: str, ours: bool) -> None:
-    from matplotlib.patheffects import withStroke
-
-    axes.annotate(
-        text,
-        (x, y),
-        (4, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=7.5,
-        color=INK,
-        fontweight="bold" if ours else "normal",
-        zorder=5,
-        path_effects=[withStroke(linewidth=2.2, foreground="white")],
-    )
+    write(axes, text, (x, y), fontweight="bold" if ours else "normal")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
 from softtargets.bench.losses.results import Case, LinearCase
-from softtargets.exceptions import SofttargetsError, nearest
+from softtargets.bench.options import names, words
+from softtargets.exceptions import SofttargetsError
 
 LOSSES = (
     "cross_entropy",
@@ -73,13 +73,13 @@ def plan(
     >>> plan("cpu", losses="labo", sizes="2x10", rivals="eager").cases
     (Case(loss='labo', rows=2, classes=10, dtype='fp32'),)
     """
-    chosen = _names("--losses", DEFAULT_LOSSES if losses is None else losses, LOSSES, everything=True)
+    chosen = names("--losses", DEFAULT_LOSSES if losses is None else losses, LOSSES, everything=True)
     shapes = [
         _shape("--sizes", word, ("rows", "classes"))
-        for word in _words("--sizes", DEFAULT_SIZES[device] if sizes is None else sizes)
+        for word in words("--sizes", DEFAULT_SIZES[device] if sizes is None else sizes)
     ]
-    precisions = _names("--dtypes", DEFAULT_DTYPES[device] if dtypes is None else dtypes, DTYPES)
-    against = _names("--rivals", ",".join(RIVALS) if rivals is None else rivals, RIVALS, nothing=True)
+    precisions = names("--dtypes", DEFAULT_DTYPES[device] if dtypes is None else dtypes, DTYPES)
+    against = names("--rivals", ",".join(RIVALS) if rivals is None else rivals, RIVALS, nothing=True)
     # Size by size, so that a run that is cut short has whole panels.
     cases = [
         Case(loss, rows, classes, dtype)
@@ -87,8 +87,8 @@ def plan(
     ]
     projections = []
     if linear or linear_size is not None:
-        words = DEFAULT_LINEAR[device] if linear_size is None else linear_size
-        rows, hidden, classes = _shape("--linear-size", words, ("rows", "hidden", "classes"))
+        size = DEFAULT_LINEAR[device] if linear_size is None else linear_size
+        rows, hidden, classes = _shape("--linear-size", size, ("rows", "hidden", "classes"))
         projections = [
             LinearCase(name, rows, hidden, classes, precisions[0]) for name in chosen if name in ALONE
         ]
@@ -97,31 +97,6 @@ def plan(
                 f"--linear has nothing to compare among --losses {','.join(chosen)}; it takes {', '.join(ALONE)}"
             )
     return Plan(tuple(dict.fromkeys(cases)), tuple(projections), against, in_place, seconds)
-
-
-def _words(option: str, text: str) -> list[str]:
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not words:
-        raise SofttargetsError(f"{option} is empty: give at least one, separated by commas")
-    return words
-
-
-def _names(
-    option: str, text: str, allowed: Iterable[str], *, everything: bool = False, nothing: bool = False
-) -> tuple[str, ...]:
-    names = list(allowed)
-    if everything and text.strip() == "all":
-        return tuple(names)
-    if nothing and text.strip() in ("", "none"):
-        return ()
-    chosen = _words(option, text)
-    for word in chosen:
-        if word not in names:
-            extra = [*(["all"] if everything else []), *(["none"] if nothing else [])]
-            raise SofttargetsError(
-                f"{option}: no '{word}'{nearest(word, names)}; allowed: {', '.join(names + extra)}"
-            )
-    return tuple(dict.fromkeys(chosen))
 
 
 def _shape(option: str, word: str, parts: tuple[str, ...]) -> tuple[int, ...]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from softtargets.bench.failing import Absent, device_error, explain, release
 from softtargets.bench.losses.checking import TOLERANCE, Errors, Outcome, compare, sampled
 from softtargets.bench.losses.contestants import linear_contestant
-from softtargets.bench.failing import Absent, device_error, explain, release
 from softtargets.bench.losses.grid import DTYPES
 from softtargets.bench.losses.measuring import AGAIN, Bench
 from softtargets.bench.losses.results import Entry, LinearCase, LinearResult

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from softtargets.bench.failing import Absent, device_error, explain, release
 from softtargets.bench.losses.checking import TOLERANCE, Outcome, compare, reference, sampled
 from softtargets.bench.losses.contestants import Contestant, contestant
-from softtargets.bench.failing import Absent, device_error, explain, release
 from softtargets.bench.losses.grid import DTYPES
 from softtargets.bench.losses.results import Case, CaseResult, Entry
 from softtargets.bench.losses.rivals import SUBJECTS, Subject

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from softtargets.exceptions import SofttargetsError
+from softtargets.bench.files import plain, read_results
+from softtargets.bench.measurement import Timing
 from softtargets.storage import write_json
 
 KIND = "softtargets bench losses"
@@ -55,16 +54,6 @@ class LinearCase:
 
     def __str__(self) -> str:
         return f"linear + {self.loss} {self.size} {self.dtype}"
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Seconds: the median and the quartiles of many repetitions."""
-
-    median: float
-    low: float
-    high: float
-    repetitions: int
 
 
 @dataclass(frozen=True)
@@ -143,7 +132,7 @@ class Results:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return {"kind": KIND, "format": FORMAT, **_plain(asdict(self))}
+        return {"kind": KIND, "format": FORMAT, **plain(asdict(self))}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Results:
@@ -169,22 +158,7 @@ class Results:
     @classmethod
     def load(cls, path: Path) -> Results:
         """Read a file, or say what is wrong with it."""
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise SofttargetsError(f"cannot read {path}: {error.strerror or error}") from None
-        except ValueError as error:
-            raise SofttargetsError(f"{path} is not JSON: {error}") from None
-        if not isinstance(content, dict) or content.get("kind") != KIND:
-            raise SofttargetsError(f"{path} does not hold results of '{KIND}'")
-        if content.get("format") != FORMAT:
-            raise SofttargetsError(
-                f"{path} has format {content.get('format')!r}, but this version of softtargets reads {FORMAT}"
-            )
-        try:
-            return cls.from_dict(content)
-        except (KeyError, TypeError) as error:
-            raise SofttargetsError(f"{path} is damaged or was edited by hand: {error}") from None
+        return read_results(path, KIND, FORMAT, cls.from_dict)
 
     def everything(self) -> list[CaseResult | LinearResult]:
         """Both sections, one after the other."""
@@ -201,12 +175,3 @@ def _entries(items: Iterable[Mapping[str, Any]]) -> tuple[Entry, ...]:
         Entry(**{**item, **{key: Timing(**item[key]) if item.get(key) else None for key in timings}})
         for item in items
     )
-
-
-def _plain(value: Any) -> Any:
-    # JSON has no NaN or infinity; null is what every reader understands.
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from softtargets.bench.failing import device_error
 from softtargets.bench.losses.grid import Plan
 from softtargets.bench.losses.linear import measure_linear
 from softtargets.bench.losses.measuring import Bench, measure
-from softtargets.bench.machine import describe, differences
 from softtargets.bench.losses.results import Results
+from softtargets.bench.machine import describe
+from softtargets.bench.sessions import RESULTS, directory_for, earlier, still_there
 from softtargets.bench.timing import copy_rate, timer_for
 from softtargets.bench.watching import Watcher
-from softtargets.exceptions import SofttargetsError
 from softtargets.storage import make_directory
-
-RESULTS = "results.json"
 
 
 def default_directory(device: torch.device) -> Path:
     """``benchmarks/losses/nvidia-h200``: one place per kind of device."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-    return Path("benchmarks") / "losses" / (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "device")
+    return directory_for("losses", device)
 
 
 def run(
@@ -43,7 +38,7 @@ def run(
     watcher = watcher or Watcher()
     path = directory / RESULTS
     session = describe(device, command)
-    results = _start(path, session, resume, overwrite)
+    results = earlier(path, session, Results.load, Results(), resume=resume, overwrite=overwrite)
     # A case is there when everybody asked for took part: ratios are taken within one case, never across.
     there = {item.case for item in results.cases if all(map(item.entry, plan.contestants))}
     projected = {item.case for item in results.linear if all(map(item.entry, plan.linear_contestants))}
@@ -66,7 +61,7 @@ def run(
             results = replace(results, cases=(*kept, result))
             results.save(path)
             watcher.finished(result)
-            _still_there(device, path)
+            still_there(device, path)
         for projection in linear:
             watcher.started(str(projection))
             found = measure_linear(projection, plan.linear_contestants, bench)
@@ -74,31 +69,5 @@ def run(
             results = replace(results, linear=(*others, found))
             results.save(path)
             watcher.finished(found)
-            _still_there(device, path)
+            still_there(device, path)
     return results
-
-
-def _start(path: Path, session: dict[str, object], resume: bool, overwrite: bool) -> Results:
-    if not path.exists() or overwrite:
-        return Results()
-    if not resume:
-        raise SofttargetsError(
-            f"there are results in {path} already: add --resume to measure only what is missing, --overwrite to "
-            "measure all again, or choose another directory with --out"
-        )
-    results = Results.load(path)
-    for before in results.sessions:
-        if changed := differences(before, session):
-            raise SofttargetsError(
-                f"{path} was measured elsewhere ({'; '.join(changed)}): numbers of two machines or versions do not "
-                "go into one file. Choose another directory with --out, or --overwrite"
-            )
-    return results
-
-
-def _still_there(device: torch.device, path: Path) -> None:
-    if reason := device_error(device):
-        raise SofttargetsError(
-            f"{device} no longer answers ({reason}). What was measured is in {path}; the same command with --resume "
-            "goes on after the case that broke it"
-        )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from softtargets.bench.losses.results import CaseResult, Entry, LinearResult, Results
+from softtargets.bench.text import Table, csv_of, duration, memory, origin, pipes, times
 
 # Where moving the data takes less than this, launching kernels is what takes the time.
 LAUNCH_BOUND = 5e-6
@@ -21,7 +20,6 @@ TITLES = {
     "materialised": "ours, materialised",
 }
 
-Table = tuple[list[str], list[list[str]]]
 Show = Callable[[CaseResult | LinearResult, Entry], str]
 
 
@@ -37,34 +35,6 @@ def seconds_of(entry: Entry, by_call: bool) -> float | None:
     return None if entry.time is None else entry.time.median
 
 
-def duration(seconds: float | None) -> str:
-    """Three digits and a unit.
-
-    >>> duration(0.000535), duration(0.0123), duration(2.1e-8)
-    ('535 µs', '12.3 ms', '21.0 ns')
-    """
-    if seconds is None:
-        return "–"
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= 0.9995 * factor:
-            return f"{_digits(seconds / factor)} {unit}"
-    return f"{_digits(seconds / 1e-9)} ns"
-
-
-def times(value: float | None) -> str:
-    """How many times as much.
-
-    >>> times(2.134), times(13.81), times(133.0), times(None)
-    ('2.13x', '13.8x', '133x', '–')
-    """
-    return "–" if value is None else f"{_digits(value)}x"
-
-
-def _digits(value: float) -> str:
-    decimals = 2 if value < 9.995 else 1 if value < 99.95 else 0
-    return f"{value:.{decimals}f}" if value < 1e4 else f"{value:,.0f}"
-
-
 def overview(results: Results) -> Table:
     """One line per case: multiples of the floor (or time per call), the best rival, memory in logits."""
     names = results.names()
@@ -78,10 +48,10 @@ def overview(results: Results) -> Table:
     rows = []
     for item in results.cases:
         cells = [_cell(item, name, _shown) for name in names]
-        memory = [_cell(item, name, _memory) for name in weighed]
+        weights = [_cell(item, name, _memory) for name in weighed]
         best = times(_advantage(item))
         rows.append(
-            [item.case.loss, item.case.size, item.case.dtype, duration(item.floor), *cells, best, *memory]
+            [item.case.loss, item.case.size, item.case.dtype, duration(item.floor), *cells, best, *weights]
         )
     return headings, rows
 
@@ -143,7 +113,7 @@ def markdown(results: Results) -> str:
             parts += [
                 "## Peak extra memory, in units of the logits\n\nThe gradient itself is 1.0; overwriting the logits "
                 "needs none.",
-                _grid(results, names, "logits", lambda item: _bytes(item.logits_bytes), _memory),
+                _grid(results, names, "logits", lambda item: memory(item.logits_bytes), _memory),
             ]
         parts += [
             "## Errors against float64: loss / gradient\n\nOf the loss relative to it; of the gradient, on a few "
@@ -155,7 +125,7 @@ def markdown(results: Results) -> str:
             "## Projection and loss in one\n\nTimes as multiples of the three matrix products nobody can do without, "
             "timed beside. Memory beyond inputs; without gradients: less what these take, which is there at the end "
             "in any case.",
-            _pipes(linear_overview(results)),
+            pipes(linear_overview(results)),
         ]
     if lines := notes(results):
         parts += ["## Notes", "\n".join(f"- {line}" for line in lines)]
@@ -195,29 +165,12 @@ def csv_text(results: Results) -> str:
                     "session": item.session,
                 }
             )
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(lines[0]) if lines else ["loss"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return buffer.getvalue()
+    return csv_of(lines, "loss")
 
 
 def _origin(results: Results) -> list[str]:
-    """Who measured, when, with what, and how to do it again."""
-    described = []
-    for session in results.sessions:
-        versions = ", ".join(
-            f"{name} {session[name]}"
-            for name in ("softtargets", "python", "torch", "triton", "liger", "cuda", "driver")
-            if session.get(name)
-        )
-        commit = str(session.get("commit") or "")[:10]
-        changed = " with uncommitted changes" if session.get("uncommitted_changes") else ""
-        described.append(
-            f"{session.get('device_name')}, {session.get('date')}. {versions}."
-            + (f" Commit {commit}{changed}." if commit else "")
-            + f"\n\n```\n{session.get('command')}\n```"
-        )
+    """Who measured, when, with what, how to do it again; and how fast memory was."""
+    described = origin(results.sessions)
     rates = sorted({item.copy_rate for item in results.cases})
     if rates:
         shown = " to ".join(f"{rate / 1e12:.2f}" for rate in dict.fromkeys((rates[0], rates[-1])))
@@ -243,13 +196,7 @@ def _grid(
         ]
         for item in results.cases
     ]
-    return _pipes((headings, rows))
-
-
-def _pipes(table: Table) -> str:
-    headings, rows = table
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return pipes((headings, rows))
 
 
 def _cell(item: CaseResult | LinearResult, name: str, show: Show) -> str:
@@ -292,11 +239,11 @@ def _memory(item: CaseResult | LinearResult, entry: Entry) -> str:
 
 
 def _absolute(item: CaseResult | LinearResult, entry: Entry) -> str:
-    return _bytes(entry.memory)
+    return memory(entry.memory)
 
 
 def _lean(item: CaseResult | LinearResult, entry: Entry) -> str:
-    return _bytes(entry.lean)
+    return memory(entry.lean)
 
 
 def _loss_error(item: CaseResult | LinearResult, entry: Entry) -> str:
@@ -338,12 +285,6 @@ def _largest_spread(results: Results) -> str:
         if entry.spread is not None
     ]
     return f"{100 * max(spreads):.1f} %" if spreads else "not measured"
-
-
-def _bytes(count: int | None) -> str:
-    if count is None:
-        return "–"
-    return f"{count / 1e9:.2f} GB" if count >= 1e7 else f"{count / 1e3:.1f} kB"
 
 
 def _title(name: str) -> str:

@@ -38,7 +38,8 @@ class AdamUpdate(Update):
         first, second = zip(*(recipe.betas for recipe in recipes), strict=True)
         self._mean_taken = self._number([1 - beta for beta in first])
         self._square_kept = self._number(second)
-        self._square_taken = self._number([1 - beta for beta in second])
+        # A tensor also where all runs agree: so that a run is rounded alike whatever its company.
+        self._square_taken = torch.tensor([1 - beta for beta in second], dtype=dtype, device=device)
         self._eps = self._number([recipe.eps for recipe in recipes])
         # 1 - beta**t in single precision would be off by 1e-5 in the first steps, where little is left of it.
         self._first = torch.tensor(first, dtype=torch.float64, device=device)
@@ -67,10 +68,7 @@ class AdamUpdate(Update):
                 change = self._with_decay(index, parameter, gradient)
             towards_(mean, change, self._mean_taken, self.lead)
             times_(square, self._square_kept, self.lead)
-            if isinstance(self._square_taken, float):
-                square.addcmul_(change, change, value=self._square_taken)
-            else:
-                square.addcmul_(change.square(), along(self._square_taken, square, self.lead))
+            square.addcmul_(change.square(), along(self._square_taken, square, self.lead))
             spread = square.sqrt().div_(along(root, square, self.lead))
             spread.add_(self._eps if isinstance(self._eps, float) else along(self._eps, spread, self.lead))
             # Not folded into the denominator, as torch does for captured steps: a rate of 0 would divide 0 by 0.

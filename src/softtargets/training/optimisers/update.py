@@ -81,7 +81,7 @@ class Update(ABC):
                 total += 0.5 * decay * weights.square().sum(-1)
             else:
                 norm = torch.linalg.vector_norm(weights, dim=-1)
-                slope = torch.where(norm == 0, norm, decay / norm)
+                slope = torch.where(norm == 0, norm, decay * norm.reciprocal())
                 gradient.addcmul_(parameter, along(slope, parameter, self.lead))
                 total += decay * norm
         return total

@@ -1,0 +1,48 @@
+"""The file of results: plain JSON that says what it is. No torch here."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from softtargets.exceptions import SofttargetsError
+
+Results = TypeVar("Results")
+
+
+def read_results(
+    path: Path, kind: str, number: int, build: Callable[[Mapping[str, Any]], Results]
+) -> Results:
+    """Read a file of this kind and number of format, or say what is wrong with it."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SofttargetsError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise SofttargetsError(f"{path} is not JSON: {error}") from None
+    if not isinstance(content, dict) or content.get("kind") != kind:
+        raise SofttargetsError(f"{path} does not hold results of '{kind}'")
+    if content.get("format") != number:
+        raise SofttargetsError(
+            f"{path} has format {content.get('format')!r}, but this version of softtargets reads {number}"
+        )
+    try:
+        return build(content)
+    except (KeyError, TypeError) as error:
+        raise SofttargetsError(f"{path} is damaged or was edited by hand: {error}") from None
+
+
+def plain(value: Any) -> Any:
+    """Ready for JSON, which has no NaN or infinity; null is what every reader understands.
+
+    >>> plain({"a": (1.5, float("nan"))})
+    {'a': [1.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,194 @@
+"""Results as one picture: a panel per net, images per second against the number of runs trained together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from softtargets.bench.look import INK, PALE, apologise, legend, round_numbers, round_ticks, write
+from softtargets.bench.text import device_name, rate, times
+from softtargets.bench.training.nets import SUBJECTS
+from softtargets.bench.training.results import EAGER, OURS, AccuracyResult, CaseResult, Results
+from softtargets.bench.training.tables import difference, title, verdict
+from softtargets.report.drawing import BLUE, GREY, ORANGE, SKY, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+LABELS = {"stacked": "stacked", "streams": "on streams"}
+_LINES: dict[str, dict[str, Any]] = {
+    "stacked": {"color": BLUE, "linewidth": 1.8, "marker": "o", "markersize": 5},
+    "streams": {"color": SKY, "linewidth": 1.8, "marker": "s", "markersize": 5},
+    EAGER: {"color": GREY, "linewidth": 1.8},
+    f"{EAGER} bf16": {"color": ORANGE, "linewidth": 1.6, "linestyle": (0, (4, 2))},
+}
+COLUMNS = 2
+WIDTH, HEIGHT = 5.7, 3.0  # inches of a panel
+
+
+def draw_training(results: Results) -> Figure:
+    """Multiples of the eager loop on the left, images per second on the right; then the accuracies."""
+    from matplotlib.figure import Figure
+
+    panels: dict[tuple[Any, ...], list[CaseResult]] = {}
+    for item in results.cases:
+        panels.setdefault((*item.case.setting, item.case.precision), []).append(item)
+    makers: list[Callable[[Axes], None]] = [_maker(_speed_panel, items) for items in panels.values()]
+    makers += [_maker(_accuracy_panel, item) for item in results.accuracy]
+    columns = min(COLUMNS, len(makers))
+    rows = -(-len(makers) // columns)
+    drawing = Figure(figsize=(WIDTH * columns, HEIGHT * rows + 0.7), layout="constrained")
+    grid = drawing.add_gridspec(rows, columns)
+    for place, make in enumerate(makers):
+        make(drawing.add_subplot(grid[divmod(place, columns)]))
+    device = device_name(results.sessions)
+    heading = f"Training, augmentation and evaluation included{', on ' + device if device else ''}: higher is better"
+    legend(drawing, heading, _handles(results))
+    return drawing
+
+
+def _maker(panel: Callable[[Axes, Any], None], content: Any) -> Callable[[Axes], None]:
+    return lambda axes: panel(axes, content)
+
+
+def _speed_panel(axes: Axes, items: list[CaseResult]) -> None:
+    case = items[0].case
+    ratios = [1.0, *(found for item in items if (found := item.ratio()) is not None)]
+    room = max(max(ratios) / min(ratios), 3.0)
+    low, high = min(0.7, min(ratios) / room**0.25), max(2.5, max(ratios) * room**0.25)
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    sizes = sorted({item.case.runs for item in items})
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(sizes[0] / 1.6, sizes[-1] * 1.6)
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.minorticks_off()
+    round_ticks(axes.yaxis, low, high)
+    axes.grid(axis="x", visible=False)
+    _rivals(axes, items)
+    for arrangement in LABELS:
+        _series(axes, [item for item in items if item.case.arrangement == arrangement], items)
+    axes.set_title(plain(SUBJECTS[case.net].title if case.net in SUBJECTS else case.net))
+    axes.set_xlabel(f"runs trained together (batch {case.batch} each, {case.precision})", fontsize=8.5)
+    axes.set_ylabel("times the eager loop", fontsize=8.5)
+
+
+def _series(axes: Axes, items: list[CaseResult], panel: list[CaseResult]) -> None:
+    """One arrangement: a line through the packs, labelled; bold is what the engine itself would do."""
+    points = [(item.case.runs, ratio, item) for item in items if (ratio := item.ratio()) is not None]
+    if points:
+        runs, ratios, _ = zip(*points, strict=True)
+        axes.plot(runs, ratios, zorder=4, **_LINES[items[0].case.arrangement])
+    for size, ratio, item in points:
+        side = 1 if _is_best(item, panel) else -1
+        label = f"{times(ratio).replace('x', '×')}\n{rate(item.rate())}"
+        bold = "bold" if item.chosen else "normal"
+        write(axes, label, (size, ratio), (0, 13 * side), ha="center", fontweight=bold, linespacing=1.1)
+    bottom = axes.get_ylim()[0]
+    for item in items:
+        if item.ratio() is None:
+            apologise(
+                axes, _why(item), (item.case.runs, bottom), (0, 5), rotation=90, va="bottom", ha="center"
+            )
+
+
+def _is_best(item: CaseResult, panel: list[CaseResult]) -> bool:
+    """Whether no other arrangement of so many runs is faster: its label goes above, the others' below."""
+    alike = [other.ratio() or 0.0 for other in panel if other.case.runs == item.case.runs]
+    return (item.ratio() or 0.0) >= max(alike)
+
+
+def _why(item: CaseResult) -> str:
+    for entry in item.entries:
+        if entry.status == "failed":
+            who = item.case.arrangement if entry.name == OURS else title(entry.name)
+            return f"{who}: {entry.reason}"
+    return "not measured"
+
+
+def _rivals(axes: Axes, items: list[CaseResult]) -> None:
+    """The eager loop is the line at 1, and gives the scale on the right; others are where they were beside it."""
+    eager = [found for item in items if (found := item.rate(EAGER)) is not None]
+    if not eager:
+        return
+    names = dict.fromkeys(entry.name for item in items for entry in item.entries if entry.name != OURS)
+    lines = {name: fmean(beside) for name in names if (beside := _beside_eager(items, name))}
+    for name, height in lines.items():
+        axes.axhline(height, zorder=3, **_LINES.get(name, _LINES[EAGER]))
+    # Between two packs, and on the side of the line where no other rival is: ours may be near.
+    first, second = (*sorted({item.case.runs for item in items}), 2)[:2]
+    side = -1 if max(lines.values()) > 1 else 1
+    place = ((first * second) ** 0.5, 1.0)
+    write(axes, f"{title(EAGER)}: {rate(fmean(eager))}", place, (0, 7 * side), color=PALE, ha="center")
+    _images_per_second(axes, fmean(eager))
+
+
+def _beside_eager(items: list[CaseResult], name: str) -> list[float]:
+    return [theirs / own for item in items if (theirs := item.rate(name)) and (own := item.rate(EAGER))]
+
+
+def _images_per_second(axes: Axes, eager: float) -> None:
+    """A second scale on the right."""
+    from matplotlib.ticker import NullLocator
+
+    def absolute(multiple: Any) -> Any:
+        return multiple * eager
+
+    def relative(images: Any) -> Any:
+        return images / eager
+
+    right = axes.secondary_yaxis("right", functions=(absolute, relative))
+    ticks = round_numbers(*(eager * limit for limit in axes.get_ylim()))
+    right.set_ticks(ticks, labels=[re.sub(r"\.0+(?= )", "", rate(tick)) for tick in ticks])
+    right.yaxis.set_minor_locator(NullLocator())
+    right.set_ylabel("images per second", fontsize=8.5)
+    right.tick_params(labelsize=8.5)
+
+
+def _accuracy_panel(axes: Axes, item: AccuracyResult) -> None:
+    case = item.case
+    axes.set_title(plain(f"Accuracy on {case.data}, {case.epochs} epochs: a dot per seed"))
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_yticks([0, 1], [f"ours, {case.precision}", title(EAGER)])
+    axes.set_ylim(1.6, -0.8)
+    for place, (values, colour) in enumerate(((item.ours, BLUE), (item.eager, GREY))):
+        if not values:
+            apologise(axes, item.reason or "not measured", (0.0, place))
+            continue
+        shown = [100 * value for value in values]
+        axes.plot(shown, [place] * len(shown), "o", color=colour, alpha=0.55, markersize=6, markeredgewidth=0)
+        mean = fmean(shown)
+        axes.plot([mean, mean], [place - 0.22, place + 0.22], color=INK, linewidth=1.6)
+        write(axes, f"{mean:.2f} %", (mean, place - 0.22), (0, 7), ha="center", fontweight="bold")
+    axes.margins(x=0.25)
+    axes.set_xlabel("test accuracy, per cent", fontsize=8.5)
+    if item.ours and item.eager:
+        axes.text(
+            0.99,
+            0.03,
+            plain(f"difference {difference(item)}: {verdict(item)}"),
+            transform=axes.transAxes,
+            ha="right",
+            va="bottom",
+            fontsize=8.5,
+            color=INK,
+        )
+
+
+def _handles(results: Results) -> list[Line2D]:
+    from matplotlib.lines import Line2D
+
+    arrangements = dict.fromkeys(item.case.arrangement for item in results.cases)
+    named = {name: f"ours, {LABELS[name]}" for name in arrangements}
+    named |= {name: title(name) for name in results.rivals()}
+    handles = [
+        Line2D([], [], label=label, **_LINES.get(name, _LINES[EAGER])) for name, label in named.items()
+    ]
+    if any(item.chosen for item in results.cases):
+        handles.append(Line2D([], [], linestyle="", label="bold: as the engine arranges them"))
+    return handles
