@@ -41,7 +41,7 @@ def assert_near(one, other):
         )
 
 
-MODELS_TO_STACK = [MLP(hidden=(32,), dropout=0.2), CNN(channels=(4, 8), hidden=16, dropout=0.1)]
+MODELS_TO_STACK = [MLP(hidden=(32, 16), dropout=0.2), CNN(channels=(4, 8), hidden=16, dropout=0.1)]
 
 
 @pytest.mark.parametrize("model", MODELS_TO_STACK, ids=str)
@@ -302,6 +302,72 @@ def test_adam_in_a_pack(recipe):
         recipe.replace(
             {"seed": seed, "optimiser": Adam(lr=0.01 * (seed + 1), betas=(0.8, 0.9 + 0.03 * seed))}
         )
+        for seed in range(3)
+    ]
+    together = finished(started(*recipes))
+    for run, each in enumerate(recipes):
+        assert_near(states(finished(started(each))), states(together, run))
+
+
+def test_every_dropout_of_a_stacked_net_draws_its_own_mask(recipe):
+    """They share one place in a net alone; in a stack, what is shared would be passed on to the first only."""
+    deep = recipe.replace({"model": MLP(hidden=(32, 32, 32), dropout=0.5)})
+    together = finished(started(deep, deep.replace({"seed": 1})))
+    assert_near(states(finished(started(deep))), states(together))
+
+
+def test_absent_numbers_make_another_loss(recipe):
+    """LABO with a fixed alpha beside LABO without one, and with another warm-up."""
+    losses = [
+        {"name": "labo"},
+        {"name": "labo", "alpha": 0.9},
+        {"name": "labo", "alpha": 0.4, "warmup_steps": 6},
+        {"name": "labo", "alpha": 0.4, "warmup_steps": 6, "warmup_alpha": 0.8},
+    ]
+    for order in (losses, losses[::-1]):
+        recipes = [recipe.replace({"regulariser": loss, "seed": seed}) for seed, loss in enumerate(order)]
+        together = finished(started(*recipes))
+        for run, each in enumerate(recipes):
+            assert_near(states(finished(started(each))), states(together, run))
+
+
+def test_resumed_beside_optimisers_with_other_memories(recipe):
+    """A run without momentum beside one that has it is given a buffer that it does not need."""
+    plain, moving = (
+        recipe.replace({"seed": seed, "optimiser": SGD(lr=0.1, momentum=momentum)})
+        for seed, momentum in ((0, 0.0), (1, 0.9))
+    )
+    whole = finished(started(plain, moving))
+    half = advanced(started(plain, moving), 7)
+    saved = [copy.deepcopy(half.save(run)) for run in range(2)]
+    for run, each in enumerate((plain, moving)):
+        resumed = finished(started(each, checkpoints=[saved[run]], stacked=True))
+        assert same(states(resumed), states(whole, run))
+    alone = copy.deepcopy(advanced(started(plain, stacked=True), 7).save(0))
+    joined = finished(started(plain, moving, checkpoints=[alone, saved[1]]))
+    assert same(states(joined), states(whole))
+
+
+@pytest.mark.parametrize(
+    "optimisers",
+    [
+        [Adam(lr=0.01, betas=(0.9, 0.99)), Adam(lr=0.01, betas=(0.9, 0.9))],
+        [SGD(lr=0.1, weight_decay=decay, decay_form="norm") for decay in (0.01, 0.03)],
+        [SGD(lr=0.1, weight_decay=decay, decay_form="loss") for decay in (0.01, 0.03)],
+    ],
+    ids=["beta2", "norm", "loss"],
+)
+def test_numbers_of_others_change_no_bit(recipe, optimisers):
+    recipes = [recipe.replace({"optimiser": each}) for each in optimisers]
+    together = finished(started(*recipes))
+    for run, each in enumerate(recipes):
+        assert same(states(finished(started(each, stacked=True))), states(together, run))
+
+
+def test_students_of_one_teacher_shown_augmented_images(recipe):
+    teacher = recipe.replace({"seed": 10})
+    recipes = [
+        recipe.replace({"seed": seed, "regulariser": Distillation(teacher=teacher, temperature=2.0)})
         for seed in range(3)
     ]
     together = finished(started(*recipes))

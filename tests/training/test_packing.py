@@ -5,7 +5,7 @@ import torch
 
 from softtargets.exceptions import SofttargetsError
 from softtargets.recipes import CNN, Adam, Distillation, LabelSmoothing
-from softtargets.runs import RunStore
+from softtargets.runs import RunStore, RunWriter
 from softtargets.training import Watcher, train
 from softtargets.training import engine as engine_module
 from softtargets.training import stepping as stepping_module
@@ -221,3 +221,121 @@ def test_runs_cut_at_different_places_go_on_in_packs_of_their_own(recipe, tmp_pa
     for each, run in zip(recipes, resumed, strict=True):
         (alone,) = train([each], RunStore(tmp_path / "alone"), device="cpu")
         assert all(torch.equal(value, run.weights()[name]) for name, value in alone.weights().items())
+
+
+def test_layers_that_are_not_there_are_refused_before_anything_is_trained(recipe, tmp_path):
+    from softtargets.exceptions import RecipeError
+
+    store = RunStore(tmp_path)
+    wrong = recipe.replace({"seed": 1, "optimiser.rates": {"hed.*": 0.1}})
+    with pytest.raises(RecipeError, match=r"optimiser: .*hed\.\*"):
+        train([recipe, wrong], store, device="cpu")
+    assert store.entries() == []
+
+
+def test_a_pack_too_large_is_halved_by_its_size_not_by_what_is_left(recipe, tmp_path, monkeypatch):
+    """One of two has ended; the other was never tried alone."""
+    sizes = packs_of(monkeypatch)
+    step = stepping_module.Stepping._step
+
+    def greedy(self, size):
+        if len(self.courses) > 1 and int(self._steps[1]) >= 6:
+            raise RuntimeError("CUDA error: out of memory")
+        step(self, size)
+
+    monkeypatch.setattr(stepping_module.Stepping, "_step", greedy)
+    recipes = [recipe.replace({"seed": seed, "epochs": epochs}) for seed, epochs in ((0, 1), (1, 3))]
+    runs = train(recipes, RunStore(tmp_path), device="cpu")
+    assert [run.status for run in runs] == ["finished"] * 2
+    assert sizes == [2, 1]
+
+
+def test_packs_are_gone_when_they_are_done_with(recipe):
+    import gc
+    import weakref
+
+    from .making import advanced, started
+
+    gc.collect()
+    gc.disable()
+    try:
+        pack = advanced(started(recipe, recipe.replace({"seed": 1})), 6)
+        gone = weakref.ref(pack.stepping)
+        del pack
+        assert gone() is None, "a circle of references keeps the memory of a pack"
+    finally:
+        gc.enable()
+
+
+def test_a_run_among_many_short_ones_is_saved_in_time(recipe, tmp_path, monkeypatch):
+    monkeypatch.setattr("softtargets.training.packing.CPU_RUNS", 2)
+    writes = []
+    checkpoint = RunWriter.checkpoint
+
+    def noting(self, saved):
+        writes.append((self.recipe.seed, saved.progress["step"]))
+        checkpoint(self, saved)
+
+    monkeypatch.setattr(RunWriter, "checkpoint", noting)
+    clock = iter(range(10**9))
+    monkeypatch.setattr(engine_module.time, "monotonic", lambda: next(clock) / 100)
+    recipes = [recipe.replace({"seed": 0, "epochs": 12})]
+    recipes += [recipe.replace({"seed": seed, "epochs": 1}) for seed in range(1, 8)]
+    train(recipes, RunStore(tmp_path), device="cpu", checkpoint_seconds=0.3)
+    steps = [step for seed, step in writes if seed == 0]
+    assert steps, "never saved"
+    assert steps[0] < 25, "while the short ones come and go"
+
+
+def test_interrupted_between_two_packs_nothing_is_lost(recipe, tmp_path, monkeypatch):
+    import os
+    import signal
+
+    monkeypatch.setattr("softtargets.training.packing.CPU_RUNS", 2)
+    recipes = [recipe.replace({"seed": seed, "epochs": epochs}) for seed, epochs in ((0, 6), (1, 1), (2, 1))]
+    store = RunStore(tmp_path / "cut")
+    claim = engine_module._Engine._claim
+
+    def interrupted(self, todo, claims, joining=()):
+        if joining:
+            os.kill(os.getpid(), signal.SIGINT)
+        return claim(self, todo, claims, joining)
+
+    monkeypatch.setattr(engine_module._Engine, "_claim", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(recipes, store, device="cpu")
+    monkeypatch.setattr(engine_module._Engine, "_claim", claim)
+    watcher = Noting()
+    (resumed, *_) = train(recipes, store, device="cpu", watcher=watcher)
+    assert (recipes[0].id, 5) in watcher.starts
+    (alone,) = train(recipes[:1], RunStore(tmp_path / "alone"), device="cpu")
+    assert all(torch.equal(value, resumed.weights()[name]) for name, value in alone.weights().items())
+    assert not any(store.is_claimed(each) for each in recipes)
+
+
+def test_runs_that_could_not_join_are_not_asked_again_and_again(recipe, tmp_path, monkeypatch):
+    """Waiting runs that another process holds must not make packs be built anew for nothing."""
+    monkeypatch.setattr("softtargets.training.packing.CPU_RUNS", 3)
+    sizes = packs_of(monkeypatch)
+    recipes = [recipe.replace({"seed": seed, "epochs": 1 + seed}) for seed in range(3)]
+    waiting = recipe.replace({"seed": 9, "epochs": 1})
+    store = RunStore(tmp_path)
+    monkeypatch.setattr(RunStore, "is_claimed", lambda self, recipe: False)  # it looks free, but is not
+    held = store.claim(waiting)
+    ended = []
+
+    class Releasing(Watcher):
+        def finished(self, run):
+            ended.append(run.id)
+            if len(ended) == 3:
+                held.release()
+
+    train([*recipes, waiting], store, device="cpu", watcher=Releasing())
+    assert sizes == [3, 2, 1]
+
+
+def test_processes_take_their_share(recipe, tmp_path, monkeypatch):
+    sizes = packs_of(monkeypatch)
+    recipes = [recipe.replace({"seed": seed, "epochs": 1}) for seed in range(8)]
+    train(recipes, RunStore(tmp_path), device="cpu", sharing=4)
+    assert sizes == [2, 2, 1, 1, 1, 1]

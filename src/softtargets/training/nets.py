@@ -209,7 +209,7 @@ class Stacked:
     """Several nets of one shape, their tensors stacked; one call of `torch.vmap` computes all.
 
     A run's results agree with those of its net as it is up to rounding, since products may be added in another order.
-    They do not depend on what the other runs hold; on a CPU not even on how many there are, and one net may be a stack.
+    They do not depend on what the other runs hold; on a CPU, for layers of even widths, not even on how many there are.
     """
 
     lead = 1
