@@ -199,6 +199,8 @@ def recipes(draw: st.DrawFn, depth: int = 1, data: Dataset | None = None) -> Rec
     hints = field_types(Recipe)
     options = {name: draw(values(hint)) for name, hint in hints.items() if name != "regulariser"}
     options["data"] = data or options["data"]
+    if not options["data"].validation:  # nothing there to look at
+        options["probes"] = [each for each in options["probes"] if each.split != "validation"]
     length = draw(st.integers(1, 500))
     options |= draw(st.sampled_from([{"epochs": length, "steps": None}, {"epochs": None, "steps": length}]))
     if depth and draw(st.booleans()):

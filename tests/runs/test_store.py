@@ -339,6 +339,7 @@ def tiny_disk(tmp_path):
 def test_a_disk_that_is_really_full_is_one_clear_error_and_finished_runs_survive(recipe, tiny_disk):
     store = RunStore(tiny_disk)
     small = recipe.replace({"epochs": 1})
+    train([small.replace({"seed": 50})], store)
     with pytest.raises(StorageError, match="the disk is full"):
         train([small.replace({"seed": seed}) for seed in range(20)], store)
     entries = store.entries()
