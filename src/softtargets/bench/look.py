@@ -36,8 +36,6 @@ def write(
     axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float] = (4, 0), **style: Any
 ) -> None:
     """Small text beside a point, `away` in printer's points, legible on whatever is drawn there."""
-    from matplotlib.patheffects import withStroke
-
     chosen: dict[str, Any] = {"va": "center", "fontsize": 7.5, "color": INK} | style
     axes.annotate(
         plain(text),
@@ -45,7 +43,8 @@ def write(
         away,
         textcoords="offset points",
         zorder=5,
-        path_effects=[withStroke(linewidth=2.2, foreground="white")],
+        # A box, not outlined letters: those are many times as large in an SVG.
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85},
         **chosen,
     )
 

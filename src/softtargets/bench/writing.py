@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from softtargets.report.drawing import KINDS, rendered
 from softtargets.storage import make_directory, write_atomically
 
 if TYPE_CHECKING:
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 def write_beside(directory: Path, texts: Mapping[str, str], drawings: Mapping[str, Figure]) -> list[Path]:
     """Texts by the name of their file, and every drawing as PNG and SVG; return what was written."""
+    import matplotlib
+
     make_directory(directory)
     contents = {file: text.encode() for file, text in texts.items()}
     for name, drawing in drawings.items():
-        for kind in ("png", "svg"):
-            buffer = io.BytesIO()
-            # Without a date the same numbers give the same bytes.
-            metadata = {"Date": None} if kind == "svg" else {"Software": None}
-            drawing.savefig(buffer, format=kind, metadata=metadata)
-            contents[f"{name}.{kind}"] = buffer.getvalue()
+        for kind in KINDS:
+            # Letters as text: as outlines they would be most of a large picture, which is kept in the repository.
+            with matplotlib.rc_context({"svg.fonttype": "none"}):
+                contents[f"{name}.{kind}"] = rendered(drawing, kind)
     for file, content in contents.items():
         write_atomically(directory / file, content)
     return [directory / file for file in contents]

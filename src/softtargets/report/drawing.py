@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# What every picture is written as.
+KINDS = ("png", "svg")
 
 # Colours that stay apart in grey and for colour-blind readers (Okabe and Ito 2008).
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
@@ -52,6 +59,14 @@ def house_style() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         yield
+
+
+def rendered(drawing: Figure, kind: str, **options: Any) -> bytes:
+    """A drawing as the content of a file; without a date in it the same numbers give the same bytes."""
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else {"Software": None}
+    drawing.savefig(buffer, format=kind, metadata=metadata, **options)
+    return buffer.getvalue()
 
 
 def plain(text: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from softtargets.claims import RULE, Claim, Sample
-from softtargets.report.drawing import house_style
+from softtargets.report.drawing import KINDS, house_style, rendered
 from softtargets.report.page import Figure, Page, Table
 from softtargets.storage import make_directory, write_atomically, write_json
 
@@ -44,15 +44,10 @@ def _render(figure: Figure, directory: Path) -> str:
     make_directory(directory)
     with house_style():
         drawing = figure.draw()
-        written = {}
-        for kind in ("png", "svg"):
-            buffer = io.BytesIO()
-            # Without a date the same numbers give the same bytes.
-            metadata = {"Date": None} if kind == "svg" else {"Software": None}
-            drawing.savefig(buffer, format=kind, bbox_inches="tight", metadata=metadata)
-            written[kind] = buffer.getvalue()
-            write_atomically(directory / f"{figure.name}.{kind}", written[kind])
-    return "data:image/svg+xml;base64," + base64.b64encode(written["svg"]).decode()
+        png, svg = (rendered(drawing, kind, bbox_inches="tight") for kind in KINDS)
+    for kind, content in zip(KINDS, (png, svg), strict=True):
+        write_atomically(directory / f"{figure.name}.{kind}", content)
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
 
 
 def _csv(table: Table) -> str:

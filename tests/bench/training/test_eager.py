@@ -222,4 +222,5 @@ def test_what_it_does_not_do_is_refused(changes, message, digits):
 def test_it_knows_every_training_that_accuracies_are_compared_on():
     for recipe in TRAININGS.values():
         shape = (3, 32, 32) if recipe.data.name == "cifar10" else (1, 28, 28)
-        EagerLoop(recipe, Images.random(shape, 2, 2, 10, CPU))
+        loop = EagerLoop(recipe, Images.random(shape, 2, 2, 10, CPU))
+        assert sum(weight.numel() for weight in loop.net.parameters()) > 10_000
