@@ -4,80 +4,27 @@ import math
 import time
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
-from softtargets.data import Examples
-from softtargets.exceptions import RecipeError, RunError, SofttargetsError
-from softtargets.recipes import CNN, Adam, Crop, CrossEntropy, Digits, Distillation, Flip, TinyImageNet
+from softtargets.exceptions import SofttargetsError
+from softtargets.recipes import CNN, Adam, Crop, Distillation, Flip
 from softtargets.runs import RunStore
-from softtargets.training import Plan, Watcher, choose_device
+from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
+from softtargets.training.stepping import Stepping
 
 from .making import finished, started
+from .noting import Noting, packs_of
 
 # These tests compare bits, and fork; both are for the CPU, also where there is a GPU.
 train = partial(train_anywhere, device="cpu")
 
 
-class Recording(Watcher):
-    def __init__(self):
-        self.plans, self.starts, self.ends, self.rows = [], [], [], []
-
-    def planned(self, plan):
-        self.plans.append(plan)
-
-    def started(self, recipe, step, total_steps):
-        self.starts.append((recipe.id, step, total_steps))
-
-    def epoch(self, recipe, row):
-        self.rows.append(row)
-
-    def finished(self, run):
-        self.ends.append(run.id)
-
-
 @pytest.fixture
 def store(tmp_path):
     return RunStore(tmp_path)
-
-
-def test_a_run_holds_recipe_metrics_weights_predictions_and_provenance(recipe, store):
-    (run,) = train([recipe], store)
-    assert run.id == recipe.id
-    assert run.recipe == recipe
-    assert [row["epoch"] for row in run.history()] == [1, 2, 3, 4]
-    assert run.history()[-1] == run.summary
-    assert run.weights()["head.weight"].shape == (10, 32)
-    test = run.predictions("test")
-    assert test.logits.shape == (500, 10)
-    assert test.features.shape == (500, 32)
-    torch.testing.assert_close(
-        test.logits, test.features @ run.weights()["head.weight"].T + run.weights()["head.bias"]
-    )
-    assert run.summary["test_loss"] == pytest.approx(
-        float(F.cross_entropy(test.logits, test.labels)), rel=1e-6
-    )
-    accuracy = (test.logits.argmax(-1) == test.labels).double().mean()
-    assert run.summary["test_accuracy"] == pytest.approx(float(accuracy))
-    provenance = run.provenance
-    assert provenance["images"] == 4 * 150
-    assert provenance["steps"] == 4 * 5
-    assert provenance["seconds"] > 0
-    assert provenance["device"] == "cpu"
-    assert {"softtargets", "commit", "torch", "python", "started", "finished"} <= provenance.keys()
-
-
-def test_finished_runs_are_never_recomputed(recipe, store):
-    train([recipe], store)
-    before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*") if path.is_file()}
-    watcher = Recording()
-    train([recipe, recipe], store, watcher=watcher)
-    assert watcher.plans == [Plan(runs=1, reused=1)]
-    assert watcher.starts == []
-    assert before == {path: path.stat().st_mtime_ns for path in store.root.rglob("*") if path.is_file()}
 
 
 def test_training_learns(recipe, store):
@@ -170,7 +117,7 @@ def test_a_teacher_is_trained_first_and_its_probabilities_are_the_targets(recipe
     student = recipe.replace(
         {"regulariser": Distillation(teacher=recipe.replace({"seed": 3}), temperature=2.0)}
     )
-    watcher = Recording()
+    watcher = Noting()
     train([student], store, watcher=watcher)
     assert watcher.ends == [student.teacher.id, student.id]
     assert store.find(student.teacher) is not None
@@ -185,91 +132,6 @@ def test_a_teacher_asked_once_says_the_same_as_one_asked_every_step(recipe, tmp_
         losses.append(finished(started(student.replace({"augmentation": augmentation}))).slots[0].history)
     for stored, live in zip(*losses, strict=True):
         assert stored["train_loss"] == pytest.approx(live["train_loss"], rel=1e-6)
-
-
-def test_a_diverged_run_is_marked_failed_and_its_neighbours_go_on(recipe, store):
-    wild = recipe.replace({"optimiser.lr": 1e30, "regulariser": CrossEntropy()})
-    student = recipe.replace({"regulariser": Distillation(teacher=wild)})
-    failed, fine, orphan = train([wild, recipe, student], store)
-    assert failed.status == "failed"
-    assert "nan" in failed.provenance["reason"] or "inf" in failed.provenance["reason"]
-    assert fine.status == "finished"
-    assert orphan.status == "failed"
-    assert wild.id in orphan.provenance["reason"]
-    watcher = Recording()
-    train([wild], store, watcher=watcher)
-    assert watcher.starts == [], "a failure is a result too: it is not tried again"
-
-
-def test_predictions_not_kept_before_are_added_from_the_weights(recipe, tmp_path):
-    store = RunStore(tmp_path / "later")
-    train([recipe], store, keep=("test",))
-    (later,) = train([recipe], store, keep=("train", "test"))
-    (at_once,) = train([recipe], RunStore(tmp_path / "once"), keep=("train", "test"))
-    assert torch.equal(later.predictions("train").logits, at_once.predictions("train").logits)
-    assert later.problems() == []
-    with pytest.raises(RunError, match="kept no predictions on 'validation'; kept: test, train"):
-        later.predictions("validation")
-
-
-def test_noisy_labels_are_trained_on_and_kept_with_the_predictions(recipe, store):
-    from softtargets.data import load
-
-    (run,) = train([recipe], store, keep=("train", "test"))
-    clean = torch.from_numpy(load("digits", "train").labels[:150])
-    assert 0.02 < float((run.predictions("train").labels != clean).double().mean()) < 0.25
-    assert torch.equal(run.predictions("test").labels, torch.from_numpy(load("digits", "test").labels))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"batch": 151}, "batch: 151 is larger than the training set of 150 examples"),
-        ({"data": Digits(validation=1297)}, "data.validation: 1297 leaves nothing to train on"),
-        ({"augmentation": [Crop(size=9)]}, "augmentation.0.size: 9 is larger than the image of 8 x 8"),
-        ({"augmentation": [Crop(size=3)], "model": "cnn"}, "model: images of 3 x 3 are too small"),
-        (
-            {"augmentation": [{"name": "shift", "pixels": 8}]},
-            "augmentation.0.pixels: 8 is as large as the image",
-        ),
-        (
-            {"augmentation": ["flip", {"name": "crop", "padding": 99}]},
-            "augmentation.1.padding: 99 is as large",
-        ),
-        ({"data.limit": 5000}, "data.limit: 5000 is more than the 1197 training examples there are"),
-    ],
-)
-def test_recipes_that_cannot_run_are_refused_before_anything_is_trained(recipe, changes, message, store):
-    with pytest.raises(RecipeError, match=message.replace(".", r"\.")):
-        train([recipe, recipe.replace(changes)], store)
-    assert store.entries() == []
-
-
-@pytest.mark.parametrize("augmentation", [[], ["flip"]])
-def test_a_student_shown_other_shapes_than_its_teacher_is_refused(recipe, augmentation, store, monkeypatch):
-    from softtargets.training import preparation
-
-    def pictures(name, split, data_dir, size):
-        return Examples(np.zeros((200, 3, size, size), np.uint8), np.arange(200) % 4, tuple("abcd"))
-
-    monkeypatch.setattr(preparation, "load", pictures)
-    teacher = recipe.replace({"data": TinyImageNet(size=8), "augmentation": augmentation})
-    student = teacher.replace({"data.size": 16, "regulariser": Distillation(teacher=teacher)})
-    with pytest.raises(
-        RecipeError, match="shown images of 16 x 16 with 3 channels, but its teacher learnt on 8 x 8"
-    ):
-        train([student], store)
-    assert store.entries() == []
-
-
-def test_a_last_step_that_blows_up_is_a_failure_too(recipe, store):
-    """Its training loss was computed before the update, and is fine."""
-    wild = recipe.replace(
-        {"optimiser.lr": 1e30, "epochs": 1, "batch": 150, "augmentation": [], "noise": "none"}
-    )
-    (run,) = train([wild], store)
-    assert run.status == "failed"
-    assert "validation_loss is nan after step 1" in run.provenance["reason"]
 
 
 def test_waiting_is_said_once(recipe, store, monkeypatch):
@@ -298,35 +160,54 @@ def test_too_little_memory_is_said_in_one_sentence(recipe, store):
         train([recipe.replace({"model.hidden": [10**12]})], store)
 
 
-def test_a_run_directory_deleted_under_a_training_is_made_again_or_refused(recipe, store):
-    class Deleting(Watcher):
-        def epoch(self, recipe, row):
-            (store.root / recipe.id / "recipe.json").unlink(missing_ok=True)
+def test_too_little_memory_halves_the_pack(recipe, tmp_path, monkeypatch):
+    sizes = packs_of(monkeypatch)
+    step = Stepping._step
 
-    (run,) = train([recipe], store, watcher=Deleting())
-    assert run.problems() == []
+    def greedy(self, size):
+        if len(self.courses) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        step(self, size)
+
+    monkeypatch.setattr(Stepping, "_step", greedy)
+    recipes = [recipe.replace({"seed": seed, "epochs": 1}) for seed in range(6)]
+    runs = train(recipes, RunStore(tmp_path))
+    assert [run.status for run in runs] == ["finished"] * 6
+    assert sizes == [6, 3, 1, 1, 1, 1, 1, 1] or sizes[:2] == [6, 3]
+    assert max(sizes[2:]) <= 2
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("gpu", "no such device: 'gpu'"), ("meta", "is not supported")]
-)
-def test_unknown_devices_are_refused(name, message):
-    with pytest.raises(SofttargetsError, match=message):
-        choose_device(name)
+def test_a_single_run_that_does_not_fit_is_said(recipe, tmp_path, monkeypatch):
+    def never(self, size):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(Stepping, "_step", never)
+    with pytest.raises(SofttargetsError, match=f"run {recipe.id} does not fit into the memory of cpu"):
+        train([recipe], RunStore(tmp_path))
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_a_gpu_that_is_not_here_is_refused():
-    with pytest.raises(SofttargetsError, match="torch sees 0 CUDA devices"):
-        choose_device("cuda")
-    assert choose_device("auto").type == "cpu"
+def test_a_pack_too_large_is_halved_by_its_size_not_by_what_is_left(recipe, tmp_path, monkeypatch):
+    """One of two has ended; the other was never tried alone."""
+    sizes = packs_of(monkeypatch)
+    step = Stepping._step
+
+    def greedy(self, size):
+        if len(self.courses) > 1 and int(self._steps[1]) >= 6:
+            raise RuntimeError("CUDA error: out of memory")
+        step(self, size)
+
+    monkeypatch.setattr(Stepping, "_step", greedy)
+    recipes = [recipe.replace({"seed": seed, "epochs": epochs}) for seed, epochs in ((0, 1), (1, 3))]
+    runs = train(recipes, RunStore(tmp_path))
+    assert [run.status for run in runs] == ["finished"] * 2
+    assert sizes == [2, 1]
 
 
 def test_helpers_share_the_work_and_change_nothing_but_the_time(recipe, tmp_path):
     recipes = [recipe.replace({"seed": seed}) for seed in range(4)]
     store = RunStore(tmp_path / "two")
 
-    class WaitingForHelp(Recording):
+    class WaitingForHelp(Noting):
         def started(self, recipe, step, total_steps):
             super().started(recipe, step, total_steps)
             patience = time.monotonic() + 120

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 
 import pytest
 import torch
@@ -373,3 +375,15 @@ def test_students_of_one_teacher_shown_augmented_images(recipe):
     together = finished(started(*recipes))
     for run, each in enumerate(recipes):
         assert_near(states(finished(started(each))), states(together, run))
+
+
+def test_packs_are_gone_when_they_are_done_with(recipe):
+    gc.collect()
+    gc.disable()
+    try:
+        pack = advanced(started(recipe, recipe.replace({"seed": 1})), 6)
+        gone = weakref.ref(pack.stepping)
+        del pack
+        assert gone() is None, "a circle of references keeps the memory of a pack"
+    finally:
+        gc.enable()

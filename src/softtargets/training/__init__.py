@@ -1,6 +1,7 @@
 """Training: recipes in, runs out."""
 
-from softtargets.training.engine import CHECKPOINT_SECONDS, choose_device, train
+from softtargets.training.devices import choose_device
+from softtargets.training.engine import CHECKPOINT_SECONDS, train
 from softtargets.training.tensorboard import TensorBoard
 from softtargets.training.watching import Plan, Watcher, Watchers
 from softtargets.training.workers import cores

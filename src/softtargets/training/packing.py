@@ -57,7 +57,7 @@ def kind_of_run(recipe: Recipe) -> tuple[Any, ...]:
 
 
 def arrangement(recipe: Recipe, weights: int, device: torch.device) -> Arrangement:
-    """How runs of this kind, of nets with so many weights, train well together."""
+    """How runs of this kind, of nets with so many weights, train well together; `sizing` says if there is memory."""
     loss = REGULARISERS[recipe.regulariser.name]
     on_cpu = device.type == "cpu"
     if on_cpu:

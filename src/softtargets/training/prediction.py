@@ -30,13 +30,19 @@ def predict(recipe: Recipe, model: Classifier, split: Split, prepared: Prepared)
     return {"logits": torch.cat(logits), "labels": split.labels, "features": torch.cat(features)}
 
 
+def images_at_a_time(runs: int, on_gpu: bool) -> int:
+    """How many images so many runs, computed as one, are measured on at a time."""
+    if not on_gpu:
+        return BATCH
+    # Every run of a stack sees them, and keeps what its layers say of them.
+    return max(BATCH // 10, BATCH // (-(-runs // 16)))
+
+
 @torch.no_grad()
 def score(recipe: Recipe, nets: Nets, split: Split, prepared: Prepared) -> dict[str, Tensor]:
     """Negative log-likelihood and accuracy on a split, (runs,) each, still on the device."""
     losses, correct = [], []
-    size = BATCH
-    if split.images.is_cuda:  # every run of a stack sees them, and keeps what its layers say of them
-        size = max(BATCH // 10, BATCH // (-(-nets.runs // 16)))
+    size = images_at_a_time(nets.runs, split.images.is_cuda)
     for images, labels in zip(split.images.split(size), split.labels.split(size), strict=True):
         with autocast(recipe.precision, images.device):
             logits = nets.look(prepared.standardise(evaluation_view(recipe, images)), shared=True).float()
