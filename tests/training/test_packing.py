@@ -4,7 +4,14 @@ import pytest
 import torch
 
 from softtargets.recipes import CNN, Adam, Distillation, LabelSmoothing
-from softtargets.training.packing import CPU_RUNS, CPU_WEIGHTS, GPU_STREAMS, arrangement, kind_of_run
+from softtargets.training.packing import (
+    CPU_RUNS,
+    CPU_WEIGHTS,
+    GPU_RUNS,
+    GPU_STREAMS,
+    arrangement,
+    kind_of_run,
+)
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -68,7 +75,11 @@ def test_how_many_at_a_time(recipe):
     assert arrangement(recipe, CPU_WEIGHTS + 1, CPU) == (1, False)
     assert arrangement(recipe.replace({"model": CNN()}), 1000, CPU) == (1, False)
     assert arrangement(recipe.replace({"regulariser": "cs_kd"}), 1000, CPU) == (1, False)
-    assert arrangement(recipe, 1_000_000, CUDA).runs > arrangement(recipe, 10_000_000, CUDA).runs > 1
+    assert arrangement(recipe, 10_000_000, CUDA) == (GPU_RUNS, True)
+    for name in ("cnn", "alexnet"):
+        convolving = recipe.replace({"model": name})
+        assert arrangement(convolving, 1000, CUDA) == (GPU_STREAMS, False)
+        assert arrangement(convolving.replace({"precision": "bf16"}), 1000, CUDA) == (GPU_RUNS, True)
     assert arrangement(recipe.replace({"model": "resnet18"}), 11_000_000, CUDA) == (GPU_STREAMS, False)
     assert arrangement(recipe.replace({"regulariser": "cs_kd"}), 1000, CUDA) == (GPU_STREAMS, False)
     assert arrangement(recipe.replace({"regulariser": "disturb_label"}), 1000, CUDA) == (1, False)

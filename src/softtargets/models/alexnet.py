@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import ceil
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.arguments import check_size
 from softtargets.models.classifier import Classifier
+from softtargets.models.pooling import SameMaxPool
 
 
 class AlexNet(Classifier):
@@ -19,13 +19,14 @@ class AlexNet(Classifier):
     tutorial, ``cifar10.py`` in tutorials/image/cifar10 of tensorflow/models, of which we keep every choice:
 
     - conv1 and conv2 have 64 channels and "SAME" padding; conv1 is pooled and then normalised, conv2 normalised and
-      then pooled; pooling is 3 x 3 with stride 2 and "SAME" padding (`same_max_pool`);
+      then pooled; pooling is 3 x 3 with stride 2 and "SAME" padding (`SameMaxPool`);
     - weights from normal distributions cut at two standard deviations, which are 0.05 (convolutions), 0.04 (local3,
       local4) and 1/192 (head); biases 0 in conv1 and the head, 0.1 in between.
 
     The tutorial trains on crops of 24 x 24, which leave 6 x 6 x 64 = 2304 inputs for local3. It decays the weights of
     local3 and local4 only; here they are the parameters ``local3.weight`` and ``local4.weight``.
 
+    >>> import torch
     >>> net = AlexNet(shape=(3, 24, 24), classes=10)
     >>> net.local3.in_features, net.features(torch.zeros(5, 3, 24, 24)).shape
     (2304, torch.Size([5, 192]))
@@ -41,6 +42,7 @@ class AlexNet(Classifier):
         self.local3 = nn.Linear(64 * ceil(height / 4) * ceil(width / 4), 384)
         self.local4 = nn.Linear(384, 192)
         self.head = nn.Linear(192, classes)
+        self.norm, self.pool = LocalResponseNorm(), SameMaxPool()
         _initialise(self.conv1, std=0.05, bias=0.0)
         _initialise(self.conv2, std=0.05, bias=0.1)
         _initialise(self.local3, std=0.04, bias=0.1)
@@ -49,21 +51,31 @@ class AlexNet(Classifier):
 
     def features(self, images: Tensor) -> Tensor:
         """The second hidden layer."""
-        maps = local_response_norm(same_max_pool(functional.relu(self.conv1(images))))
-        maps = same_max_pool(local_response_norm(functional.relu(self.conv2(maps))))
+        # The tutorial has the activation before the pooling: the same numbers, and four times the work.
+        maps = self.norm(functional.relu(self.pool(self.conv1(images))))
+        maps = self.pool(self.norm(functional.relu(self.conv2(maps))))
         hidden = functional.relu(self.local3(maps.flatten(1)))
         return functional.relu(self.local4(hidden))
 
 
-def local_response_norm(
-    maps: Tensor, radius: int = 4, bias: float = 1.0, alpha: float = 0.001 / 9, beta: float = 0.75
-) -> Tensor:
+class LocalResponseNorm(nn.Module):
+    """`local_response_norm` as a layer, with the tutorial's constants."""
+
+    radius, bias, alpha, beta = 4, 1.0, 0.001 / 9, 0.75
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """Maps of the same shape."""
+        return local_response_norm(maps, self.radius, self.bias, self.alpha, self.beta)
+
+
+def local_response_norm(maps: Tensor, radius: int, bias: float, alpha: float, beta: float) -> Tensor:
     """x_c / (bias + alpha * sum over |d - c| <= radius of x_d^2)^beta, as ``tf.nn.lrn`` has it.
 
-    Krizhevsky et al. 2012, section 3.3, with the tutorial's constants. torch's own version divides alpha by the
-    number of channels in the window, TensorFlow's does not.
+    Krizhevsky et al. 2012, section 3.3. torch's own version divides alpha by the number of channels in the window,
+    TensorFlow's does not.
 
-    >>> local_response_norm(torch.ones(1, 2, 1, 1), alpha=0.5, beta=1.0).flatten()
+    >>> import torch
+    >>> local_response_norm(torch.ones(1, 2, 1, 1), radius=1, bias=1.0, alpha=0.5, beta=1.0).flatten()
     tensor([0.5000, 0.5000])
     """
     # One row per channel: a window of channels is then a window of rows, and sums come from one pooling.
@@ -71,21 +83,6 @@ def local_response_norm(
     window = (2 * radius + 1, 1)
     sums = functional.avg_pool2d(squares, window, stride=1, padding=(radius, 0), divisor_override=1)
     return maps * (bias + alpha * sums.reshape(maps.shape)).pow(-beta)
-
-
-def same_max_pool(maps: Tensor) -> Tensor:
-    """Maxima over 3 x 3 with stride 2 and TensorFlow's "SAME" padding: n pixels become ceil(n / 2).
-
-    An odd number of pixels is padded by one on both sides, an even one only at its end, where torch's symmetric
-    padding would shift every window by one pixel.
-
-    >>> same_max_pool(torch.arange(4.0).repeat(1, 1, 4, 1))[0, 0, 0]
-    tensor([2., 3.])
-    """
-    height, width = maps.shape[-2:]
-    return functional.max_pool2d(
-        functional.pad(maps, (width % 2, 1, height % 2, 1), value=-torch.inf), kernel_size=3, stride=2
-    )
 
 
 def _initialise(layer: nn.Conv2d | nn.Linear, std: float, bias: float) -> None:

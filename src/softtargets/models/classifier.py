@@ -32,8 +32,9 @@ class Classifier(nn.Module):
         return self.head.weight.detach()
 
     @property
-    def repeated(self) -> list[nn.Module]:
-        """Blocks of which the net has many alike, so that compiling a few serves all; none: it is compiled whole."""
+    def links(self) -> list[nn.Module]:
+        """Layers that one after another make the whole net, the head included; where many are alike, compiling a few
+        serves all. None: the net is compiled as a whole."""
         return []
 
     def number_dropouts(self) -> list[Dropout]:

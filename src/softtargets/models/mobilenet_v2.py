@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from softtargets.models.arguments import check_size
 from softtargets.models.classifier import Classifier
+from softtargets.models.pooling import Average
 
 # Expansion, channels, blocks and stride of each stage: table 2 of Sandler et al. 2018, except for a stride of 1
 # instead of 2 in the stage of 160 channels (and in the stem), since small images have nothing to spare.
@@ -59,17 +60,18 @@ class MobileNetV2(Classifier):
         self.stem = nn.Sequential(first, nn.BatchNorm2d(32), nn.ReLU6())
         self.body = nn.Sequential(*blocks)
         self.last = nn.Sequential(last, nn.BatchNorm2d(1280), nn.ReLU6())
+        self.pool = Average()
         self.head = nn.Linear(1280, classes)
 
     @property
-    def repeated(self) -> list[nn.Module]:
-        """The blocks."""
-        return list(self.body)
+    def links(self) -> list[nn.Module]:
+        """The blocks, and what is before and after them."""
+        return [self.stem, *self.body, self.last, self.pool, self.head]
 
     def features(self, images: Tensor) -> Tensor:
         """The 1280 channels, averaged over all places."""
-        maps: Tensor = self.last(self.body(self.stem(images)))
-        return maps.mean(dim=(2, 3))
+        features: Tensor = self.pool(self.last(self.body(self.stem(images))))
+        return features
 
 
 class InvertedResidual(nn.Module):

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from softtargets.models.arguments import check_size
 from softtargets.models.classifier import Classifier
+from softtargets.models.pooling import Average
 
 # The standard deviation of a standard normal variable cut at -2 and 2.
 _CUT_STD = 0.8796256610342398
@@ -79,6 +80,7 @@ class PreActResNet(Classifier):
         self.stem = nn.Sequential(first) if original else nn.Sequential(first, *_activation(stem_channels))
         self.body = nn.Sequential(*blocks)
         self.last = nn.Sequential(*_activation(before)) if original else nn.Sequential()
+        self.pool = Average()
         self.head = nn.Linear(before, classes)
         for module in self.modules():
             if isinstance(module, nn.Conv2d) and original:
@@ -90,14 +92,14 @@ class PreActResNet(Classifier):
         nn.init.zeros_(self.head.bias)
 
     @property
-    def repeated(self) -> list[nn.Module]:
-        """The blocks."""
-        return list(self.body)
+    def links(self) -> list[nn.Module]:
+        """The blocks, and what is before and after them."""
+        return [self.stem, *self.body, self.last, self.pool, self.head]
 
     def features(self, images: Tensor) -> Tensor:
         """The last stage, averaged over all places."""
-        maps: Tensor = self.last(self.body(self.stem(images)))
-        return maps.mean(dim=(2, 3))
+        features: Tensor = self.pool(self.last(self.body(self.stem(images))))
+        return features
 
 
 class PreActBlock(nn.Module):

@@ -7,6 +7,7 @@ from torch.nn import functional
 
 from softtargets.models.arguments import check_size
 from softtargets.models.classifier import Classifier
+from softtargets.models.pooling import Average
 
 
 class ResNet18(Classifier):
@@ -40,17 +41,18 @@ class ResNet18(Classifier):
                 BasicBlock(after, after),
             ]
         self.body = nn.Sequential(*blocks)
+        self.pool = Average()
         self.head = nn.Linear(stages[-1], classes)
 
     @property
-    def repeated(self) -> list[nn.Module]:
-        """The blocks."""
-        return list(self.body)
+    def links(self) -> list[nn.Module]:
+        """The blocks, and what is before and after them."""
+        return [self.stem, *self.body, self.pool, self.head]
 
     def features(self, images: Tensor) -> Tensor:
         """The last stage, averaged over all places."""
-        maps: Tensor = self.body(self.stem(images))
-        return maps.mean(dim=(2, 3))
+        features: Tensor = self.pool(self.body(self.stem(images)))
+        return features
 
 
 class BasicBlock(nn.Module):

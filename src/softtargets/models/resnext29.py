@@ -7,6 +7,7 @@ from torch.nn import functional
 
 from softtargets.models.arguments import check_size
 from softtargets.models.classifier import Classifier
+from softtargets.models.pooling import Average
 
 
 class ResNeXt29(Classifier):
@@ -43,6 +44,7 @@ class ResNeXt29(Classifier):
                 blocks.append(GroupedBottleneck(before, inner, after, cardinality, stride))
                 before = after
         self.body = nn.Sequential(*blocks)
+        self.pool = Average()
         self.head = nn.Linear(before, classes)
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
@@ -51,14 +53,14 @@ class ResNeXt29(Classifier):
         nn.init.zeros_(self.head.bias)
 
     @property
-    def repeated(self) -> list[nn.Module]:
-        """The blocks."""
-        return list(self.body)
+    def links(self) -> list[nn.Module]:
+        """The blocks, and what is before and after them."""
+        return [self.stem, *self.body, self.pool, self.head]
 
     def features(self, images: Tensor) -> Tensor:
         """The last stage, averaged over all places."""
-        maps: Tensor = self.body(self.stem(images))
-        return maps.mean(dim=(2, 3))
+        features: Tensor = self.pool(self.body(self.stem(images)))
+        return features
 
 
 class GroupedBottleneck(nn.Module):

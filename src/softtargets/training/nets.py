@@ -26,6 +26,9 @@ class Nets(Protocol):
     names: list[str]  # of the parameters, as a net alone has them
     leaves: list[Tensor]  # to differentiate by: one for each name
     parameters: list[Tensor]  # to be moved by an update: the same numbers, perhaps in fewer tensors
+    shadows: list[
+        Tensor | None
+    ]  # copies of parameters in lower precision, to be kept up to date; None: there is none
 
     def train(self, images: Tensor) -> Tensor:
         """Logits (runs, batch, classes) of each run's own images, in training mode, with gradient."""
@@ -58,21 +61,21 @@ class Nets(Protocol):
 class Forward:
     """How nets of one shape are computed: by a skeleton that borrows their weights.
 
-    Packs of one shape share it. With `compiled_for` a size of batch, training on such batches and evaluation are
-    compiled, once for all packs; the one smaller batch of an epoch is not worth it.
+    Packs of one shape share it. With `compiled_for` a size of batch, which is for a GPU, training on such batches and
+    evaluation are compiled, once for all packs, with our own kernels where they are faster; the one smaller batch of an
+    epoch is not worth compiling. A deep net would take minutes as a whole: its links are of a few kinds, compiled once
+    each.
     """
 
     def __init__(self, model: Classifier, stacked: bool, compiled_for: int | None = None) -> None:
         self._skeleton = deepcopy(model)
         self._stacked = stacked
         self._batch = compiled_for
-        self._compiled: Callable[..., Tensor] = self._call
-        if compiled_for is not None and not self._skeleton.repeated:
-            self._compiled = torch.compile(self._call, dynamic=False)
-        elif compiled_for is not None:
-            # A deep net takes minutes as a whole. Its blocks are a few kinds, compiled once each.
-            for block in self._skeleton.repeated:
-                block.compile(dynamic=False)
+        if compiled_for is not None:
+            from softtargets.models.kernels.layers import use_kernels  # Triton, which not every machine has
+
+            use_kernels(self._skeleton, stacked)
+        self._links = self._kinds(compiled_for is not None)
 
     def __call__(
         self, parameters: Named, buffers: Named, images: Tensor, training: bool, shared: bool
@@ -80,21 +83,55 @@ class Forward:
         """Logits; `shared` images are the same for all nets of a stack."""
         self._skeleton.train(training)
         size = images.shape[1 if self._stacked and not shared else 0]
-        if training and self._batch is not None and size != self._batch:
-            with torch.compiler.set_stance("force_eager"):
-                return self._call(parameters, buffers, images, shared)
-        return self._compiled(parameters, buffers, images, shared)
+        compiled = self._batch is not None and not (training and size != self._batch)
+        values = images
+        for prefix, link in self._links:
+            own, kept = _part(parameters, prefix), _part(buffers, prefix)
+            values = (link.compiled if compiled else link.plain)(own, kept, values, shared)
+            shared = not self._stacked
+        return values
 
-    def _call(self, parameters: Named, buffers: Named, images: Tensor, shared: bool) -> Tensor:
+    def _kinds(self, compiled: bool) -> list[tuple[str, _Link]]:
+        """The links with the prefixes of their weights; those that are alike are computed by the first of them."""
+        links = self._skeleton.links if compiled else []
+        names = {module: f"{name}." for name, module in self._skeleton.named_modules() if name}
+        found: dict[object, _Link] = {}
+        return [
+            (names[link], found.setdefault(_kind_of(link), _Link(link, self._stacked, compiled)))
+            for link in links
+        ] or [("", _Link(self._skeleton, self._stacked, compiled))]
+
+
+class _Link:
+    """A part of a net, or all of it."""
+
+    def __init__(self, module: nn.Module, stacked: bool, compiled: bool) -> None:
+        self._module, self._stacked = module, stacked
+        self.compiled: Callable[..., Tensor] = self.plain
+        if compiled:
+            # Tensor cores want the channels last.
+            self.compiled = torch.compile(
+                self.plain, dynamic=False, options={"force_layout_optimization": True}
+            )
+
+    def plain(self, parameters: Named, buffers: Named, values: Tensor, shared: bool) -> Tensor:
         if not self._stacked:
-            logits: Tensor = functional_call(self._skeleton, (parameters, buffers), (images,))
-            return logits
+            result: Tensor = functional_call(self._module, (parameters, buffers), (values,))
+            return result
 
         def one(own: Named, kept: Named, seen: Tensor) -> Any:
-            return functional_call(self._skeleton, (own, kept), (seen,))
+            return functional_call(self._module, (own, kept), (seen,))
 
-        stacked: Tensor = torch.vmap(one, in_dims=(0, 0, None if shared else 0))(parameters, buffers, images)
+        stacked: Tensor = torch.vmap(one, in_dims=(0, 0, None if shared else 0))(parameters, buffers, values)
         return stacked
+
+
+def _kind_of(link: nn.Module) -> object:
+    return repr(link), tuple((name, value.shape) for name, value in link.state_dict().items())
+
+
+def _part(named: Named, prefix: str) -> Named:
+    return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}
 
 
 class Single:
@@ -122,6 +159,7 @@ class Single:
         ]
         for leaf, view in zip(self.leaves, self.apart(self.parameters), strict=True):
             leaf.data = view
+        self.shadows: list[Tensor | None] = [None] * len(self.parameters)
         self._gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
 
     def train(self, images: Tensor) -> Tensor:
@@ -210,11 +248,21 @@ class Stacked:
 
     A run's results agree with those of its net as it is up to rounding, since products may be added in another order.
     They do not depend on what the other runs hold; on a CPU, for layers of even widths, not even on how many there are.
+
+    With a `low` precision the weights of linear layers, which autocast would copy to it in every step, have a shadow in
+    it that is written together with them. It is what is differentiated by: the numbers are the same, and a third of
+    what a step reads and writes is saved.
     """
 
     lead = 1
 
-    def __init__(self, models: Sequence[Classifier], keys: Tensor, forward: Forward | None) -> None:
+    def __init__(
+        self,
+        models: Sequence[Classifier],
+        keys: Tensor,
+        forward: Forward | None,
+        low: torch.dtype | None = None,
+    ) -> None:
         for model, key in zip(models, keys, strict=True):
             for (
                 dropout
@@ -227,16 +275,20 @@ class Stacked:
         self._places = [name for name in buffers if name.rpartition(".")[2] == "place"]
         self.names = list(parameters)
         self.parameters = [value.detach().requires_grad_() for value in parameters.values()]
-        self.leaves = self.parameters
+        self.shadows = self._make_shadows(models[0], low)
+        self.leaves = [
+            parameter if shadow is None else shadow
+            for parameter, shadow in zip(self.parameters, self.shadows, strict=True)
+        ]
 
     def train(self, images: Tensor) -> Tensor:
         """In training mode, with gradient."""
-        return self._forward(self._named(), self._buffers, images, training=True, shared=False)
+        return self._forward(self._computed(), self._buffers, images, training=True, shared=False)
 
     @torch.no_grad()
     def look(self, images: Tensor, shared: bool) -> Tensor:
         """In evaluation mode, without gradient."""
-        return self._forward(self._named(), self._buffers, images, training=False, shared=shared)
+        return self._forward(self._computed(), self._buffers, images, training=False, shared=shared)
 
     def set_place(self, steps: Tensor) -> None:
         """The step of each run."""
@@ -262,17 +314,32 @@ class Stacked:
         own = self._named() | self._buffers
         for name, value in state.items():
             own[name][run].copy_(value)
+        for shadow, parameter in zip(self.shadows, self.parameters, strict=True):
+            if shadow is not None:
+                shadow[run].copy_(parameter[run])
 
     def changed(self) -> list[Tensor]:
-        """Weights and buffers."""
-        return [*self.parameters, *self._buffers.values()]
+        """Weights, their shadows and buffers."""
+        shadows = [shadow for shadow in self.shadows if shadow is not None]
+        return [*self.parameters, *shadows, *self._buffers.values()]
 
     def swapped(self, parameters: Sequence[Tensor]) -> Nets:
         """To be looked at with other parameters."""
         other: Stacked = object.__new__(Stacked)
         other.__dict__.update(self.__dict__)
-        other.parameters = list(parameters)
+        other.parameters = other.leaves = list(parameters)
         return other
+
+    def _make_shadows(self, model: Classifier, low: torch.dtype | None) -> list[Tensor | None]:
+        linear = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, nn.Linear)}
+        return [
+            parameter.detach().to(low).requires_grad_() if low is not None and name in linear else None
+            for name, parameter in zip(self.names, self.parameters, strict=True)
+        ]
 
     def _named(self) -> Named:
         return dict(zip(self.names, self.parameters, strict=True))
+
+    def _computed(self) -> Named:
+        """What layers read."""
+        return dict(zip(self.names, self.leaves, strict=True))

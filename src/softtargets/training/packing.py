@@ -17,10 +17,12 @@ _FREE = ("lr", "momentum", "dampening", "weight_decay", "betas", "eps")
 CPU_MODELS = ("mlp",)
 CPU_WEIGHTS = 300_000
 CPU_RUNS = 32
-# On a GPU nets of a few layers are computed as one; all of a stack together have at most this many weights.
-GPU_MODELS = ("mlp", "cnn")
-GPU_WEIGHTS = 100_000_000
-GPU_RUNS = 64
+# On a GPU nets of a few layers are computed as one. Those with
+# convolutions only in bf16, for which we have kernels that take many nets at a time. Each choice is the faster one of
+# `softtargets bench training` on an H200 (benchmarks/training); deep nets gain little, and lose bit-exactness.
+GPU_MODELS = ("mlp", "cnn", "alexnet")
+GPU_CONVOLVING = ("cnn", "alexnet")
+GPU_RUNS = 128
 # Larger nets run side by side, each on a stream of its own; beyond so many nothing more is gained.
 GPU_STREAMS = 16
 
@@ -63,9 +65,10 @@ def arrangement(recipe: Recipe, weights: int, device: torch.device) -> Arrangeme
     if on_cpu:
         stacked = recipe.model.name in CPU_MODELS and weights <= CPU_WEIGHTS
     else:
-        stacked = recipe.model.name in GPU_MODELS
+        convolves = recipe.model.name in GPU_CONVOLVING
+        stacked = recipe.model.name in GPU_MODELS and (not convolves or recipe.precision == "bf16")
     if stacked and not issubclass(loss, ALONE):
-        return Arrangement(CPU_RUNS if on_cpu else max(1, min(GPU_RUNS, GPU_WEIGHTS // weights)), True)
+        return Arrangement(CPU_RUNS if on_cpu else GPU_RUNS, True)
     # Draws from torch's generator are of one stream at a time.
     draws = issubclass(loss, (BetaSmoothing, DisturbLabel)) or recipe.model.name == "timm"
     side_by_side = not on_cpu and not draws

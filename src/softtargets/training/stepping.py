@@ -7,7 +7,7 @@ the device and never asks the host: so it can be recorded once and replayed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -19,10 +19,11 @@ from softtargets.models import Classifier
 from softtargets.models.dropout import Dropout
 from softtargets.randomness import derive, key_words, permutation
 from softtargets.training.building import build_model
+from softtargets.training.changing import Change
 from softtargets.training.course import Course
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets, Single, Stacked
-from softtargets.training.optimisers import average_, bucketed, clip_by_norm_, make_update
+from softtargets.training.optimisers import bucketed, make_update
 from softtargets.training.pack_loss import SingleLoss, StackedLoss
 from softtargets.training.precision import autocast
 from softtargets.training.prediction import score
@@ -55,9 +56,12 @@ class Stepping:
         self._recorder: Recorder | None = None
         self._looker: Recorder | None = None
         self._stream: torch.cuda.Stream | None = None
-        self._apply = self.update.apply_
+        recipe = self.recipe
+        self._change: Callable[..., Tensor | None] = Change(
+            self.update, recipe.clip, recipe.average, self.nets.lead
+        )
         if machinery.recorded:
-            self._apply = torch.compile(self.update.apply_, dynamic=False)
+            self._change = torch.compile(self._change, dynamic=False)
             self._recorder = Recorder(self._changed())
             self._looker = Recorder([])
             self._stream = torch.cuda.Stream(device)
@@ -189,7 +193,8 @@ class Stepping:
             raise RecipeError(str(error), "optimiser") from None
         self.nets: Nets
         if self.machinery.stacked:
-            self.nets = Stacked(models, keys, forward)
+            in_bf16 = self.machinery.recorded and self.recipe.precision == "bf16"
+            self.nets = Stacked(models, keys, forward, torch.bfloat16 if in_bf16 else None)
         else:
             (model,) = models
             self.nets = Single(model, keys, forward, bucketed(self.update, len(names)))
@@ -284,18 +289,14 @@ class Stepping:
 
     def _move(self, losses: Tensor, gradients: list[Tensor]) -> None:
         """Change the weights, and note the losses with the penalties that belong to them."""
-        parameters, lead = self.nets.parameters, self.nets.lead
-        penalty = self.update.penalty_(parameters, gradients)
+        rate, steps = self._rates.index_select(1, self._place).squeeze(1), self._steps
+        if not self.nets.lead:
+            rate, steps = rate[0], steps[0]
+        penalty = self._change(
+            self.nets.parameters, gradients, self.memory, self.averages, self.nets.shadows, rate, steps
+        )
         if penalty is not None:
             losses = losses + penalty
-        if self.recipe.clip is not None:
-            clip_by_norm_(gradients, self.recipe.clip, lead)
-        rate, steps = self._rates.index_select(1, self._place).squeeze(1), self._steps
-        if not lead:
-            rate, steps = rate[0], steps[0]
-        self._apply(parameters, gradients, self.memory, rate, steps)
-        if self.recipe.average is not None:
-            average_(self.averages, parameters, self.recipe.average, lead)
         self._losses.index_copy_(1, self._place, losses.unsqueeze(1))
 
     def _look(self) -> None:

@@ -1,0 +1,310 @@
+"""From tensors to launches of the convolution kernels: shapes and block sizes."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from softtargets.models.kernels.convolution import (
+    convolution_kernel,
+    part_sum_kernel,
+    weight_gradient_kernel,
+)
+from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
+from softtargets.models.kernels.response_norm import norm_gradient_kernel, norm_kernel
+
+# Places whose channels one program normalises.
+NORM_ROWS = 64
+# Numbers that one program of a pooling makes.
+POOL_BLOCK = 1024
+
+
+class Tiles(NamedTuple):
+    """How the work of a product is cut up."""
+
+    rows: int
+    columns: int
+    depth: int
+    warps: int
+    stages: int
+    part: int = 0  # weight gradient: rows summed up by one program
+
+
+class Shape(NamedTuple):
+    """A convolution: maps in, maps out, and the kernel between them."""
+
+    height: int
+    width: int
+    channels: int
+    new_height: int
+    new_width: int
+    new_channels: int
+    kernel: int
+    stride: int
+    padding: int
+
+    @classmethod
+    def of(cls, maps: Tensor, weights: Tensor, stride: int, padding: int) -> Shape:
+        """Of maps (runs, images, height, width, channels) and weights (runs, new channels, channels, k, k)."""
+        _, _, height, width, channels = maps.shape
+        new_channels, kernel = weights.shape[1], weights.shape[-1]
+        new_height, new_width = ((size + 2 * padding - kernel) // stride + 1 for size in (height, width))
+        return cls(height, width, channels, new_height, new_width, new_channels, kernel, stride, padding)
+
+
+# What measured best on an H200, alone and with 16 runs. Nothing may depend on how many runs there are, or their results
+# would.
+@lru_cache(maxsize=1024)
+def product_tiles(channels: int, new_channels: int, taps: int) -> Tiles:
+    """For results and gradients of maps."""
+    columns = max(16, min(128, _power_of_2(new_channels)))
+    if channels % 16:
+        return Tiles(128, columns, max(16, min(128, _power_of_2(taps * channels))), 4, 2)
+    if channels % 64:
+        return Tiles(128, columns, 32 if channels % 32 == 0 else 16, 4, 4)
+    return Tiles(64, columns, 128, 4, 4) if channels >= 512 else Tiles(128, columns, 64, 4, 3)
+
+
+@lru_cache(maxsize=1024)
+def gradient_tiles(rows: int, channels: int, new_channels: int, taps: int) -> Tiles:
+    """For gradients of weights, summed over so many rows."""
+    columns = max(16, min(128, _power_of_2(new_channels)))
+    deep = _power_of_2(taps * channels)
+    if deep <= 16:
+        return Tiles(128, columns, 16, 4, 3, 1024 if rows > 65536 else 512)
+    depth = 128 if taps * channels >= 1024 else min(64, deep)
+    return Tiles(64, columns, depth, 4, 3, 2048 if rows > 65536 and deep > 64 else 1024)
+
+
+def convolve(maps: Tensor, weights: Tensor, stride: int, padding: int, tiles: Tiles | None = None) -> Tensor:
+    """The convolution of maps with float32 weights (runs, new channels, channels, k, k), in the maps' precision."""
+    shape = Shape.of(maps, weights, stride, padding)
+    runs, images = maps.shape[:2]
+    results = maps.new_empty(runs, images, shape.new_height, shape.new_width, shape.new_channels)
+    laid = _laid(weights, (0, 3, 4, 2, 1), maps.dtype)
+    tiles = tiles or product_tiles(shape.channels, shape.new_channels, shape.kernel**2)
+    _product(maps, laid, results, shape, False, tiles)
+    return results
+
+
+def gradient_of_maps(
+    upstream: Tensor,
+    weights: Tensor,
+    height: int,
+    width: int,
+    stride: int,
+    padding: int,
+    tiles: Tiles | None = None,
+) -> Tensor:
+    """The gradient with respect to the maps that were `height` x `width`."""
+    runs, images, new_height, new_width, new_channels = upstream.shape
+    channels, kernel = weights.shape[2], weights.shape[-1]
+    gradient = upstream.new_empty(runs, images, height, width, channels)
+    laid = _laid(weights, (0, 3, 4, 1, 2), upstream.dtype)
+    # The roles change: what is read is the upstream gradient.
+    shape = Shape(new_height, new_width, new_channels, height, width, channels, kernel, stride, padding)
+    tiles = tiles or product_tiles(new_channels, channels, kernel**2)
+    _product(upstream, laid, gradient, shape, True, tiles)
+    return gradient
+
+
+def gradient_of_weights(
+    maps: Tensor, upstream: Tensor, kernel: int, stride: int, padding: int, tiles: Tiles | None = None
+) -> Tensor:
+    """The gradient with respect to the weights, float32 (runs, new channels, channels, k, k)."""
+    runs, images, height, width, channels = maps.shape
+    _, _, new_height, new_width, new_channels = upstream.shape
+    rows, deep = images * new_height * new_width, kernel * kernel * channels
+    tiles = tiles or gradient_tiles(rows, channels, new_channels, kernel**2)
+    parts = -(-rows // tiles.part)
+    partials = torch.empty(runs, parts, deep, new_channels, device=maps.device)
+    gradients = torch.empty(runs, new_channels, channels, kernel, kernel, device=maps.device)
+    with _on_device(maps):
+        weight_gradient_kernel[(runs * parts, -(-deep // tiles.depth), -(-new_channels // tiles.columns))](
+            maps,
+            upstream,
+            partials,
+            rows,
+            parts,
+            HEIGHT=height,
+            WIDTH=width,
+            CHANNELS=channels,
+            NEW_HEIGHT=new_height,
+            NEW_WIDTH=new_width,
+            NEW_CHANNELS=new_channels,
+            KERNEL=kernel,
+            STRIDE=stride,
+            PADDING=padding,
+            PART=tiles.part,
+            ROWS=tiles.rows,
+            COLUMNS=tiles.columns,
+            DEPTH=tiles.depth,
+            PRECISION=_precision(maps),
+            num_warps=tiles.warps,
+            num_stages=tiles.stages,
+        )
+        block = 128
+        part_sum_kernel[(runs, -(-deep * new_channels // block))](
+            partials,
+            gradients,
+            parts,
+            CHANNELS=channels,
+            NEW_CHANNELS=new_channels,
+            TAPS=kernel * kernel,
+            BLOCK=block,
+            AT_A_TIME=8,
+            num_warps=4,
+        )
+    return gradients
+
+
+def normalise(maps: Tensor, radius: int, bias: float, alpha: float, beta: float) -> Tensor:
+    """Local response normalisation over the last dimension of a dense tensor."""
+    results = torch.empty_like(maps)
+    channels = maps.shape[-1]
+    rows, wide = maps.numel() // channels, max(16, _power_of_2(channels))
+    with _on_device(maps):
+        norm_kernel[(-(-rows // NORM_ROWS),)](
+            maps,
+            results,
+            rows,
+            bias,
+            alpha,
+            beta,
+            CHANNELS=channels,
+            RADIUS=radius,
+            ROWS=NORM_ROWS,
+            WIDE=wide,
+            SPLIT=maps.dtype == torch.bfloat16,
+            num_warps=4,
+        )
+    return results
+
+
+def gradient_of_norm(
+    maps: Tensor, upstream: Tensor, radius: int, bias: float, alpha: float, beta: float
+) -> Tensor:
+    """The gradient of `normalise`."""
+    gradients = torch.empty_like(maps)
+    channels = maps.shape[-1]
+    rows, wide = maps.numel() // channels, max(16, _power_of_2(channels))
+    with _on_device(maps):
+        norm_gradient_kernel[(-(-rows // NORM_ROWS),)](
+            maps,
+            upstream,
+            gradients,
+            rows,
+            bias,
+            alpha,
+            beta,
+            CHANNELS=channels,
+            RADIUS=radius,
+            ROWS=NORM_ROWS,
+            WIDE=wide,
+            SPLIT=maps.dtype == torch.bfloat16,
+            num_warps=4,
+        )
+    return gradients
+
+
+class Pooling(NamedTuple):
+    """Windows of KERNEL x KERNEL every STRIDE places, the first of which begins before the top left place."""
+
+    kernel: int
+    stride: int
+    top: int
+    left: int
+    height: int  # of the maps afterwards
+    width: int
+
+
+def pool(maps: Tensor, pooling: Pooling) -> tuple[Tensor, Tensor]:
+    """Maxima over windows of maps (..., height, width, channels), and which place of each window was the first."""
+    shape = (*maps.shape[:-3], pooling.height, pooling.width, maps.shape[-1])
+    results, winners = maps.new_empty(shape), maps.new_empty(shape, dtype=torch.uint8)
+    with _on_device(maps):
+        max_pool_kernel[_pool_grid(results)](maps, results, winners, **_pool_numbers(maps, pooling))
+    return results, winners
+
+
+def gradient_of_pool(upstream: Tensor, winners: Tensor, height: int, width: int, pooling: Pooling) -> Tensor:
+    """The gradient with respect to the maps that were `height` x `width`."""
+    gradients = upstream.new_empty(*upstream.shape[:-3], height, width, upstream.shape[-1])
+    with _on_device(upstream):
+        max_pool_gradient_kernel[_pool_grid(gradients)](
+            winners, upstream, gradients, **_pool_numbers(gradients, pooling)
+        )
+    return gradients
+
+
+def _pool_grid(maps: Tensor) -> tuple[int, int]:
+    size = maps.shape[-3:].numel()
+    return maps.numel() // size, -(-size // POOL_BLOCK)
+
+
+def _pool_numbers(maps: Tensor, pooling: Pooling) -> dict[str, int]:
+    height, width, channels = maps.shape[-3:]
+    return {
+        "HEIGHT": height,
+        "WIDTH": width,
+        "CHANNELS": channels,
+        "NEW_HEIGHT": pooling.height,
+        "NEW_WIDTH": pooling.width,
+        "KERNEL": pooling.kernel,
+        "STRIDE": pooling.stride,
+        "TOP": pooling.top,
+        "LEFT": pooling.left,
+        "BLOCK": POOL_BLOCK,
+    }
+
+
+def _product(
+    maps: Tensor, weights: Tensor, results: Tensor, shape: Shape, backwards: bool, tiles: Tiles
+) -> None:
+    runs, images = maps.shape[:2]
+    rows = images * shape.new_height * shape.new_width
+    with _on_device(maps):
+        convolution_kernel[(runs * -(-rows // tiles.rows), -(-shape.new_channels // tiles.columns))](
+            maps,
+            weights,
+            results,
+            rows,
+            HEIGHT=shape.height,
+            WIDTH=shape.width,
+            CHANNELS=shape.channels,
+            NEW_HEIGHT=shape.new_height,
+            NEW_WIDTH=shape.new_width,
+            NEW_CHANNELS=shape.new_channels,
+            KERNEL=shape.kernel,
+            STRIDE=shape.stride,
+            PADDING=shape.padding,
+            BACKWARDS=backwards,
+            ROWS=tiles.rows,
+            COLUMNS=tiles.columns,
+            DEPTH=tiles.depth,
+            PRECISION=_precision(maps),
+            num_warps=tiles.warps,
+            num_stages=tiles.stages,
+        )
+
+
+def _laid(weights: Tensor, order: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """The weights in the precision and the order in which a kernel reads them; one copy."""
+    turned = weights.permute(order)
+    return torch.empty(turned.shape, dtype=dtype, device=weights.device).copy_(turned)
+
+
+def _precision(maps: Tensor) -> str:
+    return "ieee" if maps.dtype == torch.float32 else "tf32"
+
+
+def _power_of_2(number: int) -> int:
+    return 1 << (number - 1).bit_length()
+
+
+def _on_device(tensor: Tensor) -> AbstractContextManager[object]:
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()

@@ -1,0 +1,159 @@
+"""Layers of a net computed by our kernels, in the place of its own.
+
+They take effect where autocast asks for low precision, and are torch's own elsewhere. Maps are (images, channels,
+height, width) as everywhere, but what comes out has the channels last in memory, where the next layer wants them.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from softtargets.models.alexnet import LocalResponseNorm
+from softtargets.models.kernels import ops
+from softtargets.models.kernels.launch import Pooling
+from softtargets.models.pooling import SameMaxPool
+
+# Wider layers of a net alone are faster in NVIDIA's library.
+WIDEST_ALONE = 64
+
+
+class Convolution(nn.Conv2d):
+    """A convolution; weights are read, and their gradient is written, in single precision."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """As ``nn.Conv2d``."""
+        dtype = _asked_for(maps)
+        if dtype is None:
+            return super().forward(maps)
+        stride, padding = self.stride[0], self.padding[0]
+        assert isinstance(padding, int)
+        last, weight = _last(maps, dtype), self.weight
+        if missing := -self.in_channels % 4 if self.in_channels > 1 else 0:
+            # Pixels of three colours would be read number by number.
+            last = functional.pad(last, (0, missing))
+            weight = functional.pad(weight, (0, 0, 0, 0, 0, missing))
+        found: Tensor = ops.convolution(last.unsqueeze(0), weight.unsqueeze(0), stride, padding)
+        result = found.squeeze(0).permute(0, 3, 1, 2)
+        return result if self.bias is None else result + self.bias.to(dtype)[:, None, None]
+
+
+class StackedBatchNorm(nn.BatchNorm2d):
+    """Batch normalisation in plain operations, which ``torch.vmap`` and the compiler make one kernel of."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """As ``nn.BatchNorm2d``."""
+        values = maps.float()
+        mean, variance = self.running_mean, self.running_var
+        assert mean is not None
+        assert variance is not None
+        assert self.num_batches_tracked is not None
+        if self.training:
+            count = maps.shape[0] * maps.shape[2] * maps.shape[3]
+            new_variance, new_mean = torch.var_mean(values, dim=(0, 2, 3), correction=0)
+            with torch.no_grad():
+                share = self.momentum or 0.0
+                mean.mul_(1 - share).add_(new_mean.detach() * share)
+                unbiased = new_variance.detach() * (count / max(count - 1, 1))
+                variance.mul_(1 - share).add_(unbiased * share)
+                self.num_batches_tracked.add_(1)
+            mean, variance = new_mean, new_variance
+        scale = self.weight * torch.rsqrt(variance + self.eps)
+        result = (values - mean[:, None, None]) * scale[:, None, None] + self.bias[:, None, None]
+        return result.to(maps.dtype)
+
+
+class ResponseNorm(LocalResponseNorm):
+    """Local response normalisation."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """As the layer it stands for."""
+        dtype = _asked_for(maps)
+        if dtype is None:
+            return super().forward(maps)
+        found: Tensor = ops.response_norm(_last(maps, dtype), self.radius, self.bias, self.alpha, self.beta)
+        return found.permute(0, 3, 1, 2)
+
+
+class MaxPool(nn.MaxPool2d):
+    """Maxima over windows side by side."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """As ``nn.MaxPool2d``."""
+        dtype = _asked_for(maps)
+        if dtype is None:
+            found: Tensor = super().forward(maps)
+            return found
+        kernel, stride = self.kernel_size, self.stride
+        assert isinstance(kernel, int)
+        assert isinstance(stride, int)
+        height, width = ((size - kernel) // stride + 1 for size in maps.shape[2:])
+        return _pooled(maps, dtype, Pooling(kernel, stride, 0, 0, height, width))
+
+
+class OverlappingMaxPool(SameMaxPool):
+    """Maxima over windows that overlap."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """As the layer it stands for."""
+        dtype = _asked_for(maps)
+        if dtype is None:
+            return super().forward(maps)
+        height, width = maps.shape[2:]
+        return _pooled(maps, dtype, Pooling(3, 2, height % 2, width % 2, -(-height // 2), -(-width // 2)))
+
+
+def use_kernels(model: nn.Module, stacked: bool) -> None:
+    """Let every layer that a kernel computes faster be computed by it; names and weights stay as they are.
+
+    `stacked` nets are computed as one, which is where other libraries are slow.
+    """
+    for module in model.modules():
+        if type(module) is nn.Conv2d and _suits(module, stacked):
+            module.__class__ = Convolution
+        elif type(module) is nn.BatchNorm2d and stacked:
+            module.__class__ = StackedBatchNorm
+        elif type(module) is LocalResponseNorm:
+            module.__class__ = ResponseNorm
+        elif type(module) is SameMaxPool:
+            module.__class__ = OverlappingMaxPool
+        elif type(module) is nn.MaxPool2d and _is_plain(module):
+            module.__class__ = MaxPool
+
+
+def _suits(layer: nn.Conv2d, stacked: bool) -> bool:
+    """Whether our kernel computes this convolution: square, dense, padded by zeros, and not too wide."""
+    height, width = layer.kernel_size
+    return (
+        height == width
+        and layer.stride[0] == layer.stride[1]
+        and not isinstance(layer.padding, str)
+        and layer.padding[0] == layer.padding[1]
+        and layer.dilation == (1, 1)
+        and layer.groups == 1
+        and layer.padding_mode == "zeros"
+        and (stacked or max(layer.in_channels, layer.out_channels) <= WIDEST_ALONE)
+    )
+
+
+def _is_plain(layer: nn.MaxPool2d) -> bool:
+    numbers = (layer.kernel_size, layer.stride)
+    rest = (layer.padding, layer.dilation, layer.ceil_mode, layer.return_indices)
+    return all(isinstance(number, int) for number in numbers) and rest == (0, 1, False, False)
+
+
+def _asked_for(maps: Tensor) -> torch.dtype | None:
+    """The low precision that autocast asks for, if it does."""
+    kind = maps.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+
+
+def _last(maps: Tensor, dtype: torch.dtype) -> Tensor:
+    """The same maps with the channels last, in memory as well."""
+    return maps.to(dtype).permute(0, 2, 3, 1).contiguous()
+
+
+def _pooled(maps: Tensor, dtype: torch.dtype, pooling: Pooling) -> Tensor:
+    found: Tensor = ops.max_pool(_last(maps, dtype), list(pooling))[0]
+    return found.permute(0, 3, 1, 2)

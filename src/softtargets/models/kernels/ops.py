@@ -1,0 +1,180 @@
+"""The kernels as PyTorch operators, so that autograd, torch.compile and torch.vmap know what they do.
+
+Maps have the channels last and the runs first, (runs, images, height, width, channels), and lie in memory in that
+order; under vmap the runs of a stack become the first dimension. `softtargets.models.kernels.layers` puts these in the
+place of a net's own layers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softtargets.models.kernels import launch
+
+
+@torch.library.custom_op("softtargets::convolution", mutates_args=())
+def convolution(maps: Tensor, weights: Tensor, stride: int, padding: int) -> Tensor:
+    """Maps convolved with float32 weights (runs, new channels, channels, k, k), in the precision of the maps."""
+    return launch.convolve(maps, weights, stride, padding)
+
+
+@torch.library.custom_op("softtargets::convolution_map_gradient", mutates_args=())
+def map_gradient(
+    upstream: Tensor, weights: Tensor, height: int, width: int, stride: int, padding: int
+) -> Tensor:
+    """The gradient with respect to maps of this height and width."""
+    return launch.gradient_of_maps(upstream, weights, height, width, stride, padding)
+
+
+@torch.library.custom_op("softtargets::convolution_weight_gradient", mutates_args=())
+def weight_gradient(maps: Tensor, upstream: Tensor, kernel: int, stride: int, padding: int) -> Tensor:
+    """The gradient with respect to the weights, in single precision."""
+    return launch.gradient_of_weights(maps, upstream, kernel, stride, padding)
+
+
+@torch.library.custom_op("softtargets::response_norm", mutates_args=())
+def response_norm(maps: Tensor, radius: int, bias: float, alpha: float, beta: float) -> Tensor:
+    """Local response normalisation over the last dimension."""
+    return launch.normalise(maps, radius, bias, alpha, beta)
+
+
+@torch.library.custom_op("softtargets::response_norm_gradient", mutates_args=())
+def response_norm_gradient(
+    maps: Tensor, upstream: Tensor, radius: int, bias: float, alpha: float, beta: float
+) -> Tensor:
+    """The gradient of `response_norm`."""
+    return launch.gradient_of_norm(maps, upstream, radius, bias, alpha, beta)
+
+
+@torch.library.custom_op("softtargets::max_pool", mutates_args=())
+def max_pool(maps: Tensor, pooling: list[int]) -> tuple[Tensor, Tensor]:
+    """Maxima over windows, and which place of each window won; `pooling` is a `launch.Pooling`."""
+    return launch.pool(maps, launch.Pooling(*pooling))
+
+
+@torch.library.custom_op("softtargets::max_pool_gradient", mutates_args=())
+def max_pool_gradient(
+    upstream: Tensor, winners: Tensor, height: int, width: int, pooling: list[int]
+) -> Tensor:
+    """The gradient with respect to maps of this height and width."""
+    return launch.gradient_of_pool(upstream, winners, height, width, launch.Pooling(*pooling))
+
+
+@max_pool.register_fake
+def _(maps: Tensor, pooling: list[int]) -> tuple[Tensor, Tensor]:
+    shape = (*maps.shape[:-3], *pooling[-2:], maps.shape[-1])
+    return maps.new_empty(shape), maps.new_empty(shape, dtype=torch.uint8)
+
+
+@max_pool_gradient.register_fake
+def _(upstream: Tensor, winners: Tensor, height: int, width: int, pooling: list[int]) -> Tensor:
+    return upstream.new_empty(*upstream.shape[:-3], height, width, upstream.shape[-1])
+
+
+@convolution.register_fake
+def _(maps: Tensor, weights: Tensor, stride: int, padding: int) -> Tensor:
+    shape = launch.Shape.of(maps, weights, stride, padding)
+    return maps.new_empty(*maps.shape[:2], shape.new_height, shape.new_width, shape.new_channels)
+
+
+@map_gradient.register_fake
+def _(upstream: Tensor, weights: Tensor, height: int, width: int, stride: int, padding: int) -> Tensor:
+    return upstream.new_empty(*upstream.shape[:2], height, width, weights.shape[2])
+
+
+@weight_gradient.register_fake
+def _(maps: Tensor, upstream: Tensor, kernel: int, stride: int, padding: int) -> Tensor:
+    shape = (maps.shape[0], upstream.shape[-1], maps.shape[-1], kernel, kernel)
+    return maps.new_empty(shape, dtype=torch.float32)
+
+
+@response_norm.register_fake
+def _(maps: Tensor, *_numbers: float) -> Tensor:
+    return torch.empty_like(maps)
+
+
+@response_norm_gradient.register_fake
+def _(maps: Tensor, upstream: Tensor, *_numbers: float) -> Tensor:
+    return torch.empty_like(maps)
+
+
+def _keep_convolution(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    maps, weights, ctx.stride, ctx.padding = inputs
+    ctx.save_for_backward(maps, weights)
+
+
+def _convolution_backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+    maps, weights = ctx.saved_tensors
+    upstream = upstream.contiguous()
+    of_maps = of_weights = None
+    if ctx.needs_input_grad[0]:
+        of_maps = map_gradient(upstream, weights, *maps.shape[2:4], ctx.stride, ctx.padding)
+    if ctx.needs_input_grad[1]:
+        of_weights = weight_gradient(maps, upstream, weights.shape[-1], ctx.stride, ctx.padding)
+    return of_maps, of_weights, None, None
+
+
+convolution.register_autograd(_convolution_backward, setup_context=_keep_convolution)
+
+
+def _keep_norm(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    maps, *ctx.numbers = inputs
+    ctx.save_for_backward(maps)
+
+
+def _norm_backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+    (maps,) = ctx.saved_tensors
+    return response_norm_gradient(maps, upstream.contiguous(), *ctx.numbers), *(None,) * 4
+
+
+response_norm.register_autograd(_norm_backward, setup_context=_keep_norm)
+
+
+def _keep_pool(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    maps, ctx.pooling = inputs
+    ctx.height, ctx.width = maps.shape[-3:-1]
+    ctx.save_for_backward(output[1])
+
+
+def _pool_backward(ctx: Any, upstream: Tensor, _: Any) -> tuple[Tensor, None]:
+    (winners,) = ctx.saved_tensors
+    return max_pool_gradient(upstream.contiguous(), winners, ctx.height, ctx.width, ctx.pooling), None
+
+
+max_pool.register_autograd(_pool_backward, setup_context=_keep_pool)
+
+
+@convolution.register_vmap
+def _(
+    info: Any, dims: tuple[int | None, ...], maps: Tensor, weights: Tensor, stride: int, padding: int
+) -> tuple[Tensor, int]:
+    """A stack of nets, each of which had one run as the first dimension."""
+    stacked = [
+        _stacked(values, dim, info.batch_size).flatten(0, 1)
+        for values, dim in ((maps, dims[0]), (weights, dims[1]))
+    ]
+    found: Tensor = convolution(*stacked, stride, padding)
+    return found.unflatten(0, (info.batch_size, -1)), 0
+
+
+@response_norm.register_vmap
+def _(info: Any, dims: tuple[int | None, ...], maps: Tensor, *numbers: Any) -> tuple[Tensor, int]:
+    found: Tensor = response_norm(_stacked(maps, dims[0], info.batch_size), *numbers)
+    return found, 0
+
+
+@max_pool.register_vmap
+def _(
+    info: Any, dims: tuple[int | None, ...], maps: Tensor, pooling: list[int]
+) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+    found: tuple[Tensor, Tensor] = max_pool(_stacked(maps, dims[0], info.batch_size), pooling)
+    return found, (0, 0)
+
+
+def _stacked(values: Tensor, dim: int | None, runs: int) -> Tensor:
+    """With the runs first, in memory as well."""
+    turned = values.expand(runs, *values.shape) if dim is None else values.movedim(dim, 0)
+    return turned.contiguous()
