@@ -1,8 +1,9 @@
-"""``softtargets runs``: list, show, verify, delete."""
+"""``softtargets runs``: list, show, verify, export, delete."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -103,6 +104,28 @@ def verify(
     if problems:
         raise RunError(f"{len(problems)} problems in {len(chosen)} runs")
     typer.echo(f"{len(chosen)} runs are as they were written")
+
+
+@app.command()
+def export(
+    out: Annotated[
+        Path, typer.Argument(metavar="FILE", help="One line of JSON per run; .gz at the end compresses it.")
+    ],
+    where: Where = None,
+    runs_dir: RunsDir = None,
+) -> None:
+    """Write recipes, metrics and provenance of finished and failed runs to one file, without their weights."""
+    from softtargets.runs import Run, RunStore, check_filter
+    from softtargets.runs.exporting import export_logs
+
+    wanted = assignments(where, "--where")
+    store = RunStore(runs_directory(runs_dir))
+    chosen = [entry for entry in store.entries(wanted) if entry.status in ("finished", "failed")]
+    if not chosen:
+        check_filter(store.entries(), wanted)
+        raise RunError(f"no finished runs to export in {store.root}")
+    count = export_logs((Run(store.root / entry.id) for entry in chosen), out)
+    typer.echo(f"{count} runs in {out}")
 
 
 @app.command()
