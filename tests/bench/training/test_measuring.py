@@ -158,8 +158,8 @@ def test_it_is_known_what_the_engine_would_do():
     prepared = prepared_images("fcn", 2, 2)
     gpu = torch.device("cuda")  # only asked for its type
     would = partial(engine_would, prepared=prepared)
-    assert would(case_of("fcn", "stacked", 16), device=gpu)
-    assert not would(case_of("fcn", "stacked", 64), device=gpu)  # more weights than a stack takes
+    assert would(case_of("fcn", "stacked", 128), device=gpu)
+    assert not would(case_of("fcn", "stacked", 129), device=gpu)
     assert not would(case_of("fcn", "streams", 1), device=gpu)
     assert would(case_of("resnet18", "streams", 16), device=gpu)
     assert not would(case_of("resnet18", "streams", 17), device=gpu)

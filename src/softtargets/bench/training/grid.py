@@ -16,10 +16,10 @@ PRECISIONS = ("bf16", "tf32", "fp32")
 EAGER_PRECISIONS = ("bf16",)
 
 # Only nets of a few layers gain from being computed as one.
-STACKED = ("fcn", "cnn")
+STACKED = ("fcn", "cnn", "alexnet")
 # Beyond 16 streams the engine does not go; whoever wants to see why gives --packs.
 DEFAULT_PACKS = {
-    "cuda": {"stacked": "1,4,16,64", "streams": "1,4,16"},
+    "cuda": {"stacked": "1,16,64,128", "streams": "1,4,16"},
     "cpu": {"stacked": "1,4", "streams": "1,4"},
 }
 DEFAULT_NETS = {"cuda": ",".join(SUBJECTS), "cpu": "fcn,cnn"}
