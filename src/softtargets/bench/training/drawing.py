@@ -64,7 +64,7 @@ def _speed_panel(axes: Axes, items: list[CaseResult]) -> None:
     axes.set_ylim(low, high)
     sizes = sorted({item.case.runs for item in items})
     axes.set_xscale("log", base=2)
-    axes.set_xlim(sizes[0] / 1.6, sizes[-1] * 1.6)
+    axes.set_xlim(sizes[0] / 1.6, sizes[-1] * 1.6 * (sizes[-1] / sizes[0]) ** 0.05)
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
     round_ticks(axes.yaxis, low, high)
@@ -83,17 +83,35 @@ def _series(axes: Axes, items: list[CaseResult], panel: list[CaseResult]) -> Non
     if points:
         runs, ratios, _ = zip(*points, strict=True)
         axes.plot(runs, ratios, zorder=4, **_LINES[items[0].case.arrangement])
+    sizes = sorted({item.case.runs for item in panel})
     for size, ratio, item in points:
         side = 1 if _is_best(item, panel) else -1
         label = f"{times(ratio).replace('x', '×')}\n{rate(item.rate())}"
         bold = "bold" if item.chosen else "normal"
-        write(axes, label, (size, ratio), (0, 13 * side), ha="center", fontweight=bold, linespacing=1.1)
+        shift, align = _aside(size, sizes)
+        write(axes, label, (size, ratio), (shift, 13 * side), ha=align, fontweight=bold, linespacing=1.1)
     bottom = axes.get_ylim()[0]
     for item in items:
         if item.ratio() is None:
             apologise(
                 axes, _why(item), (item.case.runs, bottom), (0, 5), rotation=90, va="bottom", ha="center"
             )
+
+
+def _aside(size: int, sizes: list[int]) -> tuple[float, str]:
+    """How far a label goes to the side, and how it is aligned, so that it does not run into its neighbour's.
+
+    >>> _aside(64, [1, 64, 128]), _aside(128, [1, 64, 128]), _aside(64, [32, 64, 128])
+    ((8, 'right'), (-8, 'left'), (0, 'center'))
+    """
+    # A label is about as wide as a fifth of the axis, which is logarithmic.
+    near = (sizes[-1] / sizes[0]) ** 0.2
+    place = sizes.index(size)
+    if place + 1 < len(sizes) and sizes[place + 1] / size < near:
+        return 8, "right"
+    if place and size / sizes[place - 1] < near:
+        return -8, "left"
+    return 0, "center"
 
 
 def _is_best(item: CaseResult, panel: list[CaseResult]) -> bool:
