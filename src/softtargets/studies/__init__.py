@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from softtargets.studies import quickstart
+from softtargets.studies import cifar10_resnet56, mnist_distillation, quickstart
 from softtargets.studies.running import run_study
-from softtargets.studies.study import Findings, Outcome, Results, Settings, Study, Trial, find_study
+from softtargets.studies.study import Findings, Outcome, Place, Results, Settings, Study, Trial, find_study
 
-STUDIES: tuple[Study, ...] = (quickstart.study,)
+STUDIES: tuple[Study, ...] = (quickstart.study, mnist_distillation.study, cifar10_resnet56.study)
 
 __all__ = [
     "STUDIES",
     "Findings",
     "Outcome",
+    "Place",
     "Results",
     "Settings",
     "Study",

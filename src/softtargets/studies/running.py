@@ -12,7 +12,7 @@ from softtargets.report import Column, Page, Table, write_page
 from softtargets.runs import Run, RunStore
 from softtargets.runs.provenance import code_version, now
 from softtargets.storage import make_directory
-from softtargets.studies.study import Outcome, Results, Settings, Study, Trial
+from softtargets.studies.study import Measure, Outcome, Place, Results, Settings, Study, Trial
 
 Train = Callable[..., list[Run]]
 
@@ -39,10 +39,12 @@ def run_study(
     warnings = [
         f"Run {run.id} failed: {run.provenance.get('reason')}." for run in runs if run.status != "finished"
     ]
+    measures = _measures(study, Place(how.get("data_dir"), how.get("device", "auto")))
     outcomes = []
     for trial, run in finished:
         try:
-            outcomes.append(Outcome(trial, run, study.measure(trial, run)))
+            measured = {key: value for measure in measures for key, value in measure(trial, run).items()}
+            outcomes.append(Outcome(trial, run, measured))
         except ValueError as error:
             # An instrument's refusal: a collapsed net, for instance, has no template plane.
             warnings.append(f"Run {run.id} could not be measured: {error}.")
@@ -59,6 +61,10 @@ def run_study(
         warnings=warnings,
     )
     return write_page(page, directory)
+
+
+def _measures(study: Study, place: Place) -> list[Measure]:
+    return [study.measure, *([study.again(place)] if study.again else [])]
 
 
 def _check_splits(study: Study, trials: list[Trial]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from softtargets.claims import Claim, Sample
@@ -31,6 +32,17 @@ class Trial:
 
     recipe: Recipe
     labels: Mapping[str, Any]
+
+
+Measure = Callable[[Trial, Run], dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a study was trained, for an instrument that computes with the nets again: its data and its device."""
+
+    data_dir: Path | None = None
+    device: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -96,6 +108,8 @@ class Study:
     measure:  numbers from one run.
     findings: tables, figures and claims from all of them.
     axes:     fields the grid itself varies, which ``--set`` therefore may not change.
+    again:    makes one more measurement for a whole call, where stored predictions are not enough: it may compute
+              with the nets and the data, and keep what several runs share.
     """
 
     name: str
@@ -104,10 +118,11 @@ class Study:
     papers: Sequence[str]
     trials: Callable[[Settings], list[Trial]]
     keep: tuple[str, ...]
-    measure: Callable[[Trial, Run], dict[str, float]]
+    measure: Measure
     findings: Callable[[Results], Findings]
     axes: tuple[str, ...] = ("seed",)
     seeds: int = 5
+    again: Callable[[Place], Measure] | None = None
 
     def settings(self, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Settings:
         """The user's settings, refused where they make no sense for this study."""

@@ -1,0 +1,25 @@
+"""ResNet-56 on CIFAR-10 with and without label smoothing: a row of the replication's table 2."""
+
+from softtargets.studies.cifar10_resnet56.findings import findings
+from softtargets.studies.cifar10_resnet56.grid import KEEP, measure, trials
+from softtargets.studies.study import Study
+
+study = Study(
+    name="cifar10-resnet56",
+    title="What does label smoothing do for ResNet-56 on CIFAR-10?",
+    lead=(
+        "The replication of 2023 adds ResNet-56 on CIFAR-10 to the accuracies of Müller, Kornblith and Hinton (2019): "
+        "smoothing of 0.1 changes them by a quarter of a point. Here are both nets, trained on all 50,000 training "
+        "images and tested on the test set, as the replication does."
+    ),
+    papers=(
+        "Müller, Kornblith, Hinton: When does label smoothing help? NeurIPS 2019",
+        "Wagner, Kurowski, Holländer, Uelwer: [Re] When does label smoothing help? ReScience C 2023",
+    ),
+    trials=trials,
+    keep=KEEP,
+    measure=measure,
+    findings=findings,
+    axes=("seed", "regulariser", "regulariser.name", "regulariser.alpha"),
+    seeds=3,
+)

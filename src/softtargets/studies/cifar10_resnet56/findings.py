@@ -1,0 +1,117 @@
+"""What the study of ResNet-56 says: accuracies beside the replication's, and calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from softtargets.claims import Claim, Region, published
+from softtargets.report import Column, Section, Table
+from softtargets.studies.cifar10_resnet56 import figures
+from softtargets.studies.cifar10_resnet56.grid import ALPHAS
+from softtargets.studies.study import Findings, Results
+
+HARD, SMOOTHED = {"alpha": 0.0}, {"alpha": 0.1}
+KINDS = dict(zip(ALPHAS, ("hard", "smoothed"), strict=True))
+LOWEST = 0.93
+
+
+def findings(results: Results) -> Findings:
+    """Table, figure and claims."""
+    return Findings(sections=_sections(results), claims=_claims(results))
+
+
+def _sections(results: Results) -> tuple[Section, ...]:
+    run, recipe = results.first(**HARD).run, results.first(**HARD).trial.recipe
+    examples, epochs = run.provenance["examples"], int(run.summary["epoch"])
+    return (
+        Section(
+            "Accuracy and calibration",
+            (
+                f"A pre-activation ResNet-56 with {run.provenance['parameters']:,} weights is trained on "
+                f"{examples['train']:,} images for {epochs} epochs and tested on {examples['test']:,} others, without "
+                "smoothing and with a share of 0.1 of each target spread over all ten classes. There is no "
+                "validation set, so nothing is chosen: the numbers are those of the last epoch.",
+            ),
+            (_table(results), figures.accuracy_over_epochs(results)),
+        ),
+        Section(
+            "What differs from the replication",
+            (
+                "Training images are crops of 32 x 32 from images padded by four pixels, as in tensor2tensor, which "
+                "Müller et al. build on, and each image is standardised by its own mean and deviation. The "
+                "replication cuts crops of 24 x 24, which belong to AlexNet, and standardises by channel.",
+                "Stages have 16, 32 and 64 channels, as He et al. define the net; tensor2tensor's, which Müller et al. "
+                f"use, are twice as wide. Matrix products and convolutions are computed in {recipe.precision}.",
+                "As in both papers the cross-entropy is multiplied by three and the norm of the gradient is clipped "
+                "at 1. ECE has 15 bins and no temperature.",
+            ),
+        ),
+    )
+
+
+def _table(results: Results) -> Table:
+    rows = tuple(
+        {
+            "alpha": alpha,
+            "replication": published(f"wagner-2023/accuracy/cifar10-resnet56/{kind}").value,
+            "accuracy": results.sample("accuracy", alpha=alpha),
+            "replication_ece": published(f"wagner-2023/ece/cifar10-resnet56/{kind}").value,
+            "ece": results.sample("ece", alpha=alpha),
+            "nll": results.sample("nll", alpha=alpha),
+        }
+        for alpha, kind in KINDS.items()
+    )
+    columns = (
+        Column("alpha", "alpha", 1),
+        Column("replication", "accuracy, replication 2023", 4, percent=True),
+        Column("accuracy", "accuracy, ours", 4, percent=True),
+        Column("replication_ece", "ECE, replication 2023"),
+        Column("ece", "ECE, ours"),
+        Column("nll", "NLL, ours"),
+    )
+    caption = "Ours: mean ± standard deviation over seeds, after the last epoch. ECE at T = 1."
+    return Table("accuracies", "ResNet-56 on CIFAR-10, test set.", columns, rows, caption)
+
+
+def _claims(results: Results) -> tuple[Claim, ...]:
+    def mean(measure: str, which: dict[str, Any], form: str) -> str:
+        return format(results.sample(measure, **which).mean, form).replace("%", " %")
+
+    accuracies = tuple(published(f"wagner-2023/accuracy/cifar10-resnet56/{kind}") for kind in KINDS.values())
+    reached = tuple(
+        Claim(
+            f"ResNet-56 {words} gets at least {LOWEST:.0%} of the test images right.".replace("%", " %"),
+            (printed,),
+            f"accuracy at alpha {labels['alpha']:g}",
+            results.sample("accuracy", **labels),
+            Region(low=LOWEST),
+            mean("accuracy", labels, ".2%"),
+            digits=4,
+        )
+        for words, labels, printed in zip(
+            ("with hard targets", "with label smoothing of 0.1"), (HARD, SMOOTHED), accuracies, strict=True
+        )
+    )
+    return (
+        *reached,
+        Claim(
+            "Label smoothing costs no accuracy worth mentioning.",
+            accuracies,
+            "accuracy at alpha 0.1 minus accuracy at alpha 0",
+            results.difference("accuracy", SMOOTHED, HARD),
+            Region(low=-0.01),
+            f"{mean('accuracy', HARD, '.2%')}, then {mean('accuracy', SMOOTHED, '.2%')} at alpha = 0.1",
+            "“Worth mentioning” is one point of accuracy.",
+            digits=4,
+        ),
+        Claim(
+            "Smoothing of 0.1 is too much for the calibration of ResNet-56 on CIFAR-10: without a temperature its "
+            "calibration error is higher than that of hard targets.",
+            tuple(published(f"wagner-2023/ece/cifar10-resnet56/{kind}") for kind in KINDS.values()),
+            "ECE at alpha 0.1 minus ECE at alpha 0",
+            results.difference("ece", SMOOTHED, HARD),
+            Region(low=0),
+            f"{mean('ece', HARD, '.3f')}, then {mean('ece', SMOOTHED, '.3f')} at alpha = 0.1",
+            "Only the replication prints this; Müller et al. give no calibration for CIFAR-10.",
+        ),
+    )

@@ -1,0 +1,73 @@
+"""How smooth a teacher's targets are: the index that puts temperatures and label smoothing on one axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softtargets.recipes import Dataset, Distillation
+from softtargets.runs import Run, RunStore
+from softtargets.studies.study import Place, Trial
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from softtargets.training.supplies import Supplies
+
+
+def smoothness_index(logits: Tensor, labels: Tensor, temperature: float = 1.0) -> float:
+    """gamma = mean over examples of the sum over k != y of p_k(T) K / (K - 1) (Müller et al. 2019, section 4).
+
+    It is the strength of label smoothing that would put as much mass on the wrong classes.
+
+    >>> import torch
+    >>> flat = torch.zeros(2, 10)
+    >>> round(smoothness_index(flat, torch.tensor([3, 8])), 6)
+    1.0
+    """
+    classes = logits.shape[-1]
+    said = (logits.double() / temperature).softmax(-1)
+    right = said.gather(-1, labels[:, None]).mean()
+    return float((1 - right) * classes / (classes - 1))
+
+
+class Smoothness:
+    """Measures gamma on students of soft targets; what a teacher says is computed once, from its stored weights."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._supplies: Supplies | None = None
+        self._said: dict[tuple[str, Dataset], tuple[Tensor, Tensor]] = {}
+
+    def __call__(self, trial: Trial, run: Run) -> dict[str, float]:
+        """gamma of a student's targets, over its training images without augmentation."""
+        soft = trial.recipe.regulariser
+        if not isinstance(soft, Distillation) or soft.match != "probabilities":
+            return {}
+        return {"gamma": smoothness_index(*self._teacher_says(trial, run), soft.temperature)}
+
+    def _teacher_says(self, trial: Trial, run: Run) -> tuple[Tensor, Tensor]:
+        from softtargets.training.precision import float32_products
+        from softtargets.training.prediction import predict
+
+        recipe, teacher = trial.recipe, trial.recipe.teacher
+        assert teacher is not None
+        key = (teacher.id, recipe.data)
+        if key not in self._said:
+            supplies = self._supplies_of(run)
+            prepared = supplies.data(teacher.data)
+            # A student's teacher lies beside it, in the same store.
+            weights = Run(run.directory.with_name(teacher.id)).weights()
+            model = supplies.model(teacher, weights, prepared)
+            with float32_products(teacher.precision):
+                said = predict(teacher, model, supplies.data(recipe.data).splits["train"], prepared)
+            self._said[key] = said["logits"].cpu(), said["labels"].cpu()
+        return self._said[key]
+
+    def _supplies_of(self, run: Run) -> Supplies:
+        from softtargets.training import choose_device
+        from softtargets.training.supplies import Supplies
+
+        if self._supplies is None:
+            store = RunStore(run.directory.parent)
+            self._supplies = Supplies(store, choose_device(self._place.device), self._place.data_dir)
+        return self._supplies

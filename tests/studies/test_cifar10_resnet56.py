@@ -1,0 +1,151 @@
+"""ResNet-56 on CIFAR-10: the recipes, the claims, and all the rest with eight layers on a few digits."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+import torch
+
+from softtargets.exceptions import StudyError
+from softtargets.recipes import CIFAR10, SGD, Crop, Digits, Flip, PreActResNet, Step
+from softtargets.runs import RunStore
+from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
+from softtargets.training import train
+
+STUDY = find_study(STUDIES, "cifar10-resnet56")
+
+
+def test_the_grid_is_two_nets_for_each_of_three_seeds():
+    trials = STUDY.trials(STUDY.settings())
+    assert sorted((trial.labels["alpha"], trial.recipe.seed) for trial in trials) == [
+        (alpha, seed) for alpha in (0.0, 0.1) for seed in range(3)
+    ]
+    assert len({trial.recipe.id for trial in trials}) == 6
+    for trial in trials:
+        loss = trial.recipe.regulariser
+        assert (loss.name == "cross_entropy") if trial.labels["alpha"] == 0 else (loss.alpha == 0.1)
+
+
+def test_recipes_are_those_of_the_papers():
+    for trial in STUDY.trials(STUDY.settings()):
+        recipe = trial.recipe
+        assert recipe.data == CIFAR10(validation=0, limit=None, standardise="image")
+        assert recipe.model == PreActResNet(depth=56, stages=(16, 32, 64), variant="he", stem=3)
+        assert recipe.augmentation == (Crop(padding=4, size=None), Flip(probability=0.5))
+        assert recipe.optimiser == SGD(lr=0.1, momentum=0.9, nesterov=True, weight_decay=1e-4)
+        assert recipe.schedule == Step(milestones=(102, 153), factor=0.1, unit="epoch")
+        assert (recipe.epochs, recipe.batch, recipe.clip, recipe.multiplier) == (205, 128, 1.0, 3.0)
+        assert recipe.precision == "bf16"
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """The whole study with a net of eight layers on 48 digits, made once for this module."""
+    directory = tmp_path_factory.mktemp("cifar10-resnet56")
+    changes = {
+        "data": Digits(limit=48, standardise="image"),
+        "model.depth": 8,
+        "epochs": 2,
+        "batch": 24,
+        "precision": "fp32",
+    }
+    store, settings = RunStore(directory / "runs"), STUDY.settings(seeds=2, changes=changes)
+    page = run_study(STUDY, settings, store, directory / "report", command="c", train=train, device="cpu")
+    return page, store, settings
+
+
+def test_the_whole_study_on_a_few_digits(tiny):
+    page, _, _ = tiny
+    results = json.loads((page.parent / "results.json").read_text())
+    assert len(results["claims"]) == 4
+    assert {claim["verdict"] for claim in results["claims"]} == {"not enough seeds"}
+    assert results["warnings"] == []
+    html = page.read_text()
+    assert "is trained on 48 images for 2 epochs" in html
+    assert "93.59 %" in html
+    for kind in ("png", "svg"):
+        assert (page.parent / "figures" / f"accuracy_over_epochs.{kind}").stat().st_size > 5_000
+
+
+def test_numbers_on_the_page_are_those_of_the_runs(tiny):
+    page, store, settings = tiny
+    tables = page.parent / "tables"
+    runs = [store.find(t.recipe) for t in STUDY.trials(settings) if t.labels["alpha"] == 0.1]
+    curve = [
+        row for row in csv.DictReader((tables / "accuracy_over_epochs.csv").open()) if row["alpha"] == "0.1"
+    ]
+    assert [int(row["epoch"]) for row in curve] == [1, 2]
+    for place, row in enumerate(curve):
+        both = [run.history()[place]["test_accuracy"] for run in runs]
+        assert float(row["accuracy_mean"]) == pytest.approx(sum(both) / 2)
+    row = next(row for row in csv.DictReader((tables / "accuracies.csv").open()) if row["alpha"] == "0.1")
+    right, nll, ece = [], [], []
+    for run in runs:
+        test = run.predictions("test")
+        said = test.logits.double().softmax(-1)
+        right.append(float((said.argmax(-1) == test.labels).double().mean()))
+        nll.append(-sum(float(said[i, label].log()) for i, label in enumerate(test.labels)) / len(said))
+        ece.append(_ece(said, test.labels))
+    assert float(row["accuracy_mean"]) == pytest.approx(sum(right) / 2)
+    assert float(row["nll_mean"]) == pytest.approx(sum(nll) / 2, rel=1e-5)
+    assert float(row["ece_mean"]) == pytest.approx(sum(ece) / 2, abs=1e-5)
+
+
+def _ece(said: torch.Tensor, labels: torch.Tensor) -> float:
+    bins: dict[int, list[float]] = {}
+    for row, label in zip(said, labels, strict=True):
+        confidence, guess = (float(value) for value in row.max(0))
+        bins.setdefault(min(int(confidence * 15), 14), []).append(float(guess == float(label)) - confidence)
+    return sum(abs(sum(gaps)) for gaps in bins.values()) / len(labels)
+
+
+def made_up(
+    tmp_path, hard: float, smoothed: float, hard_ece: float = 0.049, smoothed_ece: float = 0.065
+) -> Results:
+    """Three seeds with accuracies in % and calibration errors around the given ones."""
+    outcomes = []
+    for trial in STUDY.trials(STUDY.settings()):
+        soft, about = (
+            trial.labels["alpha"] > 0,
+            {"examples": {"train": 50_000, "test": 10_000}, "parameters": 1},
+        )
+        accuracy = ((smoothed if soft else hard) + 0.02 * trial.recipe.seed) / 100
+        history = [{"epoch": epoch, "test_accuracy": accuracy * epoch / 205} for epoch in range(1, 206)]
+        with RunStore(tmp_path).claim(trial.recipe) as writer:
+            run = writer.finish({}, {}, history, about)
+        ece = (smoothed_ece if soft else hard_ece) + 1e-4 * trial.recipe.seed
+        outcomes.append(Outcome(trial, run, {"accuracy": accuracy, "ece": ece, "nll": 0.3}))
+    return Results(tuple(outcomes))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "fallen"),
+    [
+        ((93.59, 93.33), set()),
+        ((92.5, 93.33), {0}),
+        ((93.59, 92.7), {1}),
+        ((94.5, 93.33), {2}),
+        ((93.59, 93.33, 0.065, 0.049), {3}),
+    ],
+)
+def test_a_claim_falls_when_its_own_numbers_turn(tmp_path, numbers, fallen):
+    claims = STUDY.findings(made_up(tmp_path, *numbers)).claims
+    found = {place for place, claim in enumerate(claims) if claim.verdict == "not reproduced"}
+    assert found == fallen
+    assert all(claim.verdict == "reproduced" for place, claim in enumerate(claims) if place not in fallen)
+
+
+def test_the_table_stands_beside_the_replication(tmp_path):
+    table = STUDY.findings(made_up(tmp_path, 93.6, 93.4)).sections[0].exhibits[0]
+    assert [[column.show(row[column.key]) for column in table.columns[:3]] for row in table.rows] == [
+        ["0.0", "93.59 %", "93.62 ± 0.02 %"],
+        ["0.1", "93.33 %", "93.42 ± 0.02 %"],
+    ]
+
+
+def test_a_net_without_any_finished_run_is_said(tmp_path):
+    results = made_up(tmp_path, 93.6, 93.4)
+    with pytest.raises(StudyError, match=r"no finished run with .*0\.1"):
+        STUDY.findings(results.where(alpha=0.0))
