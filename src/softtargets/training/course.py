@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from softtargets.recipes import Recipe
-from softtargets.training.schedules import rate_factor
+from softtargets.recipes import Recipe, Schedule
+from softtargets.training.schedules import rate_factor, rate_factors
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,10 @@ class Course:
 
     def rates(self, epoch: int) -> list[float]:
         """The learning rate of every step of an epoch (counted from 0); beyond the last step nothing moves."""
-        first = epoch * self.steps_per_epoch
-        return [self.rate(step) for step in range(first, first + self.steps_per_epoch)]
+        recipe = self.recipe
+        return list(
+            _rates(recipe.schedule, recipe.optimiser.lr, epoch, self.steps_per_epoch, self.total_steps)
+        )
 
     def rate(self, step: int) -> float:
         """The learning rate of a step."""
@@ -63,3 +65,14 @@ class Course:
         return (every is not None and steps % every == 0) or any(
             steps % probe.every == 0 for probe in self.recipe.probes
         )
+
+
+@lru_cache(maxsize=256)
+def _rates(
+    schedule: Schedule, lr: float, epoch: int, steps_per_epoch: int, total_steps: int
+) -> tuple[float, ...]:
+    """Remembered, since all runs of a pack may ask for the same, while the device waits."""
+    first = epoch * steps_per_epoch
+    count = max(0, min(steps_per_epoch, total_steps - first))
+    factors = rate_factors(schedule, first, count, steps_per_epoch, total_steps)
+    return (*(lr * factor for factor in factors), *(0.0,) * (steps_per_epoch - count))

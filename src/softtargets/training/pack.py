@@ -114,21 +114,25 @@ class Pack:
     def read(self, due: Sequence[int]) -> None:
         """What `look` has found; the host waits for it."""
         found, losses, correct = self.stepping.seen()
+        course = self.slots[0].course
+        sizes = torch.tensor([course.batch_size(place) for place in range(self.place)], dtype=torch.float64)
         for run in due:
             slot = self.slots[run]
-            steps = range(slot.measured, self.place)
-            sizes = [slot.course.batch_size(place) for place in steps]
-            total = sum(losses[run][place] * size for place, size in zip(steps, sizes, strict=True))
+            part = slice(slot.measured, self.place)
+            lost, seen = (
+                losses[run, part].clone(),
+                sizes[part].sum(),
+            )  # where it lies must not matter to a sum
             row: dict[str, Any] = {
                 "epoch": math.ceil(slot.step / self._steps_per_epoch),
                 "step": slot.step,
                 "lr": slot.course.rate(slot.step - 1),
-                "train_loss": total / sum(sizes),
-                "train_accuracy": sum(correct[run][slot.measured : self.place]) / sum(sizes),
+                "train_loss": float((lost * sizes[part]).sum() / seen),
+                "train_accuracy": float(correct[run, part].sum() / seen),
             }
             row |= {key: values[run] for key, values in found.items()}
             slot.measured = self.place
-            slot.failure = _failure(slot, row, losses[run], steps)
+            slot.failure = _failure(slot, row, lost)
             if slot.failure is None:
                 slot.history.append(row | self._probed(run))
         if self.place == self._steps_per_epoch:
@@ -173,12 +177,12 @@ class Pack:
         self._opened = False
 
 
-def _failure(slot: Slot, row: dict[str, Any], losses: list[float], steps: range) -> str | None:
-    """Why a run has failed: the first step with a loss that is no number, or what was measured afterwards."""
-    for place in steps:
-        if not math.isfinite(losses[place]):
-            step = slot.step - (steps.stop - place) + 1
-            return f"train_loss is {losses[place]} at step {step}"
+def _failure(slot: Slot, row: dict[str, Any], losses: Tensor) -> str | None:
+    """Why a run has failed: the first of the last steps with a loss that is no number, or what was measured then."""
+    wrong = (~losses.isfinite()).nonzero()
+    if len(wrong):
+        place = int(wrong[0])
+        return f"train_loss is {float(losses[place])} at step {slot.step - len(losses) + place + 1}"
     # The training loss alone would miss a last step that blew up after its loss was computed.
     for key, value in row.items():
         if not math.isfinite(value):

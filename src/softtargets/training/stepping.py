@@ -121,11 +121,14 @@ class Stepping:
             else:
                 self._looker.run(self._look)
 
-    def seen(self) -> tuple[dict[str, list[float]], list[list[float]], list[list[int]]]:
-        """What was measured of each run: scores by name, and the losses and hits of every step of the epoch so far."""
+    def seen(self) -> tuple[dict[str, list[float]], Tensor, Tensor]:
+        """What was measured of each run: scores by name, and the losses and hits of every step of the epoch so far.
+
+        The latter are on the host, in double precision.
+        """
         with self._at_work():
             scores = {name: values.tolist() for name, values in self._scores.items()}
-            return scores, self._losses.tolist(), self._correct.tolist()
+            return scores, self._losses.double().cpu(), self._correct.double().cpu()
 
     # --- states ---
 
