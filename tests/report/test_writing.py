@@ -144,3 +144,23 @@ def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match="cannot draw"):
         write_page(page("new", sections=(Section("s", (), (figure,)),)), tmp_path)
     assert path.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("region", "signed"),
+    [
+        (Region(low=0), True),
+        (Region(high=0), True),
+        (Region(low=-0.01), True),
+        (Region(low=-1, high=1), True),
+        (Region(high=0.68), False),  # an error that must be small is no difference
+        (Region(low=1), False),
+        (Region(low=0.5, high=2), False),
+    ],
+    ids=str,
+)
+def test_differences_carry_their_sign(region, signed, tmp_path):
+    claim = Claim("it is so", (), "something", Sample.of([0.25, 0.25, 0.25]), region, "shown")
+    text = write_page(page(claims=(claim,)), tmp_path).read_text(encoding="utf-8")
+    assert ("+0.250" in text) == signed
+    assert "0.250" in text

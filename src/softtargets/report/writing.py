@@ -114,10 +114,11 @@ def _json(value: Any) -> Any:
 
 
 def _number(value: float, claim: Claim, plus: bool = True) -> str:
-    """A number of a claim; differences carry their sign, quantities that must exceed some value do not."""
+    """A number of a claim; differences, whose region ends at 0 or below, carry their sign."""
     if not math.isfinite(value):
         return "–"
-    sign = "+" if plus and claim.region.low <= 0 else ""
+    ends = (claim.region.low, claim.region.high)
+    sign = "+" if plus and any(math.isfinite(end) and end <= 0 for end in ends) else ""
     return f"{value:{sign}.{claim.digits}f}".replace("-", "−")
 
 
