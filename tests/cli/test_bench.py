@@ -121,16 +121,16 @@ def test_training_measures_prints_tables_and_says_where_the_files_are(run, tmp_p
     assert "test accuracy of the same training" in out
     assert "\x1b" not in out + err
     lines = err.splitlines()
-    assert lines[0] == "7 cases"
-    assert lines[1].startswith("[1/7] fcn, 1 run stacked, batch 2 fp32: ours ")
-    assert lines[5].startswith("[5/7] alexnet, 1 run streams, batch 2 fp32: ours ")
-    assert lines[7].startswith("[7/7] accuracy on digits, 1 epoch fp32, 2 seeds: ours ")
+    assert lines[0] == "9 cases"
+    assert lines[1].startswith("[1/9] fcn, 1 run stacked, batch 2 fp32: ours ")
+    assert lines[6].startswith("[6/9] alexnet, 1 run streams, batch 2 fp32: ours ")
+    assert lines[9].startswith("[9/9] accuracy on digits, 1 epoch fp32, 2 seeds: ours ")
     content = json.loads((directory / "results.json").read_text())
     assert content["sessions"][0]["command"] == (
         "softtargets bench training --device cpu --nets fcn,alexnet --packs 1,2 --batch 2 --batches 1 "
         "--eager-precision bf16 --seconds 0.0 --epochs 1 --seeds 2"
     )
-    assert [entry["status"] for item in content["cases"] for entry in item["entries"]] == ["ok"] * 18
+    assert [entry["status"] for item in content["cases"] for entry in item["entries"]] == ["ok"] * 24
 
 
 def test_training_as_json_and_drawn_again(run, tmp_path):

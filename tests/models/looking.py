@@ -47,6 +47,31 @@ def size(net):
     return sum(weight.numel() for weight in net.parameters())
 
 
+def same_pooled(maps):
+    """TensorFlow's "SAME": ceil(n / 2) windows, the padding split evenly, the odd pixel of it at the end."""
+    planes = [[_pooled(plane) for plane in image] for image in maps.tolist()]
+    return torch.tensor(planes, dtype=maps.dtype)
+
+
+def _pooled(plane):
+    height, width = len(plane), len(plane[0])
+    rows, columns = (height + 1) // 2, (width + 1) // 2
+    top = max((rows - 1) * 2 + 3 - height, 0) // 2
+    left = max((columns - 1) * 2 + 3 - width, 0) // 2
+    return [
+        [
+            max(
+                plane[y][x]
+                for y in range(2 * row - top, 2 * row - top + 3)
+                for x in range(2 * column - left, 2 * column - left + 3)
+                if 0 <= y < height and 0 <= x < width
+            )
+            for column in range(columns)
+        ]
+        for row in range(rows)
+    ]
+
+
 class Held:
     """The tensors of a net in evaluation, and what is done with them, apart from the net's own code."""
 

@@ -5,9 +5,11 @@ import torch
 from torch.nn import functional
 
 from softtargets.models import AlexNet
-from softtargets.models.alexnet import local_response_norm, same_max_pool
+from softtargets.models.alexnet import LocalResponseNorm, local_response_norm
 
-from .looking import layers, size
+from .looking import layers, same_pooled, size
+
+CONSTANTS = {"radius": 4, "bias": 1.0, "alpha": 0.001 / 9, "beta": 0.75}
 
 
 def normalised(maps, radius, bias, alpha, beta):
@@ -25,47 +27,23 @@ def normalised(maps, radius, bias, alpha, beta):
     return found
 
 
-def pooled(plane):
-    """TensorFlow's "SAME": ceil(n / 2) windows, the padding split evenly, the odd pixel of it at the end."""
-    height, width = len(plane), len(plane[0])
-    rows, columns = (height + 1) // 2, (width + 1) // 2
-    top = max((rows - 1) * 2 + 3 - height, 0) // 2
-    left = max((columns - 1) * 2 + 3 - width, 0) // 2
-    return [
-        [
-            max(
-                plane[y][x]
-                for y in range(2 * row - top, 2 * row - top + 3)
-                for x in range(2 * column - left, 2 * column - left + 3)
-                if 0 <= y < height and 0 <= x < width
-            )
-            for column in range(columns)
-        ]
-        for row in range(rows)
-    ]
-
-
 @pytest.mark.parametrize("channels", [1, 3, 9, 20])
-@pytest.mark.parametrize("options", [{}, {"radius": 1, "bias": 2.0, "alpha": 0.5, "beta": 0.3}])
+@pytest.mark.parametrize("options", [CONSTANTS, {"radius": 1, "bias": 2.0, "alpha": 0.5, "beta": 0.3}])
 def test_local_response_norm_against_loops(channels, options):
     maps = 30 * torch.randn(2, channels, 3, 2, dtype=torch.float64)
-    known = {"radius": 4, "bias": 1.0, "alpha": 0.001 / 9, "beta": 0.75} | options
-    torch.testing.assert_close(
-        local_response_norm(maps, **options), normalised(maps, **known), rtol=1e-13, atol=0
-    )
+    found = local_response_norm(maps, **options)
+    torch.testing.assert_close(found, normalised(maps, **options), rtol=1e-13, atol=0)
+
+
+def test_the_layer_has_the_tutorials_constants():
+    maps = 30 * torch.randn(2, 11, 3, 2, dtype=torch.float64)
+    torch.testing.assert_close(LocalResponseNorm()(maps), normalised(maps, **CONSTANTS), rtol=1e-13, atol=0)
 
 
 def test_local_response_norm_is_torchs_with_alpha_times_the_window():
     maps = 30 * torch.randn(2, 64, 4, 4, dtype=torch.float64)
     expected = functional.local_response_norm(maps, size=9, alpha=0.001, beta=0.75, k=1.0)
-    torch.testing.assert_close(local_response_norm(maps), expected, rtol=1e-13, atol=0)
-
-
-@pytest.mark.parametrize("sides", [(4, 4), (5, 5), (24, 24), (6, 9), (7, 4), (1, 2), (3, 1)])
-def test_pooling_against_loops(sides):
-    maps = torch.randn(2, 3, *sides, dtype=torch.float64)  # negative values too: padding must not win
-    expected = [[pooled(plane) for plane in image] for image in maps.tolist()]
-    assert same_max_pool(maps).tolist() == expected
+    torch.testing.assert_close(local_response_norm(maps, **CONSTANTS), expected, rtol=1e-13, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -94,18 +72,28 @@ def test_the_net_step_by_step(sides):
     net = AlexNet((3, *sides), 10).double()
     images = torch.randn(2, 3, *sides, dtype=torch.float64)
     held = dict(net.named_parameters())
-    constants = (4, 1.0, 0.001 / 9, 0.75)
-
-    def pool(maps):
-        return torch.tensor([[pooled(p) for p in image] for image in maps.tolist()], dtype=torch.float64)
-
     maps = functional.conv2d(images, held["conv1.weight"], held["conv1.bias"], padding="same").clamp(min=0)
-    maps = normalised(pool(maps), *constants)
+    maps = normalised(same_pooled(maps), **CONSTANTS)
     maps = functional.conv2d(maps, held["conv2.weight"], held["conv2.bias"], padding="same").clamp(min=0)
-    row = pool(normalised(maps.detach(), *constants)).reshape(2, -1)
+    row = same_pooled(normalised(maps.detach(), **CONSTANTS)).reshape(2, -1)
     for name in ("local3", "local4"):
         row = (row @ held[f"{name}.weight"].T + held[f"{name}.bias"]).clamp(min=0)
     torch.testing.assert_close(net.features(images), row, rtol=1e-10, atol=1e-12)
+
+
+def test_the_tutorials_order_would_have_the_same_gradients():
+    """It has the first activation before the pooling."""
+    torch.manual_seed(0)
+    net = AlexNet((3, 8, 9), 10)
+    images = torch.randn(4, 3, 8, 9)
+    maps = net.norm(net.pool(net.conv1(images).relu()))
+    maps = net.pool(net.norm(net.conv2(maps).relu()))
+    expected = net.head(net.local4(net.local3(maps.flatten(1)).relu()).relu())
+    logits = net(images)
+    assert torch.equal(logits, expected)
+    wanted = torch.autograd.grad(expected.square().sum(), list(net.parameters()))
+    found = torch.autograd.grad(logits.square().sum(), list(net.parameters()))
+    assert all(torch.equal(one, other) for one, other in zip(found, wanted, strict=True))
 
 
 def test_the_initial_weights():

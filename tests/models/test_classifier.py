@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import nn
@@ -7,7 +9,7 @@ from torch import nn
 from softtargets.models import MODELS, Classifier, Dropout
 from softtargets.randomness import key_words
 
-from .looking import check_compiles, check_stack
+from .looking import check_compiles, check_stack, exercised
 
 
 class Doubling(Classifier):
@@ -52,6 +54,7 @@ SMALL = {
     "resnext29": {"cardinality": 2, "base_width": 4},
 }
 DROPPING = ("mlp", "cnn")
+LINKED = ["preact_resnet", "resnet18", "mobilenet_v2", "resnext29"]
 PLACE = torch.cat((key_words(0, "dropout"), torch.tensor([3])))
 
 
@@ -85,6 +88,44 @@ def test_features_are_never_negative_and_gradients_reach_every_weight(name):
     assert net.features(images).min() >= 0
     net(images).square().sum().backward()
     assert all(weight.grad.abs().sum() > 0 for weight in net.parameters())
+
+
+def test_the_deep_nets_have_links_and_the_others_have_none():
+    assert [name for name in SMALL if make(name).links] == LINKED
+
+
+@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("shape", "classes"), [((1, 8, 8), 10), ((3, 12, 9), 7)])
+def test_the_links_one_after_another_are_the_net(name, training, shape, classes):
+    torch.manual_seed(0)
+    net = exercised(make(name, shape, classes), torch.rand(4, *shape)).train(training)
+    other = deepcopy(net)
+    values = images = torch.rand(4, *shape)
+    for link in other.links:
+        values = link(values)
+    assert torch.equal(values, net(images))
+    for (key, one), (_, linked) in zip(net.named_buffers(), other.named_buffers(), strict=True):
+        assert torch.equal(one, linked), key
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_every_weight_and_buffer_belongs_to_one_link(name):
+    net = make(name)
+    held = [id(value) for link in net.links for value in (*link.parameters(), *link.buffers())]
+    assert len(set(held)) == len(held)
+    assert set(held) == {id(value) for value in (*net.parameters(), *net.buffers())}
+    assert net.links[-1] is net.head
+
+
+@pytest.mark.parametrize("variant", ["he", "tensor2tensor"])
+def test_both_variants_of_the_resnet_have_links(variant):
+    torch.manual_seed(0)
+    net = make("preact_resnet", variant=variant).eval()
+    values = images = torch.rand(4, 1, 8, 8)
+    for link in net.links:
+        values = link(values)
+    assert torch.equal(values, net(images))
 
 
 @pytest.mark.parametrize("name", DROPPING)

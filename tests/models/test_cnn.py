@@ -57,6 +57,21 @@ def test_the_net_against_loops(shape):
     assert net.features(image)[0].tolist() == pytest.approx(features, rel=1e-12)
 
 
+def test_activations_before_the_pooling_would_have_the_same_gradients():
+    torch.manual_seed(0)
+    net = CNN((2, 9, 6), 3, channels=(4, 5), hidden=6)
+    images = torch.randn(8, 2, 9, 6)
+    conv, pool, relu, *_ = body = list(net.body)
+    other = nn.Sequential(conv, relu, pool, body[3], relu, pool, *body[6:], net.head)
+    logits, expected = net(images), other(images)
+    assert torch.equal(logits, expected)
+    wanted = torch.autograd.grad(expected.square().sum(), list(net.parameters()))
+    for one, gradient in zip(
+        torch.autograd.grad(logits.square().sum(), list(net.parameters())), wanted, strict=True
+    ):
+        assert torch.equal(one, gradient)
+
+
 def test_the_default_size():
     net = CNN((1, 28, 28), 10)
     expected = (9 + 1) * 32 + (9 * 32 + 1) * 64 + (64 * 7 * 7 + 1) * 128 + (128 + 1) * 10

@@ -12,7 +12,10 @@ from softtargets.training.nets import Stacked
 
 KEYS = torch.stack([key_words(seed, "dropout") for seed in range(3)])
 NETS = {
-    "mlp": (lambda: MLP((1, 6, 6), 10, hidden=(24, 16), dropout=0.2), {"body.1.weight", "body.4.weight", "head.weight"}),
+    "mlp": (
+        lambda: MLP((1, 6, 6), 10, hidden=(24, 16), dropout=0.2),
+        {"body.1.weight", "body.4.weight", "head.weight"},
+    ),
     "cnn": (lambda: CNN((1, 8, 8), 10, channels=(4, 6), hidden=16), {"body.8.weight", "head.weight"}),
 }
 

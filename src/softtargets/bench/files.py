@@ -5,12 +5,48 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from softtargets.exceptions import SofttargetsError
+from softtargets.storage import write_json
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Results = TypeVar("Results")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Results that are kept in a file, with the sessions that measured them: date, versions, hardware and command.
+
+    Those of each bench say of which kind and format they are.
+    """
+
+    KIND: ClassVar[str]
+    FORMAT: ClassVar[int]
+
+    sessions: tuple[Mapping[str, Any], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"kind": self.KIND, "format": self.FORMAT, **plain(asdict(self))}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        raise NotImplementedError(f"abstract: {cls.__name__} knows what it is made of")
+
+    def save(self, path: Path) -> None:
+        """Write the file in one step."""
+        write_json(path, self.to_dict())
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a file, or say what is wrong with it."""
+        return read_results(path, cls.KIND, cls.FORMAT, cls.from_dict)
 
 
 def read_results(

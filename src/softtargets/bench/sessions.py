@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from softtargets.bench.failing import device_error
+from softtargets.bench.files import Stored
 from softtargets.bench.machine import differences
 from softtargets.exceptions import SofttargetsError
 
 RESULTS = "results.json"
 
 
-class Sessions(Protocol):
-    """Results that know the sessions which measured them."""
-
-    @property
-    def sessions(self) -> tuple[Mapping[str, Any], ...]:
-        """Date, versions, hardware and command of each."""
-
-
-Results = TypeVar("Results", bound=Sessions)
+Results = TypeVar("Results", bound=Stored)
 
 
 def directory_for(bench: str, device: torch.device) -> Path:
@@ -57,6 +51,14 @@ def earlier(
                 f"{path} was measured elsewhere ({'; '.join(changed)}): numbers of two machines or versions do not "
                 "go into one file. Choose another directory with --out, or --overwrite"
             )
+    return results
+
+
+def keep(results: Results, section: str, found: Any, path: Path) -> Results:
+    """The results with one more, in the place of an earlier one of the same case, and on disk."""
+    others = (old for old in getattr(results, section) if old.case != found.case)
+    results = replace(results, **{section: (*others, found)})
+    results.save(path)
     return results
 
 

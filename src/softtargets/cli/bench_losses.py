@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softtargets.bench.losses.grid import SECONDS
-from softtargets.cli import Interrupted
-from softtargets.cli.bench_options import Device, From, Overwrite, Resume, check_switches, command_line
+from softtargets.cli.bench_options import (
+    Device,
+    From,
+    Overwrite,
+    Resume,
+    check_switches,
+    command_line,
+    print_results,
+    until_interrupted,
+)
 from softtargets.cli.bench_progress import progress
 from softtargets.cli.options import Json
-from softtargets.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from softtargets.bench.losses import Results
@@ -95,38 +102,28 @@ def losses(
     chosen = choose_device(device)
     directory = out or default_directory(chosen)
     wanted = plan(chosen.type, **words, in_place=in_place, seconds=seconds, linear=linear)
-    try:
-        with progress(summary, "measuring how fast memory is") as watcher:
-            results = run(
-                wanted, directory, chosen, command, resume=resume, overwrite=overwrite, watcher=watcher
-            )
-    except KeyboardInterrupt:
-        raise Interrupted(
-            f"interrupted; what was measured is in {directory / RESULTS}. Go on with: {command} --resume"
-        ) from None
+    how = {"resume": resume, "overwrite": overwrite}
+    with progress(summary, "measuring how fast memory is") as watcher:
+        results = until_interrupted(
+            lambda: run(wanted, directory, chosen, command, watcher=watcher, **how),
+            directory / RESULTS,
+            command,
+        )
     _show(results, directory, directory / RESULTS, as_json)
 
 
 def _show(results: Results, directory: Path, path: Path, as_json: bool) -> None:
-    """Write what is made from the results, print the table and where everything is."""
+    """Write what is made from the results, print the tables and where everything is."""
     from softtargets.bench.losses.tables import linear_overview, notes, overview
     from softtargets.bench.losses.writing import write_files
 
-    files = [path, *write_files(results, directory)]
-    if as_json:
-        print_json({"files": [str(file) for file in files], "results": results.to_dict()})
-        return
+    sections = []
     if results.cases:
-        typer.echo(
-            "multiples of the floor, or time per call where launches dominate; memory in units of the logits\n"
+        heading = (
+            "multiples of the floor, or time per call where launches dominate; memory in units of the logits"
         )
-        print_table(*overview(results))
+        sections.append((heading, overview(results)))
     if results.linear:
-        typer.echo("\nprojection and loss, as multiples of the three matrix products\n")
-        print_table(*linear_overview(results))
-    lines = notes(results)
-    for line in ["", *lines] if lines else []:
-        typer.echo(line)
-    typer.echo("")
-    for file in files:
-        typer.echo(str(file))
+        heading = "projection and loss, as multiples of the three matrix products"
+        sections.append((heading, linear_overview(results)))
+    print_results(results, [path, *write_files(results, directory)], sections, notes(results), as_json)

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softtargets.cli import Interrupted
-from softtargets.cli.bench_options import Device, From, Overwrite, Resume, check_switches, command_line
+from softtargets.cli.bench_options import (
+    Device,
+    From,
+    Overwrite,
+    Resume,
+    check_switches,
+    command_line,
+    print_results,
+    until_interrupted,
+)
 from softtargets.cli.bench_progress import progress
 from softtargets.cli.options import DataDir, Json
-from softtargets.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from softtargets.bench.training import Results
@@ -26,13 +33,14 @@ def training(
     packs: Annotated[
         str | None,
         typer.Option(
-            metavar="N,...", help="How many runs train together (1,4,16,64; 64 only stacked; on a CPU 1,4)."
+            metavar="N,...",
+            help="How many runs train together (stacked 1,16,64,128, streams 1,4,16; on a CPU 1,4).",
         ),
     ] = None,
     arrangements: Annotated[
         str | None,
         typer.Option(
-            help="Of stacked (computed as one), streams (side by side) (both for fcn and cnn, else streams)."
+            help="Of stacked (computed as one), streams (side by side) (both for fcn, cnn, alexnet)."
         ),
     ] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Images a step (128; on a CPU 32).")] = None,
@@ -103,13 +111,12 @@ def training(
     directory = out or default_directory(chosen)
     wanted = plan(chosen.type, **words, accuracy=accuracy)
     how: dict[str, Any] = {"data_dir": data_dir, "resume": resume, "overwrite": overwrite}
-    try:
-        with progress(summary, "starting") as watcher:
-            results = run(wanted, directory, chosen, command, watcher=watcher, **how)
-    except KeyboardInterrupt:
-        raise Interrupted(
-            f"interrupted; what was measured is in {directory / RESULTS}. Go on with: {command} --resume"
-        ) from None
+    with progress(summary, "starting") as watcher:
+        results = until_interrupted(
+            lambda: run(wanted, directory, chosen, command, watcher=watcher, **how),
+            directory / RESULTS,
+            command,
+        )
     _show(results, directory, directory / RESULTS, as_json)
 
 
@@ -118,20 +125,11 @@ def _show(results: Results, directory: Path, path: Path, as_json: bool) -> None:
     from softtargets.bench.training.tables import accuracy_overview, notes, overview
     from softtargets.bench.training.writing import write_files
 
-    files = [path, *write_files(results, directory)]
-    if as_json:
-        print_json({"files": [str(file) for file in files], "results": results.to_dict()})
-        return
+    sections = []
     if results.cases:
-        typer.echo("images per second of all runs together, augmentation and evaluation included\n")
-        print_table(*overview(results))
-        typer.echo("")
+        heading = "images per second of all runs together, augmentation and evaluation included"
+        sections.append((heading, overview(results)))
     if results.accuracy:
-        typer.echo("test accuracy of the same training, mean and standard deviation over seeds\n")
-        print_table(*accuracy_overview(results))
-        typer.echo("")
-    lines = notes(results)
-    for line in [*lines, ""] if lines else []:
-        typer.echo(line)
-    for file in files:
-        typer.echo(str(file))
+        heading = "test accuracy of the same training, mean and standard deviation over seeds"
+        sections.append((heading, accuracy_overview(results)))
+    print_results(results, [path, *write_files(results, directory)], sections, notes(results), as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor
@@ -34,14 +35,8 @@ class Recorder:
             self._graphs[arguments] = self._record(function, arguments)
 
     def _record(self, function: Callable[..., None], arguments: tuple[int, ...]) -> torch.cuda.CUDAGraph:
-        import torch._dynamo  # here, since it takes seconds
-
         before = [tensor.detach().clone() for tensor in self._changed]
-        # Nets and sizes of batch are many, and share the code that is compiled for each of them.
-        new = hasattr(torch._dynamo.config, "recompile_limit")
-        limits = ("recompile_limit", "accumulated_recompile_limit")
-        limits = limits if new else ("cache_size_limit", "accumulated_cache_size_limit")
-        with torch._dynamo.config.patch(dict.fromkeys(limits, _KINDS)):
+        with compiling_as_often_as_needed():
             for _ in range(_TRIALS):
                 function(*arguments)
                 with torch.no_grad():
@@ -53,3 +48,14 @@ class Recorder:
             ):
                 function(*arguments)
         return graph
+
+
+def compiling_as_often_as_needed() -> AbstractContextManager[None]:
+    """Nets, links of nets and sizes of batch are many and share code, of which torch else compiles eight versions."""
+    import torch._dynamo  # here, since it takes seconds
+
+    new = hasattr(torch._dynamo.config, "recompile_limit")
+    limits = ("recompile_limit", "accumulated_recompile_limit")
+    limits = limits if new else ("cache_size_limit", "accumulated_cache_size_limit")
+    patched: AbstractContextManager[None] = torch._dynamo.config.patch(dict.fromkeys(limits, _KINDS))
+    return patched

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from softtargets.bench.files import plain, read_results
+from softtargets.bench.files import Stored
 from softtargets.bench.measurement import Timing
-from softtargets.storage import write_json
-
-KIND = "softtargets bench losses"
-FORMAT = 1
 
 # ok: measured. disagrees: measured, but its numbers are not ours. absent: there is no such thing here.
 # failed: it ought to have worked. `reason` says why.
@@ -123,16 +118,14 @@ class LinearResult:
 
 
 @dataclass(frozen=True)
-class Results:
-    """Everything in a file: the sessions that measured (date, versions, hardware, command), and the cases."""
+class Results(Stored):
+    """Everything in a file: the sessions that measured, and the cases."""
 
-    sessions: tuple[Mapping[str, Any], ...] = ()
+    KIND: ClassVar[str] = "softtargets bench losses"
+    FORMAT: ClassVar[int] = 1
+
     cases: tuple[CaseResult, ...] = ()
     linear: tuple[LinearResult, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"kind": KIND, "format": FORMAT, **plain(asdict(self))}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Results:
@@ -150,15 +143,6 @@ class Results:
                 for item in content["linear"]
             ),
         )
-
-    def save(self, path: Path) -> None:
-        """Write the file in one step."""
-        write_json(path, self.to_dict())
-
-    @classmethod
-    def load(cls, path: Path) -> Results:
-        """Read a file, or say what is wrong with it."""
-        return read_results(path, KIND, FORMAT, cls.from_dict)
 
     def everything(self) -> list[CaseResult | LinearResult]:
         """Both sections, one after the other."""

@@ -13,7 +13,7 @@ from softtargets.bench.losses.linear import measure_linear
 from softtargets.bench.losses.measuring import Bench, measure
 from softtargets.bench.losses.results import Results
 from softtargets.bench.machine import describe
-from softtargets.bench.sessions import RESULTS, directory_for, earlier, still_there
+from softtargets.bench.sessions import RESULTS, directory_for, earlier, keep, still_there
 from softtargets.bench.timing import copy_rate, timer_for
 from softtargets.bench.watching import Watcher
 from softtargets.storage import make_directory
@@ -57,17 +57,13 @@ def run(
         for case in cases:
             watcher.started(str(case))
             result = measure(case, plan.contestants, bench)
-            kept = tuple(old for old in results.cases if old.case != case)
-            results = replace(results, cases=(*kept, result))
-            results.save(path)
+            results = keep(results, "cases", result, path)
             watcher.finished(result)
             still_there(device, path)
         for projection in linear:
             watcher.started(str(projection))
             found = measure_linear(projection, plan.linear_contestants, bench)
-            others = tuple(old for old in results.linear if old.case != projection)
-            results = replace(results, linear=(*others, found))
-            results.save(path)
+            results = keep(results, "linear", found, path)
             watcher.finished(found)
             still_there(device, path)
     return results

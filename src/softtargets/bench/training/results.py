@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, ClassVar
 
-from softtargets.bench.files import plain, read_results
+from softtargets.bench.files import Stored
 from softtargets.bench.measurement import Speed
-from softtargets.storage import write_json
-
-KIND = "softtargets bench training"
-FORMAT = 1
 
 OURS = "ours"
 EAGER = "eager"
@@ -147,16 +142,14 @@ class AccuracyResult:
 
 
 @dataclass(frozen=True)
-class Results:
-    """Everything in a file: the sessions that measured (date, versions, hardware, command), and the cases."""
+class Results(Stored):
+    """Everything in a file: the sessions that measured, and the cases."""
 
-    sessions: tuple[Mapping[str, Any], ...] = ()
+    KIND: ClassVar[str] = "softtargets bench training"
+    FORMAT: ClassVar[int] = 1
+
     cases: tuple[CaseResult, ...] = ()
     accuracy: tuple[AccuracyResult, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"kind": KIND, "format": FORMAT, **plain(asdict(self))}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Results:
@@ -176,15 +169,6 @@ class Results:
                 for item in content["accuracy"]
             ),
         )
-
-    def save(self, path: Path) -> None:
-        """Write the file in one step."""
-        write_json(path, self.to_dict())
-
-    @classmethod
-    def load(cls, path: Path) -> Results:
-        """Read a file, or say what is wrong with it."""
-        return read_results(path, KIND, FORMAT, cls.from_dict)
 
     def rivals(self) -> list[str]:
         """Everybody but us, in the order of appearance."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from softtargets.bench.machine import describe
-from softtargets.bench.sessions import RESULTS, directory_for, earlier, still_there
+from softtargets.bench.sessions import RESULTS, directory_for, earlier, keep, still_there
 from softtargets.bench.training.accuracy import check_data, compare_accuracy
 from softtargets.bench.training.grid import Plan
 from softtargets.bench.training.measuring import Bench, Round
@@ -61,16 +61,13 @@ def run(
                 watcher.started(str(case))
                 round_ = round_ or Round(setting, plan.rivals, bench)
                 result = round_.measure(case)
-                kept = tuple(old for old in results.cases if old.case != case)
-                results = replace(results, cases=(*kept, result))
-                results.save(path)
+                results = keep(results, "cases", result, path)
                 watcher.finished(result)
                 still_there(device, path)
         for check in checks:
             watcher.started(str(check))
             found = compare_accuracy(check, bench.session, device, data_dir)
-            results = replace(results, accuracy=(*results.accuracy, found))
-            results.save(path)
+            results = keep(results, "accuracy", found, path)
             watcher.finished(found)
             still_there(device, path)
     return results

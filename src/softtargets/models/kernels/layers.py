@@ -17,6 +17,10 @@ from softtargets.models.pooling import SameMaxPool
 
 # Wider layers of a net alone are faster in NVIDIA's library.
 WIDEST_ALONE = 64
+# The convolution kernels count the numbers of a run in 31 bits.
+MOST_NUMBERS = 2**31
+# The place that won is kept in a byte.
+LARGEST_WINDOW = 16
 
 
 class Convolution(nn.Conv2d):
@@ -25,10 +29,10 @@ class Convolution(nn.Conv2d):
     def forward(self, maps: Tensor) -> Tensor:
         """As ``nn.Conv2d``."""
         dtype = _asked_for(maps)
-        if dtype is None:
-            return super().forward(maps)
         stride, padding = self.stride[0], self.padding[0]
         assert isinstance(padding, int)
+        if dtype is None or self._most_numbers(maps, padding) >= MOST_NUMBERS:
+            return super().forward(maps)
         last, weight = _last(maps, dtype), self.weight
         if missing := -self.in_channels % 4 if self.in_channels > 1 else 0:
             # Pixels of three colours would be read number by number.
@@ -37,6 +41,12 @@ class Convolution(nn.Conv2d):
         found: Tensor = ops.convolution(last.unsqueeze(0), weight.unsqueeze(0), stride, padding)
         result = found.squeeze(0).permute(0, 3, 1, 2)
         return result if self.bias is None else result + self.bias.to(dtype)[:, None, None]
+
+    def _most_numbers(self, maps: Tensor, padding: int) -> int:
+        """No map has more, neither before nor after."""
+        images, _, height, width = maps.shape
+        channels = max(self.in_channels + 3, self.out_channels)
+        return images * (height + 2 * padding) * (width + 2 * padding) * channels
 
 
 class StackedBatchNorm(nn.BatchNorm2d):
@@ -112,7 +122,7 @@ def use_kernels(model: nn.Module, stacked: bool) -> None:
     for module in model.modules():
         if type(module) is nn.Conv2d and _suits(module, stacked):
             module.__class__ = Convolution
-        elif type(module) is nn.BatchNorm2d and stacked:
+        elif type(module) is nn.BatchNorm2d and stacked and _averages(module):
             module.__class__ = StackedBatchNorm
         elif type(module) is LocalResponseNorm:
             module.__class__ = ResponseNorm
@@ -137,10 +147,16 @@ def _suits(layer: nn.Conv2d, stacked: bool) -> bool:
     )
 
 
+def _averages(layer: nn.BatchNorm2d) -> bool:
+    """Whether it has a scale and a shift, and keeps moving averages that forget."""
+    return layer.affine and layer.track_running_stats and layer.momentum is not None
+
+
 def _is_plain(layer: nn.MaxPool2d) -> bool:
-    numbers = (layer.kernel_size, layer.stride)
-    rest = (layer.padding, layer.dilation, layer.ceil_mode, layer.return_indices)
-    return all(isinstance(number, int) for number in numbers) and rest == (0, 1, False, False)
+    kernel, rest = layer.kernel_size, (layer.padding, layer.dilation, layer.ceil_mode, layer.return_indices)
+    if not isinstance(kernel, int) or not isinstance(layer.stride, int):
+        return False
+    return kernel <= LARGEST_WINDOW and rest == (0, 1, False, False)
 
 
 def _asked_for(maps: Tensor) -> torch.dtype | None:
