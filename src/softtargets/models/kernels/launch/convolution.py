@@ -1,8 +1,7 @@
-"""From tensors to launches of the convolution kernels: shapes and block sizes."""
+"""Convolutions and their gradients: shapes and block sizes."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,13 +13,7 @@ from softtargets.models.kernels.convolution import (
     part_sum_kernel,
     weight_gradient_kernel,
 )
-from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
-from softtargets.models.kernels.response_norm import norm_gradient_kernel, norm_kernel
-
-# Places whose channels one program normalises.
-NORM_ROWS = 64
-# Numbers that one program of a pooling makes.
-POOL_BLOCK = 1024
+from softtargets.models.kernels.launch.placing import on_device, power_of_2
 
 
 class Tiles(NamedTuple):
@@ -61,9 +54,9 @@ class Shape(NamedTuple):
 @lru_cache(maxsize=1024)
 def product_tiles(channels: int, new_channels: int, taps: int) -> Tiles:
     """For results and gradients of maps."""
-    columns = max(16, min(128, _power_of_2(new_channels)))
+    columns = max(16, min(128, power_of_2(new_channels)))
     if channels % 16:
-        return Tiles(128, columns, max(16, min(128, _power_of_2(taps * channels))), 4, 2)
+        return Tiles(128, columns, max(16, min(128, power_of_2(taps * channels))), 4, 2)
     if channels % 64:
         return Tiles(128, columns, 32 if channels % 32 == 0 else 16, 4, 4)
     return Tiles(64, columns, 128, 4, 4) if channels >= 512 else Tiles(128, columns, 64, 4, 3)
@@ -72,8 +65,8 @@ def product_tiles(channels: int, new_channels: int, taps: int) -> Tiles:
 @lru_cache(maxsize=1024)
 def gradient_tiles(rows: int, channels: int, new_channels: int, taps: int) -> Tiles:
     """For gradients of weights, summed over so many rows."""
-    columns = max(16, min(128, _power_of_2(new_channels)))
-    deep = _power_of_2(taps * channels)
+    columns = max(16, min(128, power_of_2(new_channels)))
+    deep = power_of_2(taps * channels)
     if deep <= 16:
         return Tiles(128, columns, 16, 4, 3, 1024 if rows > 65536 else 512)
     depth = 128 if taps * channels >= 1024 else min(64, deep)
@@ -123,7 +116,7 @@ def gradient_of_weights(
     parts = -(-rows // tiles.part)
     partials = torch.empty(runs, parts, deep, new_channels, device=maps.device)
     gradients = torch.empty(runs, new_channels, channels, kernel, kernel, device=maps.device)
-    with _on_device(maps):
+    with on_device(maps):
         weight_gradient_kernel[(runs * parts, -(-deep // tiles.depth), -(-new_channels // tiles.columns))](
             maps,
             upstream,
@@ -162,112 +155,12 @@ def gradient_of_weights(
     return gradients
 
 
-def normalise(maps: Tensor, radius: int, bias: float, alpha: float, beta: float) -> Tensor:
-    """Local response normalisation over the last dimension of a dense tensor."""
-    results = torch.empty_like(maps)
-    channels = maps.shape[-1]
-    rows, wide = maps.numel() // channels, max(16, _power_of_2(channels))
-    with _on_device(maps):
-        norm_kernel[(-(-rows // NORM_ROWS),)](
-            maps,
-            results,
-            rows,
-            bias,
-            alpha,
-            beta,
-            CHANNELS=channels,
-            RADIUS=radius,
-            ROWS=NORM_ROWS,
-            WIDE=wide,
-            SPLIT=maps.dtype == torch.bfloat16,
-            num_warps=4,
-        )
-    return results
-
-
-def gradient_of_norm(
-    maps: Tensor, upstream: Tensor, radius: int, bias: float, alpha: float, beta: float
-) -> Tensor:
-    """The gradient of `normalise`."""
-    gradients = torch.empty_like(maps)
-    channels = maps.shape[-1]
-    rows, wide = maps.numel() // channels, max(16, _power_of_2(channels))
-    with _on_device(maps):
-        norm_gradient_kernel[(-(-rows // NORM_ROWS),)](
-            maps,
-            upstream,
-            gradients,
-            rows,
-            bias,
-            alpha,
-            beta,
-            CHANNELS=channels,
-            RADIUS=radius,
-            ROWS=NORM_ROWS,
-            WIDE=wide,
-            SPLIT=maps.dtype == torch.bfloat16,
-            num_warps=4,
-        )
-    return gradients
-
-
-class Pooling(NamedTuple):
-    """Windows of KERNEL x KERNEL every STRIDE places, the first of which begins before the top left place."""
-
-    kernel: int
-    stride: int
-    top: int
-    left: int
-    height: int  # of the maps afterwards
-    width: int
-
-
-def pool(maps: Tensor, pooling: Pooling) -> tuple[Tensor, Tensor]:
-    """Maxima over windows of maps (..., height, width, channels), and which place of each window was the first."""
-    shape = (*maps.shape[:-3], pooling.height, pooling.width, maps.shape[-1])
-    results, winners = maps.new_empty(shape), maps.new_empty(shape, dtype=torch.uint8)
-    with _on_device(maps):
-        max_pool_kernel[_pool_grid(results)](maps, results, winners, **_pool_numbers(maps, pooling))
-    return results, winners
-
-
-def gradient_of_pool(upstream: Tensor, winners: Tensor, height: int, width: int, pooling: Pooling) -> Tensor:
-    """The gradient with respect to the maps that were `height` x `width`."""
-    gradients = upstream.new_empty(*upstream.shape[:-3], height, width, upstream.shape[-1])
-    with _on_device(upstream):
-        max_pool_gradient_kernel[_pool_grid(gradients)](
-            winners, upstream, gradients, **_pool_numbers(gradients, pooling)
-        )
-    return gradients
-
-
-def _pool_grid(maps: Tensor) -> tuple[int, int]:
-    size = maps.shape[-3:].numel()
-    return maps.numel() // size, -(-size // POOL_BLOCK)
-
-
-def _pool_numbers(maps: Tensor, pooling: Pooling) -> dict[str, int]:
-    height, width, channels = maps.shape[-3:]
-    return {
-        "HEIGHT": height,
-        "WIDTH": width,
-        "CHANNELS": channels,
-        "NEW_HEIGHT": pooling.height,
-        "NEW_WIDTH": pooling.width,
-        "KERNEL": pooling.kernel,
-        "STRIDE": pooling.stride,
-        "TOP": pooling.top,
-        "LEFT": pooling.left,
-        "BLOCK": POOL_BLOCK,
-    }
-
-
 def _product(
     maps: Tensor, weights: Tensor, results: Tensor, shape: Shape, backwards: bool, tiles: Tiles
 ) -> None:
     runs, images = maps.shape[:2]
     rows = images * shape.new_height * shape.new_width
-    with _on_device(maps):
+    with on_device(maps):
         convolution_kernel[(runs * -(-rows // tiles.rows), -(-shape.new_channels // tiles.columns))](
             maps,
             weights,
@@ -300,11 +193,3 @@ def _laid(weights: Tensor, order: tuple[int, ...], dtype: torch.dtype) -> Tensor
 
 def _precision(maps: Tensor) -> str:
     return "ieee" if maps.dtype == torch.float32 else "tf32"
-
-
-def _power_of_2(number: int) -> int:
-    return 1 << (number - 1).bit_length()
-
-
-def _on_device(tensor: Tensor) -> AbstractContextManager[object]:
-    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
