@@ -87,3 +87,19 @@ def test_averages_are_looked_at_instead_of_shadows():
     averages = [torch.zeros_like(parameter) for parameter in nets.parameters]
     seen = nets.swapped(averages).look(torch.randn(3, 5, 1, 6, 6), shared=False)
     assert seen.unique().tolist() == [0]
+
+
+def test_weights_lie_as_their_gradients_and_memories_do():
+    nets = stacked("mlp", torch.bfloat16)
+    _, gradients = moved(nets, torch.randn(3, 5, 1, 6, 6), steps=1)
+    for parameter, shadow, gradient in zip(nets.parameters, nets.shadows, gradients, strict=True):
+        assert parameter.stride() == torch.zeros_like(parameter).stride() == gradient.stride()
+        assert shadow is None or shadow.stride() == gradient.stride()
+
+
+def test_states_are_dense_and_as_the_net_alone_has_them():
+    nets = stacked("mlp", torch.bfloat16)
+    torch.manual_seed(0)
+    alone = [NETS["mlp"][0]() for _ in range(3)][1]
+    for name, value in alone.state_dict().items():
+        assert torch.equal(nets.state(1)[name], value)

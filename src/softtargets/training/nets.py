@@ -251,7 +251,8 @@ class Stacked:
 
     With a `low` precision the weights of linear layers, which autocast would copy to it in every step, have a shadow in
     it that is written together with them. It is what is differentiated by: the numbers are the same, and a third of
-    what a step reads and writes is saved.
+    what a step reads and writes is saved. These weights lie in memory as their gradients come out of the backward pass,
+    inputs before outputs, so that an update reads all of them in the same order.
     """
 
     lead = 1
@@ -274,8 +275,15 @@ class Stacked:
         self._buffers: Named = buffers
         self._places = [name for name in buffers if name.rpartition(".")[2] == "place"]
         self.names = list(parameters)
-        self.parameters = [value.detach().requires_grad_() for value in parameters.values()]
-        self.shadows = self._make_shadows(models[0], low)
+        linear = _linear_weights(models[0]) if low is not None else set()
+        self.parameters = [
+            (_turned(value) if name in linear else value).detach().requires_grad_()
+            for name, value in parameters.items()
+        ]
+        self.shadows: list[Tensor | None] = [
+            parameter.detach().to(low).requires_grad_() if name in linear else None
+            for name, parameter in zip(self.names, self.parameters, strict=True)
+        ]
         self.leaves = [
             parameter if shadow is None else shadow
             for parameter, shadow in zip(self.parameters, self.shadows, strict=True)
@@ -330,16 +338,18 @@ class Stacked:
         other.parameters = other.leaves = list(parameters)
         return other
 
-    def _make_shadows(self, model: Classifier, low: torch.dtype | None) -> list[Tensor | None]:
-        linear = {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, nn.Linear)}
-        return [
-            parameter.detach().to(low).requires_grad_() if low is not None and name in linear else None
-            for name, parameter in zip(self.names, self.parameters, strict=True)
-        ]
-
     def _named(self) -> Named:
         return dict(zip(self.names, self.parameters, strict=True))
 
     def _computed(self) -> Named:
         """What layers read."""
         return dict(zip(self.names, self.leaves, strict=True))
+
+
+def _linear_weights(model: Classifier) -> set[str]:
+    return {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, nn.Linear)}
+
+
+def _turned(weights: Tensor) -> Tensor:
+    """The same (runs, outputs, inputs), in memory with the inputs before the outputs."""
+    return weights.transpose(1, 2).contiguous().transpose(1, 2)

@@ -135,7 +135,9 @@ class Stepping:
     def state(self, run: int) -> dict[str, Tensor]:
         """Everything that starting again from here needs, copied; the host does not wait for it."""
         with self._at_work():
-            state = {name: value.clone() for name, value in self._state(run).items()}
+            # As files want them, however they lie in a stack.
+            dense = torch.contiguous_format
+            state = {name: value.clone(memory_format=dense) for name, value in self._state(run).items()}
         if self._stream is not None:
             torch.cuda.current_stream(self.device).wait_stream(self._stream)
         return state
@@ -173,7 +175,10 @@ class Stepping:
     def weights(self, run: int) -> dict[str, Tensor]:
         """The weights that evaluation uses."""
         with self._at_work(waiting=True):
-            return {name: value.detach().clone() for name, value in self._measured().state(run).items()}
+            states = self._measured().state(run).items()
+            return {
+                name: value.detach().clone(memory_format=torch.contiguous_format) for name, value in states
+            }
 
     def _memories(self) -> dict[str, list[Tensor]]:
         return self.memory | ({"average": self.averages} if self.averages else {})
