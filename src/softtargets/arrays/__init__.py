@@ -1,0 +1,5 @@
+"""What instruments are given: arrays of any model, from torch or numpy, checked before anything is computed."""
+
+from softtargets.arrays.checking import ArrayLike, as_labels, as_logits, as_probabilities
+
+__all__ = ["ArrayLike", "as_labels", "as_logits", "as_probabilities"]
