@@ -42,7 +42,7 @@ def as_probabilities(values: ArrayLike, name: str = "probabilities") -> Tensor:
 
     >>> as_probabilities(torch.tensor([[2.0, -1.0]]))
     Traceback (most recent call last):
-    ValueError: probabilities must lie between 0 and 1, but example 0 has -1.0 to 2.0; pass softmax(logits), not logits
+    ValueError: probabilities must lie between 0 and 1, but example 0 has -1 to 2; pass softmax(logits), not logits
     """
     found = as_logits(values, name)
     low, high = found.amin(1), found.amax(1)
@@ -51,8 +51,8 @@ def as_probabilities(values: ArrayLike, name: str = "probabilities") -> Tensor:
     if bool(outside.any()):
         example = int(outside.nonzero()[0])
         raise ValueError(
-            f"{name} must lie between 0 and 1, but example {example} has {float(low[example])} to "
-            f"{float(high[example])}; pass softmax(logits), not logits"
+            f"{name} must lie between 0 and 1, but example {example} has {float(low[example]):g} to "
+            f"{float(high[example]):g}; pass softmax(logits), not logits"
         )
     sums = found.sum(1, dtype=torch.float64)
     apart = (sums - 1).abs() > tolerance
@@ -66,14 +66,14 @@ def as_probabilities(values: ArrayLike, name: str = "probabilities") -> Tensor:
 
 
 def as_labels(values: ArrayLike, examples: int, classes: int, name: str = "labels") -> Tensor:
-    """Classes (N,) as int64, one for each example.
+    """Classes (N,) as int64, one for each example; floating-point numbers are taken if they are whole.
 
     >>> as_labels(np.array([0, 2]), examples=2, classes=2)
     Traceback (most recent call last):
     ValueError: labels must lie between 0 and 1 for 2 classes, but that of example 1 is 2
     """
     found = torch.as_tensor(values)
-    if found.dtype == torch.bool or found.is_floating_point() or found.is_complex():
+    if found.dtype == torch.bool or found.is_complex():
         raise ValueError(
             f"{name} must be whole numbers, the index of each example's class, not {found.dtype}"
         )
@@ -81,12 +81,17 @@ def as_labels(values: ArrayLike, examples: int, classes: int, name: str = "label
         raise ValueError(
             f"there must be one label for each of the {examples} examples, not {tuple(found.shape)}"
         )
+    if found.is_floating_point() and bool((broken := found != found.round()).any()):
+        example = int(broken.nonzero()[0])
+        raise ValueError(
+            f"{name} must be whole numbers, but that of example {example} is {float(found[example]):g}"
+        )
     outside = (found < 0) | (found >= classes)
     if bool(outside.any()):
         example = int(outside.nonzero()[0])
         raise ValueError(
             f"{name} must lie between 0 and {classes - 1} for {classes} classes, but that of example {example} is "
-            f"{int(found[example])}"
+            f"{found[example].item():g}"
         )
     return found.long()
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-ArrayLike = Tensor | NDArray[np.generic]
+from softtargets.arrays import ArrayLike, as_labels, as_probabilities
 
 
 @dataclass(frozen=True)
@@ -36,24 +34,11 @@ def reliability(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
     >>> r.counts, r.accuracy[1], r.confidence[1]
     (tensor([0, 2]), tensor(0.5000, dtype=torch.float64), tensor(0.8500, dtype=torch.float64))
     """
-    p, y = torch.as_tensor(probabilities), torch.as_tensor(labels)
-    if p.ndim != 2 or y.shape != p.shape[:1] or p.shape[1] == 0:
-        raise ValueError(
-            f"need probabilities (N, K) and labels (N), not {tuple(p.shape)} and {tuple(y.shape)}"
-        )
-    if len(p) == 0:
-        raise ValueError("need at least one example")
+    p = as_probabilities(probabilities)
+    y = as_labels(labels, *p.shape)
     if bins < 1:
         raise ValueError(f"bins must be at least 1, not {bins}")
-    if not bool(torch.isfinite(p).all()):
-        raise ValueError("probabilities contain NaN or infinite values")
     confidence, predicted = p.to(torch.float64).max(-1)
-    if float(p.min()) < 0 or float(confidence.max()) > 1 + 1e-6:
-        raise ValueError("probabilities must lie between 0 and 1; pass softmax(logits), not logits")
-    if int(y.min()) < 0 or int(y.max()) >= p.shape[1]:
-        raise ValueError(
-            f"labels must lie between 0 and {p.shape[1] - 1}, not {int(y.min())} to {int(y.max())}"
-        )
     edges = torch.arange(bins + 1, dtype=torch.float64, device=p.device) / bins
     which = torch.bucketize(confidence, edges[1:-1], right=True)
     counts = torch.bincount(which, minlength=bins)

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from softtargets.calibration.binning import ArrayLike
+from softtargets.arrays import ArrayLike, as_labels, as_logits
 
 # A separable fitting set has its optimum at T = 0 and a model worse than chance at infinity, so the search must
 # end somewhere; logits of a trained net never need more than this.
@@ -25,18 +25,8 @@ def fit_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     >>> round(fit_temperature(logits, torch.tensor([0, 0, 0, 1])), 4)  # sigmoid(4 / T) = 3/4
     3.641
     """
-    z = torch.as_tensor(logits).to(torch.float64)
-    y = torch.as_tensor(labels).long()
-    if z.ndim != 2 or y.shape != z.shape[:1] or len(z) == 0:
-        raise ValueError(
-            f"need logits (N, K) and labels (N), N > 0, not {tuple(z.shape)} and {tuple(y.shape)}"
-        )
-    if not bool(torch.isfinite(z).all()):
-        raise ValueError("logits contain NaN or infinite values")
-    if int(y.min()) < 0 or int(y.max()) >= z.shape[1]:
-        raise ValueError(
-            f"labels must lie between 0 and {z.shape[1] - 1}, not {int(y.min())} to {int(y.max())}"
-        )
+    z = as_logits(logits).to(torch.float64)
+    y = as_labels(labels, *z.shape)
     z = z - z.max(-1, keepdim=True).values
     if bool((z == 0).all()):
         return 1.0  # without any difference between logits every temperature is the same

@@ -1,9 +1,10 @@
-"""How smooth a teacher's targets are: the index that puts temperatures and label smoothing on one axis."""
+"""How smooth the targets of a student are: what its teacher says of the training images, at its temperature."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softtargets.distillation import smoothness_index as index_of_probabilities
 from softtargets.recipes import Dataset, Distillation
 from softtargets.runs import Run, RunStore
 from softtargets.studies.study import Place, Trial
@@ -15,19 +16,14 @@ if TYPE_CHECKING:
 
 
 def smoothness_index(logits: Tensor, labels: Tensor, temperature: float = 1.0) -> float:
-    """gamma = mean over examples of the sum over k != y of p_k(T) K / (K - 1) (Müller et al. 2019, section 4).
-
-    It is the strength of label smoothing that would put as much mass on the wrong classes.
+    """The smoothness index of what logits say at a temperature.
 
     >>> import torch
     >>> flat = torch.zeros(2, 10)
     >>> round(smoothness_index(flat, torch.tensor([3, 8])), 6)
     1.0
     """
-    classes = logits.shape[-1]
-    said = (logits.double() / temperature).softmax(-1)
-    right = said.gather(-1, labels[:, None]).mean()
-    return float((1 - right) * classes / (classes - 1))
+    return index_of_probabilities((logits.double() / temperature).softmax(-1), labels)
 
 
 class Smoothness:

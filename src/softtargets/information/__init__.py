@@ -1,0 +1,13 @@
+"""Instruments for what a logit still says about its example: mutual information, estimated and exact."""
+
+from softtargets.information.difference import logit_difference
+from softtargets.information.estimate import Information, estimate_information, example_information
+from softtargets.information.mixture import mixture_information
+
+__all__ = [
+    "Information",
+    "estimate_information",
+    "example_information",
+    "logit_difference",
+    "mixture_information",
+]
