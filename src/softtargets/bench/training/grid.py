@@ -61,8 +61,8 @@ def plan(
 ) -> Plan:
     """Read the words of a command line; `device` is a kind of device, ``cuda`` or ``cpu``.
 
-    >>> [str(case) for case in plan("cuda", nets="alexnet", packs="1,16").cases]
-    ['alexnet, 1 run streams, batch 128 bf16', 'alexnet, 16 runs streams, batch 128 bf16']
+    >>> [str(case) for case in plan("cuda", nets="resnet18", packs="1,16").cases]
+    ['resnet18, 1 run streams, batch 128 bf16', 'resnet18, 16 runs streams, batch 128 bf16']
     """
     chosen = names(
         "--nets", DEFAULT_NETS[device] if nets is None else nets, SUBJECTS, everything=True, nothing=True
