@@ -5,6 +5,8 @@ plus at most one extra term. All are called as ``loss(logits, target)`` and drop
 ``torch.nn.CrossEntropyLoss``.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from softtargets.losses.anti_focal import AntiFocalLoss
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.beta_smoothing import BetaSmoothing
@@ -20,11 +22,25 @@ from softtargets.losses.fusing import use_kernels
 from softtargets.losses.knowledge_refinery import KnowledgeRefinery
 from softtargets.losses.label_smoothing import LabelSmoothing
 from softtargets.losses.labo import LABO
-from softtargets.losses.linear import LinearLoss, LinearTeacher
 from softtargets.losses.logit_smoothing import LogitSmoothing
 from softtargets.losses.max_sup import MaxSup
 from softtargets.losses.online_label_smoothing import OnlineLabelSmoothing
 from softtargets.losses.tf_reg import TFReg
+
+if TYPE_CHECKING:
+    from softtargets.losses.linear import LinearLoss, LinearTeacher
+
+# What loads torch's compiler, which takes longer than all else here: only for who asks for it.
+_LATER = {"LinearLoss", "LinearTeacher"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        from softtargets.losses import linear
+
+        return getattr(linear, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 # The names by which recipes call them.
 REGULARISERS: dict[str, type[SoftTargetLoss]] = {
