@@ -38,13 +38,6 @@ def test_materialised_and_text_book_agree_with_float64():
         assert entry.gradient_error < 1e-5
 
 
-def test_without_a_linear_loss_there_is_a_note(monkeypatch):
-    monkeypatch.delattr(losses, "LinearLoss", raising=False)
-    entry = measure_linear(CASE, ("ours",), BENCH).entry("ours")
-    assert entry.status == "absent"
-    assert "no LinearLoss" in entry.reason
-
-
 @pytest.mark.parametrize(("kind", "status"), [(Chunked, "ok"), (Wrong, "disagrees")])
 def test_a_linear_loss_is_found_and_checked(monkeypatch, kind, status):
     monkeypatch.setattr(losses, "LinearLoss", kind, raising=False)

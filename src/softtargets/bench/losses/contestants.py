@@ -40,10 +40,7 @@ def contestant(name: str, subject: Subject, given: Tensor | None, device: torch.
 def linear_contestant(name: str, subject: Subject, device: torch.device) -> Contestant:
     """One contestant for ``call(hidden, weight, target)``; `Absent` where there is none."""
     if name == "ours":
-        fused = getattr(losses, "LinearLoss", None)
-        if fused is None:
-            raise Absent("this version of softtargets.losses has no LinearLoss")
-        return Contestant(name, fused(subject.ours()).to(device))
+        return Contestant(name, losses.LinearLoss(subject.ours()).to(device))
     if name == "materialised":
         return Contestant(name, _after_product(subject.ours().to(device)))
     if name == "liger":
