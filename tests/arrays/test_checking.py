@@ -63,7 +63,8 @@ def test_probabilities_must_add_up():
 @pytest.mark.parametrize("classes", [2, 10, 1000])
 def test_what_softmax_gives_is_taken_in_every_precision(dtype, classes):
     logits = 5 * torch.randn(50, classes, generator=torch.Generator().manual_seed(0))
-    as_probabilities(logits.softmax(-1).to(dtype))
+    given = logits.softmax(-1).to(dtype)
+    assert as_probabilities(given) is given
 
 
 def test_labels_become_int64_whatever_they_were():

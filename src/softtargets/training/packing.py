@@ -17,9 +17,10 @@ _FREE = ("lr", "momentum", "dampening", "weight_decay", "betas", "eps")
 CPU_MODELS = ("mlp",)
 CPU_WEIGHTS = 300_000
 CPU_RUNS = 32
-# On a GPU nets of a few layers are computed as one. Those with
-# convolutions only in bf16, for which we have kernels that take many nets at a time. Each choice is the faster one of
-# `softtargets bench training` on an H200 (benchmarks/training); deep nets gain little, and lose bit-exactness.
+# On a GPU nets of a few layers are computed as one, where `softtargets bench training` found that faster on an H200
+# (benchmarks/training). Those with convolutions only in bf16, for which we have kernels that take many nets at a time.
+# Deep nets are not: a stack of 16 ResNet-56 was about as fast as 16 streams, took longer to compile, and its runs do
+# not keep their bits in other company.
 GPU_MODELS = ("mlp", "cnn", "alexnet")
 GPU_CONVOLVING = ("cnn", "alexnet")
 GPU_RUNS = 128
