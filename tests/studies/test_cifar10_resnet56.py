@@ -32,12 +32,22 @@ def test_recipes_are_those_of_the_papers():
     for trial in STUDY.trials(STUDY.settings()):
         recipe = trial.recipe
         assert recipe.data == CIFAR10(validation=0, limit=None, standardise="image")
-        assert recipe.model == PreActResNet(depth=56, stages=(16, 32, 64), variant="he", stem=3)
+        assert recipe.model == PreActResNet(depth=56, stages=(32, 64, 128), variant="tensor2tensor", stem=3)
         assert recipe.augmentation == (Crop(padding=4, size=None), Flip(probability=0.5))
         assert recipe.optimiser == SGD(lr=0.1, momentum=0.9, nesterov=True, weight_decay=1e-4)
         assert recipe.schedule == Step(milestones=(102, 153), factor=0.1, unit="epoch")
         assert (recipe.epochs, recipe.batch, recipe.clip, recipe.multiplier) == (205, 128, 1.0, 3.0)
         assert recipe.precision == "bf16"
+
+
+def test_the_rate_drops_at_the_same_shares_of_a_shorter_training():
+    for changes, milestones in (
+        ({"epochs": 60}, (30, 45)),
+        ({"epochs": 60, "schedule.milestones": (10, 20)}, (10, 20)),
+        ({"epochs": 60, "schedule": Step(milestones=(7,), factor=0.5, unit="epoch")}, (7,)),
+    ):
+        for trial in STUDY.trials(STUDY.settings(changes=changes)):
+            assert trial.recipe.schedule.milestones == milestones
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +57,7 @@ def tiny(tmp_path_factory):
     changes = {
         "data": Digits(limit=48, standardise="image"),
         "model.depth": 8,
+        "model.stages": (8, 16, 32),
         "epochs": 2,
         "batch": 24,
         "precision": "fp32",
@@ -65,6 +76,8 @@ def test_the_whole_study_on_a_few_digits(tiny):
     html = page.read_text()
     assert "is trained on 48 images for 2 epochs" in html
     assert "93.59 %" in html
+    assert "Training lasts 2 epochs instead of the replication&#39;s 205" in html
+    assert "Stages have 8, 16 and 32 channels (variant tensor2tensor); those of" in html
     for kind in ("png", "svg"):
         assert (page.parent / "figures" / f"accuracy_over_epochs.{kind}").stat().st_size > 5_000
 

@@ -7,7 +7,7 @@ from typing import Any
 from softtargets.claims import Claim, Region, published
 from softtargets.report import Column, Section, Table
 from softtargets.studies.cifar10_resnet56 import figures
-from softtargets.studies.cifar10_resnet56.grid import ALPHAS
+from softtargets.studies.cifar10_resnet56.grid import ALPHAS, NET
 from softtargets.studies.study import Findings, Results
 
 HARD, SMOOTHED = {"alpha": 0.0}, {"alpha": 0.1}
@@ -40,12 +40,32 @@ def _sections(results: Results) -> tuple[Section, ...]:
                 "Training images are crops of 32 x 32 from images padded by four pixels, as in tensor2tensor, which "
                 "Müller et al. build on, and each image is standardised by its own mean and deviation. The "
                 "replication cuts crops of 24 x 24, which belong to AlexNet, and standardises by channel.",
-                "Stages have 16, 32 and 64 channels, as He et al. define the net; tensor2tensor's, which Müller et al. "
-                f"use, are twice as wide. Matrix products and convolutions are computed in {recipe.precision}.",
+                *_longer_or_shorter(epochs),
+                f"{_width(recipe.model)} Matrix products and convolutions are computed in {recipe.precision}.",
                 "As in both papers the cross-entropy is multiplied by three and the norm of the gradient is clipped "
                 "at 1. ECE has 15 bins and no temperature.",
             ),
         ),
+    )
+
+
+def _longer_or_shorter(epochs: int) -> tuple[str, ...]:
+    if epochs == NET.epochs:
+        return ()
+    return (
+        f"Training lasts {epochs} epochs instead of the replication's {NET.epochs}; the learning rate drops at "
+        "the same shares of it, a half and three quarters.",
+    )
+
+
+def _width(model: Any) -> str:
+    channels = "{}, {} and {}".format(*model.stages)
+    if model == NET.model:
+        return f"The net is the replication's and Müller et al.'s: tensor2tensor's, with stages of {channels} channels."
+    theirs = "{}, {} and {}".format(*NET.model.stages)
+    return (
+        f"Stages have {channels} channels (variant {model.variant}); those of the replication and of Müller et al., "
+        f"who use tensor2tensor's net, have {theirs}."
     )
 
 

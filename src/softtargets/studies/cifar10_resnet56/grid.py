@@ -24,7 +24,7 @@ KEEP = ("test",)
 
 NET = Recipe(
     data=CIFAR10(standardise="image"),
-    model=PreActResNet(depth=56),
+    model=PreActResNet(depth=56, stages=(32, 64, 128), variant="tensor2tensor"),
     augmentation=(Crop(padding=4), Flip()),
     optimiser=SGD(lr=0.1, momentum=0.9, nesterov=True, weight_decay=1e-4),
     schedule=Step(milestones=(102, 153), factor=0.1, unit="epoch"),
@@ -38,7 +38,7 @@ NET = Recipe(
 
 def trials(settings: Settings) -> list[Trial]:
     """Without and with smoothing, for each seed."""
-    net = settings.base(NET)
+    net = _dropping(settings.base(NET), settings)
     return [
         Trial(
             net.replace(
@@ -49,6 +49,14 @@ def trials(settings: Settings) -> list[Trial]:
         for seed in range(settings.seeds)
         for alpha in ALPHAS
     ]
+
+
+def _dropping(net: Recipe, settings: Settings) -> Recipe:
+    """With rates that drop at a half and three quarters of the training, however long a user makes it."""
+    if any(key.split(".")[0] == "schedule" for key in settings.changes):
+        return net
+    drops = {max(share * net.epochs // 4, 1) for share in (2, 3)}
+    return net.replace({"schedule.milestones": tuple(sorted(drops))})
 
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:
