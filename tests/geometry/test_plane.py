@@ -119,6 +119,27 @@ def test_numpy_arrays_are_taken():
     basis = template_plane(w.numpy(), [0, 1, 2])
     assert torch.equal(basis, template_plane(w, (0, 1, 2)))
     assert torch.equal(project(w.numpy(), basis), project(w, basis))
+    assert torch.equal(project(w, basis.numpy()), project(w, basis))
+    assert torch.equal(project(w.numpy(), basis.numpy()), project(w, basis))
+
+
+def test_a_layer_with_gradient_is_taken():
+    layer = torch.nn.Linear(8, 5)
+    assert not project(torch.zeros(2, 8), template_plane(layer.weight, [0, 1, 2])).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("activations", "basis", "words"),
+    [
+        (np.zeros((4, 3)), np.zeros((5, 2)), "activations have 3 dimensions, but the last layer takes 5"),
+        (np.zeros((4, 3)), np.zeros((3, 3)), r"a basis must be \(dimensions, 2\), .* not \(3, 3\)"),
+        (np.zeros(3), np.zeros((3, 2)), r"activations must be \(examples, dimensions\), not \(3,\)"),
+        (np.full((1, 3), np.nan), np.zeros((3, 2)), "activations of example 0 are not all finite: nan"),
+    ],
+)
+def test_what_cannot_be_projected_is_refused(activations, basis, words):
+    with pytest.raises(ValueError, match=words):
+        project(activations, basis)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +156,26 @@ def test_templates_on_one_line_are_refused(w):
     message = r"the templates of classes \[0, 1, 2\] lie on one line, so they span no plane"
     with pytest.raises(ValueError, match=message):
         template_plane(torch.tensor(w), [0, 1, 2])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_templates_on_one_line_up_to_rounding_are_refused(dtype):
+    w = templates(3, 200)
+    w[1] = w[0] + 0.3 * (w[2] - w[0])
+    with pytest.raises(ValueError, match="lie on one line"):
+        template_plane(w.to(dtype), [0, 1, 2])
+    w[1] += 0.2 * templates(1, 200, seed=4)[0]
+    template_plane(w.to(dtype), [0, 1, 2])
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 1000), scale=st.floats(1e-3, 1e3), common=st.floats(-100, 100))
+def test_a_common_vector_and_the_scale_of_templates_change_nothing(seed, scale, common):
+    w = templates(seed=seed)
+    moved = scale * w + common * templates(1, seed=seed + 1)
+    torch.testing.assert_close(
+        template_plane(moved, [0, 1, 2]), template_plane(w, [0, 1, 2]), rtol=0, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("chosen", [[0, 1], [0, 1, 2, 3], [0, 1, 1], [0, 1, 5], [-1, 0, 1], []])
@@ -217,3 +258,15 @@ def test_one_class_alone_is_refused(labels):
         cluster_spread(torch.zeros(3, 2), torch.tensor(labels))
     with pytest.raises(ValueError, match="need points of at least two classes"):
         cluster_spread(torch.zeros(0, 2), torch.zeros(0))
+
+
+def test_points_and_labels_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"one label for each of the 3 points, not \(2,\)"):
+        cluster_spread(torch.zeros(3, 2), torch.zeros(2))
+    with pytest.raises(ValueError, match="activations of example 0 are not all finite"):
+        cluster_spread(torch.full((3, 2), torch.nan), torch.arange(3))
+
+
+def test_centres_that_are_one_have_infinite_spread():
+    points = torch.tensor([[-1.0], [1.0], [-2.0], [2.0]])
+    assert cluster_spread(points, torch.tensor([0, 0, 1, 1])) == math.inf

@@ -70,6 +70,7 @@ from softtargets.recipes import (
     Timm,
     TinyImageNet,
 )
+from softtargets.recipes.probes import Information
 from softtargets.recipes.schema import Part, field_types
 
 NAMES: dict[type[Part], dict[str, type[Part]]] = {
@@ -129,7 +130,7 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "affine": Affine,
         "rotation": Rotation,
     },
-    Probe: {"calibration": Calibration},
+    Probe: {"calibration": Calibration, "information": Information},
     Noise: {"none": Clean, "symmetric": Symmetric, "pair": Pair},
 }
 PARTS = [(slot, part) for slot, named in NAMES.items() for part in named.values()]
@@ -150,7 +151,7 @@ def recipe_with(slot: type[Part], part: Part) -> Recipe:
     if slot is Augmentation:
         return plain_recipe(augmentation=[part])
     if slot is Probe:
-        return plain_recipe(data=Digits(validation=100), probes=[part])
+        return plain_recipe(data=Digits(validation=100), augmentation=[Shift()], probes=[part])
     if isinstance(part, ForwardCorrection):
         return plain_recipe(regulariser=part, noise=Symmetric())
     return plain_recipe(**{"data" if slot is Dataset else slot.__name__.lower(): part})
@@ -201,6 +202,7 @@ def recipes(draw: st.DrawFn, depth: int = 1, data: Dataset | None = None) -> Rec
     options["data"] = data or options["data"]
     if not options["data"].validation:  # nothing there to look at
         options["probes"] = [each for each in options["probes"] if each.split != "validation"]
+    options["probes"] = _apart(options["probes"], options["augmentation"])
     length = draw(st.integers(1, 500))
     options |= draw(st.sampled_from([{"epochs": length, "steps": None}, {"epochs": None, "steps": length}]))
     if depth and draw(st.booleans()):
@@ -213,6 +215,16 @@ def recipes(draw: st.DrawFn, depth: int = 1, data: Dataset | None = None) -> Rec
     return Recipe(**options)
 
 
+def _apart(probes: Any, augmentation: Any) -> list[Part]:
+    """Those that may stand together: information needs augmentation, and looks at two classes of a split once."""
+    kept = {}
+    for place, each in enumerate(probes):
+        informing = isinstance(each, Information)
+        if augmentation or not informing:
+            kept[(each.split, each.classes) if informing else place] = each
+    return list(kept.values())
+
+
 def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
     if part is SGD and options["nesterov"]:
         return options | {"momentum": options["momentum"] or 0.9, "dampening": 0}
@@ -222,6 +234,9 @@ def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
         return options | {"depth": 6 * options["depth"] + 2, "stem": 2 * options["stem"] + 1}
     if part is Step:
         return options | {"milestones": sorted(set(options["milestones"]))}
+    if part is Information:
+        first, second = options["classes"]
+        return options | {"classes": (first, second + (first == second))}
     if part is Contrast:
         return dict(zip(("low", "high"), sorted(options.values()), strict=True))
     if part is Affine and options["scale"]:

@@ -39,6 +39,7 @@ from softtargets.recipes import (
     describe,
     kinds,
 )
+from softtargets.recipes.probes import Information
 from softtargets.recipes.schema import (
     Count,
     Index,
@@ -160,6 +161,7 @@ def test_changing_any_field_of_any_part_changes_the_recipe_id(part, name, data):
             (PreActResNet, "stem"),
             (Adam, "decoupled"),
             (Adam, "decay_form"),
+            (Information, "classes"),
         }
         return
     assert changed != original

@@ -1,5 +1,39 @@
 """Instruments for the penultimate layer: where a net puts its examples."""
 
+from softtargets.geometry.class_sums import ClassSums
+from softtargets.geometry.collapse import (
+    NeuralCollapse,
+    collapse_from_sums,
+    nearest_mean_disagreement,
+    neural_collapse,
+)
+from softtargets.geometry.picking import Triple, Triples, pick_triples, pick_triples_by_confusion
 from softtargets.geometry.plane import cluster_spread, project, template_plane
+from softtargets.geometry.scaling import FairPanel, fair_panels
+from softtargets.geometry.simplex import Simplex, simplex
+from softtargets.geometry.triangle import equilateral, sides
+from softtargets.geometry.views import PlaneMeasures, PlaneView, plane_view
 
-__all__ = ["cluster_spread", "project", "template_plane"]
+__all__ = [
+    "ClassSums",
+    "FairPanel",
+    "NeuralCollapse",
+    "PlaneMeasures",
+    "PlaneView",
+    "Simplex",
+    "Triple",
+    "Triples",
+    "cluster_spread",
+    "collapse_from_sums",
+    "equilateral",
+    "fair_panels",
+    "nearest_mean_disagreement",
+    "neural_collapse",
+    "pick_triples",
+    "pick_triples_by_confusion",
+    "plane_view",
+    "project",
+    "sides",
+    "simplex",
+    "template_plane",
+]

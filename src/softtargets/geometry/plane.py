@@ -2,64 +2,78 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-ArrayLike = Tensor | NDArray[np.generic]
+from softtargets.arrays import ArrayLike
+from softtargets.geometry.checking import as_activations, as_real, as_templates, as_tensor, three_classes
+from softtargets.geometry.triangle import mean_distance
 
 
 def template_plane(weights: ArrayLike, classes: Sequence[int]) -> Tensor:
     """An orthonormal basis (D, 2) of the plane through the templates of three classes.
 
     Müller et al. 2019, section 2: the basis comes from the QR decomposition of the differences between the
-    templates (rows of the last layer's weights, K x D). The first axis points from the third template to the
-    first, and the second template lies on the positive side, so that pictures do not flip between seeds.
+    templates (rows of the last layer's weights, K x D; for a translation model one row per token). The first axis
+    points from the third template to the first, and the second template lies on the positive side, so that pictures
+    do not flip between seeds. Adding one vector to all templates changes nothing.
+
+    Worked out in double precision and given in that of the weights. Templates are on one line when what is left of
+    the second beside the first axis is no more than a rounding error of their size.
 
     >>> template_plane(torch.eye(3), [0, 1, 2]).T @ template_plane(torch.eye(3), [0, 1, 2])
     tensor([[1.0000, 0.0000],
             [0.0000, 1.0000]])
     """
-    w = torch.as_tensor(weights)
-    if w.ndim != 2 or w.shape[1] < 2:
-        raise ValueError(f"need weights (K, D) with D of at least 2, not {tuple(w.shape)}")
-    if not bool(torch.isfinite(w).all()):
-        raise ValueError("weights contain NaN or infinite values")
-    chosen = [operator.index(c) for c in classes]
-    if len(set(chosen)) != 3 or not all(0 <= c < len(w) for c in chosen):
-        raise ValueError(f"need three different classes from 0 to {len(w) - 1}, not {chosen}")
-    first, second, third = w[chosen].to(torch.float64)
+    w = as_templates(weights, least=2)
+    chosen = three_classes(classes, len(w))
+    templates = w[chosen].to(torch.float64)
+    first, second, third = templates
     basis, triangle = torch.linalg.qr(torch.stack([first - third, second - third], dim=1))
     size = triangle.diagonal().abs()
-    if float(size.min()) <= 1e-12 * float(size.max()):
+    rounding = torch.finfo(w.dtype).eps * float(templates.norm(dim=1).max())
+    if float(size.min()) <= max(rounding, 1e-12 * float(size.max())):
         raise ValueError(f"the templates of classes {chosen} lie on one line, so they span no plane")
     plane: Tensor = basis * triangle.diagonal().sign()
-    return plane.to(w.dtype if w.dtype.is_floating_point else torch.float64)
+    return plane.to(w.dtype)
 
 
-def project(activations: ArrayLike, basis: Tensor) -> Tensor:
-    """Coordinates (N, 2) of activations (N, D) on a plane from `template_plane`."""
-    return torch.as_tensor(activations).to(basis.dtype) @ basis
+def project(activations: ArrayLike, basis: ArrayLike) -> Tensor:
+    """Coordinates (N, 2) of activations (N, D) on a plane from `template_plane`.
+
+    >>> project(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]))
+    tensor([[3., 1.]])
+    """
+    axes = as_real(basis, "basis")
+    if axes.ndim != 2 or axes.shape[1] != 2:
+        raise ValueError(
+            f"a basis must be (dimensions, 2), as template_plane gives it, not {tuple(axes.shape)}"
+        )
+    found = as_activations(activations, len(axes))
+    return found.to(axes.dtype) @ axes.to(found.device)
 
 
 def cluster_spread(points: ArrayLike, labels: ArrayLike) -> float:
     """How tight the clusters are: within-class deviation over the mean distance between class centres.
 
-    Without units, so that nets with different scales of activation can be compared. 0 is full collapse.
+        sqrt(mean over examples of |x - centre of its class|^2) / mean over pairs of |centre - other centre|
+
+    Without units, so that nets with different scales of activation can be compared. 0 is full collapse; infinite
+    where all centres are the same. `points` may be on a plane or in the whole space, (N, D).
 
     >>> points = torch.tensor([[0.0, 0.0], [2.0, 0.0], [10.0, 0.0], [12.0, 0.0]])
     >>> cluster_spread(points, torch.tensor([0, 0, 1, 1]))
     0.1
     """
-    x, y = torch.as_tensor(points).to(torch.float64), torch.as_tensor(labels)
-    present = torch.unique(y)
+    x = as_activations(points).to(torch.float64)
+    y = as_tensor(labels).to(x.device)
+    if y.shape != (len(x),):
+        raise ValueError(f"there must be one label for each of the {len(x)} points, not {tuple(y.shape)}")
+    present, which, counts = y.unique(return_inverse=True, return_counts=True)
     if len(present) < 2:
         raise ValueError("need points of at least two classes")
-    centres = torch.stack([x[y == c].mean(0) for c in present])
-    scatter = torch.cat([x[y == c] - centre for c, centre in zip(present, centres, strict=True)])
-    within = scatter.square().sum(-1).mean().sqrt()
-    return float(within / torch.pdist(centres).mean())
+    centres = x.new_zeros(len(present), x.shape[1]).index_add_(0, which, x) / counts[:, None]
+    within = (x - centres[which]).square().sum(-1).mean().sqrt()
+    return float(within / mean_distance(centres))

@@ -48,7 +48,7 @@ from softtargets.recipes.optimisation import (
     Schedule,
     Step,
 )
-from softtargets.recipes.probes import Calibration, Probe
+from softtargets.recipes.probes import Calibration, Information, Probe
 from softtargets.recipes.recipe import Recipe
 from softtargets.recipes.regularisers import (
     CSKD,
@@ -106,6 +106,7 @@ __all__ = [
     "Focal",
     "ForwardCorrection",
     "ImageNet",
+    "Information",
     "InverseSqrt",
     "KnowledgeRefinery",
     "LabelSmoothing",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from softtargets.recipes.schema import Count, Part
+from softtargets.exceptions import RecipeError
+from softtargets.recipes.schema import Count, Index, Part, Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,3 +26,28 @@ class Calibration(Probe):
     name: ClassVar[str] = "calibration"
     split: Literal["train", "validation", "test"] = "test"
     bins: Count = 15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Information(Probe):
+    """Mutual information between an example and the difference of two logits; the noise is the augmentation.
+
+    Looks at the first `examples` of each of two classes, by the labels as they were read, with so many draws of the
+    recipe's own augmentation each. The defaults are those of Müller et al. 2019 (appendix A.2): airplane and dog of
+    CIFAR-10, 300 training examples of each, 5 draws, every 4,000 steps.
+    """
+
+    name: ClassVar[str] = "information"
+    every: Count = 4000
+    split: Literal["train", "validation", "test"] = "train"
+    classes: tuple[Index, Index] = (0, 5)
+    examples: Count = 300
+    draws: Annotated[int, Range(2)] = 5
+
+    def check(self) -> None:
+        """A difference is that of two classes."""
+        if self.classes[0] == self.classes[1]:
+            raise RecipeError(
+                f"names class {self.classes[0]} twice, and a logit minus itself says nothing; give two classes",
+                "classes",
+            )

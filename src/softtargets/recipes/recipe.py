@@ -16,7 +16,7 @@ from softtargets.recipes.corruptions import Augmentation, Clean, Noise
 from softtargets.recipes.datasets import Dataset
 from softtargets.recipes.models import Model
 from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
-from softtargets.recipes.probes import Probe
+from softtargets.recipes.probes import Information, Probe
 from softtargets.recipes.regularisers import CrossEntropy, Distillation, ForwardCorrection, Regulariser
 from softtargets.recipes.schema import Count, Index, Part, Positive, ProperFraction, build, field_types
 from softtargets.recipes.yaml import parse_yaml, read_yaml
@@ -63,7 +63,7 @@ class Recipe(Part):
     probes: tuple[Probe, ...] = ()
 
     def check(self) -> None:
-        """The length is given once, a teacher speaks of the same classes, noise to be corrected is known."""
+        """One length, a teacher of the same classes, known noise to be corrected, probes that see something."""
         if (self.epochs is None) == (self.steps is None):
             given = "both are given" if self.epochs else "neither is given"
             raise RecipeError(f"give either epochs or steps; {given}", "epochs")
@@ -75,18 +75,37 @@ class Recipe(Part):
                     "train both on the same dataset",
                     "regulariser.teacher.data",
                 )
-        for position, probe in enumerate(self.probes):
-            if getattr(probe, "split", None) == "validation" and not self.data.validation:
-                raise RecipeError(
-                    "there is no validation split to look at; give data.validation, or look at test",
-                    f"probes.{position}.split",
-                )
+        self._check_probes()
         if isinstance(self.regulariser, ForwardCorrection) and isinstance(self.noise, Clean):
             raise RecipeError(
                 "forward_correction corrects the label noise that the recipe says, and noise is none; "
                 "give noise: symmetric or pair, or another regulariser",
                 "regulariser",
             )
+
+    def _check_probes(self) -> None:
+        looked: dict[tuple[str, tuple[int, int]], int] = {}
+        for position, probe in enumerate(self.probes):
+            if getattr(probe, "split", None) == "validation" and not self.data.validation:
+                raise RecipeError(
+                    "there is no validation split to look at; give data.validation, or look at test",
+                    f"probes.{position}.split",
+                )
+            if not isinstance(probe, Information):
+                continue
+            if not self.augmentation:
+                raise RecipeError(
+                    "the recipe has no augmentation, so a logit difference has no noise to measure information "
+                    "against; give augmentation, such as shift, or leave the probe out",
+                    f"probes.{position}",
+                )
+            first = looked.setdefault((probe.split, probe.classes), position)
+            if first != position:
+                raise RecipeError(
+                    f"{list(probe.classes)} on {probe.split} are what probes.{first} looks at, and both would write "
+                    "under the same names; leave one out",
+                    f"probes.{position}.classes",
+                )
 
     @cached_property
     def id(self) -> str:

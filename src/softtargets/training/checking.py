@@ -5,14 +5,15 @@ from __future__ import annotations
 import torch
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes import Crop, Recipe, Shift
+from softtargets.recipes import Crop, Information, Recipe, Shift
 from softtargets.training.building import build_loss, build_model
+from softtargets.training.informing import chosen_examples, stands_still
 from softtargets.training.optimisers import make_update
 from softtargets.training.preparation import Prepared, input_shape
 
 
 def check_runnable(recipe: Recipe, prepared: Prepared, taught: Prepared | None) -> None:
-    """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, net, teacher."""
+    """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, net, probes, teacher."""
     examples = len(prepared.splits["train"])
     if recipe.batch > examples:
         raise RecipeError(f"{recipe.batch} is larger than the training set of {examples} examples", "batch")
@@ -25,6 +26,7 @@ def check_runnable(recipe: Recipe, prepared: Prepared, taught: Prepared | None) 
     except ValueError as error:
         raise RecipeError(str(error), "optimiser") from None
     build_loss(recipe, len(prepared.classes))
+    _check_probes(recipe, prepared)
     if recipe.teacher is None or taught is None:
         return
     if recipe.augmentation:
@@ -49,6 +51,36 @@ def _check_margins(recipe: Recipe, prepared: Prepared) -> None:
             raise RecipeError(
                 f"{margin} is as large as the image of {height} x {width} itself",
                 f"augmentation.{position}.{field}",
+            )
+
+
+def _check_probes(recipe: Recipe, prepared: Prepared) -> None:
+    for position, probe in enumerate(recipe.probes):
+        if not isinstance(probe, Information):
+            continue
+        last = len(prepared.classes) - 1
+        for place, label in enumerate(probe.classes):
+            if label > last:
+                raise RecipeError(
+                    f"{label} is no class of {recipe.data.name}, which has classes 0 to {last}",
+                    f"probes.{position}.classes.{place}",
+                )
+        split = prepared.splits[probe.split]
+        # The rarer class first: its number serves both.
+        there, label = min(
+            (len(chosen_examples(split, [each], probe.examples)), each) for each in probe.classes
+        )
+        if there < probe.examples:
+            remedy = f"give at most {there}" if there else "look at another class or split"
+            raise RecipeError(
+                f"{probe.examples} of class {label} are wanted, and {probe.split} has {there or 'none'}; {remedy}",
+                f"probes.{position}.examples",
+            )
+        if stands_still(recipe, prepared):
+            raise RecipeError(
+                "draws of the recipe's augmentation are all the same, so a logit difference has no noise to measure "
+                "information against; give augmentation that changes images, or leave the probe out",
+                f"probes.{position}",
             )
 
 

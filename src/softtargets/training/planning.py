@@ -49,7 +49,7 @@ def _check(recipes: Iterable[Recipe], supplies: Supplies) -> None:
     for recipe in recipes:
         teacher = recipe.teacher
         key: tuple[object, ...] = (recipe.data, recipe.model, recipe.batch, recipe.augmentation)
-        key += (recipe.optimiser, recipe.noise, kind_of_loss(recipe))
+        key += (recipe.optimiser, recipe.noise, recipe.probes, kind_of_loss(recipe))
         key += (teacher.data, teacher.augmentation) if teacher else ()
         if key not in checked:
             checked.add(key)

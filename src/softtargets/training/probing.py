@@ -10,8 +10,10 @@ from typing import Any
 from torch import Tensor
 
 from softtargets.calibration import reliability
+from softtargets.information import estimate_information
 from softtargets.models import Classifier
 from softtargets.recipes import Recipe
+from softtargets.training.informing import augmented_differences
 from softtargets.training.prediction import predict
 from softtargets.training.preparation import Prepared
 
@@ -39,8 +41,31 @@ def calibration(moment: Moment, split: str, bins: int) -> dict[str, float]:
     return {f"{split}_ece": found.expected_calibration_error, f"{split}_confidence": confidence}
 
 
+def information(
+    moment: Moment, split: str, classes: tuple[int, int], examples: int, draws: int
+) -> dict[str, float]:
+    """Mutual information between an example and a logit difference, its standard error, and log(examples), in nats.
+
+    Names have the two classes in them: a recipe may look at several pairs. The estimate is the unclipped one, which
+    can be a little below 0 where there is nothing to find: clipped, a mean over seeds would be above 0 there.
+    """
+    samples = augmented_differences(
+        moment.recipe, moment.model, moment.prepared, moment.step, split, classes, examples, draws
+    )
+    prefix = f"{split}_{classes[0]}_{classes[1]}"
+    bound = math.log(len(samples))
+    if not bool(samples.isfinite().all()):  # a net may say so of augmented images only, and goes on training
+        return {f"{prefix}_nats": math.nan, f"{prefix}_standard_error": math.nan, f"{prefix}_bound": bound}
+    found = estimate_information(samples)
+    return {
+        f"{prefix}_nats": found.unclipped,
+        f"{prefix}_standard_error": found.standard_error,
+        f"{prefix}_bound": bound,
+    }
+
+
 # The names by which recipes call them. Each takes (moment, **options of the part but `every`) and gives numbers.
-PROBES: dict[str, Callable[..., dict[str, float]]] = {"calibration": calibration}
+PROBES: dict[str, Callable[..., dict[str, float]]] = {"calibration": calibration, "information": information}
 
 
 def probed(moment: Moment, at_the_end: bool) -> dict[str, float | None]:

@@ -1,0 +1,86 @@
+"""Panels side by side on fair axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from softtargets.geometry.limits import common_limits
+from softtargets.geometry.triangle import sides
+from softtargets.geometry.views import PlaneView
+
+UNITS = ("centres", "templates", "activations")
+
+Limits = tuple[tuple[float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class FairPanel:
+    """A panel in the units it is drawn in; `unit` is how long one of them is in activations."""
+
+    view: PlaneView
+    limits: Limits
+    unit: float
+
+
+def fair_panels(panels: Sequence[PlaneView], units: str = "centres") -> tuple[FairPanel, ...]:
+    """Scale panels so that what looks smaller is smaller, and say how long a unit is.
+
+    Axes have one scale in both directions and show all points. Nets differ in the scale of their activations
+    (Müller et al. 2019, section 2: with smoothing it is much smaller), which is not what a picture of clusters is
+    about, and would make any net with small activations look tight. So what is fair depends on the unit:
+
+    - "centres": distances are in units of the mean distance between the three class means of the net's first panel,
+      such as training. All panels of all nets then have the same limits: a cluster that is half as wide on paper is
+      half as wide compared with the distance between clusters. The held-out panel keeps the unit and the origin of
+      the training panel, so that it shows what moved. Templates are drawn as a triangle of the same mean side around
+      the same middle: their shape and direction, not their size.
+    - "templates": the same in units of the mean distance between the three templates, from their middle: how far
+      activations have gone beyond the templates. All panels have the same limits.
+    - "activations": as they are, as in the papers' figures. Panels of one net have the same limits; different nets
+      do not.
+
+    Panels belong to one net when their `net` is the same, and to one unit when net and classes are.
+
+    >>> import torch
+    >>> from softtargets.geometry import plane_view
+    >>> labels, weights = torch.arange(3).repeat(4), torch.eye(3)
+    >>> small, large = (plane_view(s * weights[labels], labels, weights, [0, 1, 2], net=str(s)) for s in (2, 50))
+    >>> [round(panel.unit, 2) for panel in fair_panels([small, large])]
+    [2.83, 70.71]
+    """
+    if units not in UNITS:
+        raise ValueError(f"units must be one of {', '.join(UNITS)}, not {units!r}")
+    if not panels:
+        raise ValueError("need at least one panel")
+    scaled = []
+    for view in panels:
+        first = next(p for p in panels if (p.net, p.classes) == (view.net, view.classes))
+        scaled.append(_scaled(view, first, units))
+    found = []
+    for view, unit in scaled:
+        beside = [other for other, _ in scaled if units != "activations" or other.net == view.net]
+        limits = common_limits([part for p in beside for part in (p.points, p.templates)])
+        found.append(FairPanel(view, limits, unit))
+    return tuple(found)
+
+
+def _scaled(view: PlaneView, first: PlaneView, units: str) -> tuple[PlaneView, float]:
+    if units == "activations":
+        return view, 1.0
+    corners = first.centres if units == "centres" else first.templates
+    unit, middle = sum(sides(corners)) / 3, corners.mean(0)
+    if unit == 0:
+        raise ValueError(
+            f"the class means of '{first.title}' are one point, so they are no unit; use units='activations'"
+        )
+
+    def moved(points: Tensor) -> Tensor:
+        return (points - middle) / unit
+
+    templates = moved(view.templates)
+    if units == "centres":
+        templates = (view.templates - view.templates.mean(0)) / (sum(sides(view.templates)) / 3)
+    return replace(view, points=moved(view.points), centres=moved(view.centres), templates=templates), unit

@@ -1,0 +1,52 @@
+"""Curves of information during training. Computing is elsewhere; here there is only ink."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from softtargets.information.evolution import Evolution, EvolutionBand
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw_evolution(
+    axes: Axes,
+    curves: Mapping[str, Evolution | EvolutionBand],
+    colours: Mapping[str, str],
+    xlabel: str = "training step",
+    ylabel: str = "mutual information, nats",
+) -> None:
+    """For each named curve a line and a band: one standard error, or from the lowest to the highest training.
+
+    Dashed lines are what there can be: log 2 where examples have collapsed to two clusters, and log N where each of N
+    examples is told from all others.
+    """
+    for bound in sorted({math.log(2), *(curve.bound for curve in curves.values())}):
+        axes.axhline(bound, linestyle="--", color="0.6", linewidth=1, zorder=1)
+        axes.annotate(
+            f"log {math.exp(bound):.0f}", (1, bound), (-2, 2), xycoords=("axes fraction", "data"),
+            textcoords="offset points", ha="right", va="bottom", fontsize=8, color="0.4",
+        )  # fmt: skip
+    for name, curve in curves.items():
+        if isinstance(curve, Evolution):
+            middle = curve.nats
+            low = [nats - error for nats, error in zip(curve.nats, curve.standard_error, strict=True)]
+            high = [nats + error for nats, error in zip(curve.nats, curve.standard_error, strict=True)]
+        else:
+            middle, low, high = curve.mean, list(curve.lowest), list(curve.highest)
+        axes.fill_between(curve.steps, low, high, color=colours[name], alpha=0.18, linewidth=0, zorder=2)
+        axes.plot(
+            curve.steps,
+            middle,
+            color=colours[name],
+            linewidth=1.5,
+            marker="o",
+            markersize=4,
+            label=name,
+            zorder=3,
+        )
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))  # heights are amounts, to be compared with both bounds
