@@ -7,7 +7,7 @@ from typing import Any
 from softtargets.claims import Claim, Region, published
 from softtargets.report import Column, Section, Table
 from softtargets.studies.cifar10_resnet56 import figures
-from softtargets.studies.cifar10_resnet56.grid import ALPHAS, NET
+from softtargets.studies.cifar10_resnet56.grid import ALPHAS, MODEL, NET
 from softtargets.studies.study import Findings, Results
 
 HARD, SMOOTHED = {"alpha": 0.0}, {"alpha": 0.1}
@@ -60,9 +60,9 @@ def _longer_or_shorter(epochs: int) -> tuple[str, ...]:
 
 def _width(model: Any) -> str:
     channels = "{}, {} and {}".format(*model.stages)
-    if model == NET.model:
+    if model == MODEL:
         return f"The net is the replication's and Müller et al.'s: tensor2tensor's, with stages of {channels} channels."
-    theirs = "{}, {} and {}".format(*NET.model.stages)
+    theirs = "{}, {} and {}".format(*MODEL.stages)
     return (
         f"Stages have {channels} channels (variant {model.variant}); those of the replication and of Müller et al., "
         f"who use tensor2tensor's net, have {theirs}."

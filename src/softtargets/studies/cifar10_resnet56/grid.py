@@ -22,9 +22,10 @@ from softtargets.studies.study import Settings, Trial
 ALPHAS = (0.0, 0.1)
 KEEP = ("test",)
 
+MODEL = PreActResNet(depth=56, stages=(32, 64, 128), variant="tensor2tensor")
 NET = Recipe(
     data=CIFAR10(standardise="image"),
-    model=PreActResNet(depth=56, stages=(32, 64, 128), variant="tensor2tensor"),
+    model=MODEL,
     augmentation=(Crop(padding=4), Flip()),
     optimiser=SGD(lr=0.1, momentum=0.9, nesterov=True, weight_decay=1e-4),
     schedule=Step(milestones=(102, 153), factor=0.1, unit="epoch"),
@@ -53,7 +54,7 @@ def trials(settings: Settings) -> list[Trial]:
 
 def _dropping(net: Recipe, settings: Settings) -> Recipe:
     """With rates that drop at a half and three quarters of the training, however long a user makes it."""
-    if any(key.split(".")[0] == "schedule" for key in settings.changes):
+    if net.epochs is None or any(key.split(".")[0] == "schedule" for key in settings.changes):
         return net
     drops = {max(share * net.epochs // 4, 1) for share in (2, 3)}
     return net.replace({"schedule.milestones": tuple(sorted(drops))})
