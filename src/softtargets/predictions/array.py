@@ -1,0 +1,157 @@
+"""An array that lies in a file and is read some rows at a time."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from softtargets.predictions.failing import PredictionFileError
+
+BLOCK_BYTES = 1 << 24  # about what is in memory at a time
+LOAD_BYTES = 1 << 32  # the most that is loaded at once
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTEGERS = ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
+
+class FileArray(ABC):
+    """Numbers in a file: `name`, `shape` and `dtype` are known, the rest is read when asked for.
+
+    `dtype` is the name of torch's, "text" for strings and "other" for what is neither; those two cannot be read.
+    `seekable` arrays can be read from any row, the others only from the first on.
+    """
+
+    path: Path
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    seekable: bool = True
+
+    @abstractmethod
+    def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
+        """Consecutive rows from `start` on, `rows` at a time; the last block may have fewer."""
+
+    @abstractmethod
+    def merged(self) -> FileArray:
+        """The same numbers with all but the last dimension made into one."""
+
+    def place(self, row: int) -> str:
+        """Where a row is, in words: rows of arrays count from 0."""
+        return f"row {row}"
+
+    def decimals(self) -> int | None:
+        """To how many digits after the point numbers in a text file are rounded; None: they are not."""
+        return None
+
+    def load(self, most: int = LOAD_BYTES) -> Tensor:
+        """The whole array; refused if it is larger than `most` bytes."""
+        size = math.prod(self.shape) * (
+            8 if self.dtype not in FLOATS else getattr(torch, self.dtype).itemsize
+        )
+        if size > most:
+            raise PredictionFileError(
+                self.path,
+                f"has an array {self.describe()} of {size / 2**30:.1f} GiB, too large to load at once",
+                "read it in chunks",
+            )
+        found = list(self.blocks(max(1, self.shape[0])))
+        return found[0] if found else torch.empty(self.shape)
+
+    def describe(self) -> str:
+        """Name, shape and type, as in messages: ``'logits' (10000, 10) float32``."""
+        return f"'{self.name}' {self.shape} {self.dtype}"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether scores could be in it."""
+        return self.dtype in FLOATS or self.dtype in INTEGERS
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether it has floating-point numbers."""
+        return self.dtype in FLOATS
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory that a row takes when it is read."""
+        return max(1, 8 * math.prod(self.shape[1:]))
+
+
+def rechunk(blocks: Iterable[Tensor], rows: int) -> Iterator[Tensor]:
+    """The same rows in blocks of `rows`, the last one shorter.
+
+    >>> [block.tolist() for block in rechunk([torch.arange(3), torch.arange(3, 5)], rows=2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    held: list[Tensor] = []
+    count = 0
+    for block in blocks:
+        held.append(block)
+        count += len(block)
+        if count >= rows:
+            whole = torch.cat(held) if len(held) > 1 else held[0]
+            end = count - count % rows
+            yield from whole[:end].split(rows)
+            held, count = ([whole[end:]], count - end) if count > end else ([], 0)
+    if count:
+        yield torch.cat(held)
+
+
+class Merged(FileArray):
+    """An array of three dimensions or more as rows, for files that have no simpler way."""
+
+    def __init__(self, base: FileArray) -> None:
+        self._base = base
+        self._outer = math.prod(base.shape[1:-1])
+        self.path, self.name, self.dtype = base.path, base.name, base.dtype
+        self.shape = (math.prod(base.shape[:-1]), base.shape[-1])
+        self.seekable = base.seekable
+
+    def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
+        """Whole outer rows are read, so that at least one of them is in memory."""
+        first, rest = divmod(start, self._outer)
+        parts = self._base.blocks(max(1, rows // self._outer), first)
+        flat = (part.reshape(-1, self.shape[1]) for part in parts)
+        return rechunk((part if number else part[rest:] for number, part in enumerate(flat)), rows)
+
+    def merged(self) -> FileArray:
+        """Already so."""
+        return self
+
+    def place(self, row: int) -> str:
+        """The outer row and the position within."""
+        return inner_place(row, self._outer)
+
+
+class Flat(FileArray):
+    """An array as one dimension, row after row: labels (sequences, positions)."""
+
+    def __init__(self, base: FileArray) -> None:
+        self._base = base.merged()
+        self._width = base.shape[-1]
+        self.path, self.name, self.dtype = base.path, base.name, base.dtype
+        self.shape = (self._base.shape[0] * self._width,)
+        self.seekable = self._base.seekable
+
+    def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
+        """Numbers one after another."""
+        first, rest = divmod(start, self._width)
+        parts = (part.reshape(-1) for part in self._base.blocks(max(1, rows // self._width), first))
+        return rechunk((part if number else part[rest:] for number, part in enumerate(parts)), rows)
+
+    def merged(self) -> FileArray:
+        """Already so."""
+        return self
+
+    def place(self, row: int) -> str:
+        """The row it was in, and the position there."""
+        return inner_place(row, self._width) if self._width > 1 else self._base.place(row)
+
+
+def inner_place(row: int, outer: int) -> str:
+    """Where a merged row was: ``row 3, position 17``."""
+    return f"row {row // outer}, position {row % outer}"

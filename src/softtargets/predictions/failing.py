@@ -1,0 +1,67 @@
+"""One sentence about a file that cannot be read: which, what is wrong with it, what to do."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from softtargets.exceptions import SofttargetsError
+
+LONGEST = 600  # characters of a sentence
+
+
+class PredictionFileError(SofttargetsError, ValueError):
+    """A file with predictions that is missing, damaged, refused or not what was expected.
+
+    >>> raise PredictionFileError("a.npz", "is empty", "save it again")
+    Traceback (most recent call last):
+    softtargets.predictions.failing.PredictionFileError: a.npz is empty; save it again
+    """
+
+    def __init__(self, path: str | Path, problem: str, advice: str = "") -> None:
+        # Names in a file can be of any length and have line breaks; the command line shows one line.
+        text = f"{path} {_cut(problem)}" + (f"; {_cut(advice)}" if advice else "")
+        super().__init__("".join(c if c.isprintable() else "?" for c in text))
+        self.path = Path(path)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn a refusal of the operating system into a `PredictionFileError`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise PredictionFileError(path, "does not exist", "check the path") from None
+    except PermissionError:
+        raise PredictionFileError(
+            path, "may not be read: permission denied", "change its permissions"
+        ) from None
+    except OSError as problem:
+        raise PredictionFileError(path, f"cannot be read ({problem.strerror or problem})") from None
+
+
+def file_size(path: Path) -> int:
+    """The bytes of a regular file; refuses directories, pipes, devices and empty files before opening them."""
+    with reading(path):
+        found = os.stat(path)
+    if stat.S_ISDIR(found.st_mode):
+        inside = path / "predictions"
+        if inside.is_dir():
+            advice = f"it looks like a run: give one of the files in {inside}"
+        else:
+            advice = "give the file with the predictions"
+        raise PredictionFileError(path, "is a directory", advice)
+    if not stat.S_ISREG(found.st_mode):
+        raise PredictionFileError(
+            path, "is not a regular file, and is read more than once", "copy it into a file first"
+        )
+    if found.st_size == 0:
+        raise PredictionFileError(path, "is empty", "save the predictions again")
+    return found.st_size

@@ -1,0 +1,216 @@
+"""Tables in parquet files, read with pyarrow, which is optional."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softtargets.predictions.array import BLOCK_BYTES, FileArray, rechunk
+from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.table import Codes, Table
+
+SAFE = (14, 0, 1)  # older ones execute what a file's schema says (CVE-2023-47248)
+
+
+class ParquetTable(Table):
+    """A .parquet file: columns of numbers and texts, and lists of numbers of one length, one per example."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.path = path
+        self._arrow = _pyarrow(path)
+        with self._errors():
+            file = self._open()
+            schema = file.schema_arrow
+            self.names = tuple(schema.names)
+            self.rows = int(file.metadata.num_rows)
+            self._groups = [int(file.metadata.row_group(n).num_rows) for n in range(file.num_row_groups)]
+            self.seekable = len(self._groups) > 1
+            types = {field.name: field.type for field in schema}
+        if len(types) < len(self.names):
+            raise PredictionFileError(path, "has two columns of one name", "rename one")
+        self.kinds = {name: self._kind(kind) for name, kind in types.items()}
+        self._lists = {name: kind.value_type for name, kind in types.items() if self._is_list(kind)}
+
+    def blocks(
+        self, columns: Sequence[str], rows: int, start: int = 0, codes: Mapping[str, Codes] | None = None
+    ) -> Iterator[Tensor]:
+        """Numbers of some columns, from row groups one after another."""
+        for first, batch in self._batches(columns, rows, start):
+            found = np.empty((batch.num_rows, len(columns)))
+            for place, column in enumerate(columns):
+                values = batch.column(batch.schema.get_field_index(column))
+                self._refuse_missing(values, column, first)
+                of = (codes or {}).get(column)
+                found[:, place] = (
+                    self._numbers(values) if of is None else self._coded(values, column, of, first)
+                )
+            yield torch.from_numpy(found)
+
+    def array(self, name: str) -> FileArray:
+        """A column; a list of numbers becomes (rows, length)."""
+        return ListArray(self, name) if name in self._lists else super().array(name)
+
+    def lists(self, column: str, rows: int, start: int = 0) -> Iterator[Tensor]:
+        """The lists of a column as (rows, length); all must have the length of the first."""
+        width: int | None = None
+        for first, batch in self._batches([column], rows, start):
+            values = batch.column(0)
+            self._refuse_missing(values, column, first)
+            lengths = np.asarray(self._arrow.compute.list_value_length(values))
+            width = int(lengths[0]) if width is None else width
+            if (lengths != width).any():
+                row = int(np.flatnonzero(lengths != width)[0])
+                raise PredictionFileError(
+                    self.path,
+                    f"has {lengths[row]} numbers in row {first + row} of '{column}', but {width} in others",
+                    "each example needs one for each class",
+                )
+            flat = values.flatten()
+            self._refuse_missing(flat, column, first, width)
+            found = np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(values), width)
+            yield torch.from_numpy(found.copy())
+
+    def list_type(self, column: str) -> str:
+        """What torch calls the type of the numbers in lists."""
+        kind = self._lists[column]
+        names = {"halffloat": "float16", "float": "float32", "double": "float64"}
+        found = names.get(str(kind), str(kind))
+        return found if found in {*names.values(), "int64", "int32", "int16", "int8", "uint8"} else "other"
+
+    def _batches(self, columns: Sequence[str], rows: int, start: int) -> Iterator[tuple[int, Any]]:
+        group, first = 0, 0
+        while group < len(self._groups) and first + self._groups[group] <= start:
+            first += self._groups[group]
+            group += 1
+        with self._errors():
+            stream = self._open().iter_batches(
+                batch_size=max(1, rows), row_groups=range(group, len(self._groups)), columns=list(columns)
+            )
+        while True:
+            with self._errors():
+                batch = next(stream, None)
+            if batch is None:
+                break
+            if first + batch.num_rows > start:
+                skip = max(0, start - first)
+                yield first + skip, batch.slice(skip) if skip else batch
+            first += batch.num_rows
+        if first != self.rows:
+            raise PredictionFileError(
+                self.path, f"has {first} rows, but claims {self.rows}", "it is damaged; save it again"
+            )
+
+    def _open(self) -> Any:
+        # Small reads rather than whole column chunks: a row group may be larger than memory.
+        return import_module("pyarrow.parquet").ParquetFile(
+            self.path, buffer_size=1 << 20, pre_buffer=False, memory_map=False
+        )
+
+    def _errors(self) -> Any:
+        return _arrow_errors(self.path, self._arrow)
+
+    def _is_list(self, kind: Any) -> bool:
+        types = self._arrow.types
+        listed = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+        return bool(listed and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)))
+
+    def _kind(self, kind: Any) -> str:
+        types = self._arrow.types
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
+            return "number"
+        return "text" if types.is_string(kind) or types.is_large_string(kind) else "other"
+
+    def _refuse_missing(self, values: Any, column: str, first: int, width: int = 1) -> None:
+        if values.null_count:
+            row = int(np.flatnonzero(np.asarray(values.is_null()))[0]) // width
+            raise PredictionFileError(
+                self.path, f"has no value in row {first + row} of '{column}'", "fill it or leave the row out"
+            )
+
+    def _numbers(self, values: Any) -> Any:
+        if self._arrow.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        return values.to_numpy(zero_copy_only=False).astype(np.float64)
+
+    def _coded(self, values: Any, column: str, codes: Codes, first: int) -> list[int]:
+        texts = [str(value).strip() for value in values.to_pylist()]
+        for row, text in enumerate(texts):
+            if text not in codes:
+                some = ", ".join(list(codes)[:8]) + (", ..." if len(codes) > 8 else "")
+                raise PredictionFileError(
+                    self.path,
+                    f"has '{text[:40]}' in row {first + row}, column '{column}'",
+                    f"the classes are {some}",
+                )
+        return [codes[text] for text in texts]
+
+
+class ListArray(FileArray):
+    """A column of lists of one length."""
+
+    def __init__(self, table: ParquetTable, name: str) -> None:
+        self._table = table
+        self.path, self.name, self.dtype = table.path, name, table.list_type(name)
+        self.seekable = table.seekable
+        first = next(table.lists(name, rows=1), torch.empty(0, 0))
+        self.shape = (table.rows, first.shape[1])
+
+    def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
+        """Lists as rows."""
+        if self.dtype == "other":
+            raise PredictionFileError(self.path, f"has lists of a type that is not read in '{self.name}'")
+        # Arrow needs several times what a batch has.
+        step = min(rows, max(1, BLOCK_BYTES // 8 // self.row_bytes))
+        return rechunk(self._table.lists(self.name, step, start), rows)
+
+    def merged(self) -> FileArray:
+        """Already rows."""
+        return self
+
+
+class _arrow_errors:
+    """Turn what pyarrow raises for a damaged file into one sentence."""
+
+    def __init__(self, path: Path, arrow: Any) -> None:
+        self._path, self._arrow = path, arrow
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, problem: Any, trace: Any) -> None:
+        if isinstance(problem, (self._arrow.ArrowException, OSError, ValueError)) and not isinstance(
+            problem, PredictionFileError
+        ):
+            with reading(self._path), open(self._path, "rb"):
+                pass  # gone, or not ours to read
+            lines = str(problem).splitlines() or [""]
+            raise PredictionFileError(
+                self._path, f"is damaged or no parquet file ({lines[0][:100]})", "save or download it again"
+            ) from None
+
+
+def _pyarrow(path: Path) -> Any:
+    try:
+        arrow = import_module("pyarrow")
+        import_module("pyarrow.compute")
+        import_module("pyarrow.parquet")
+    except ImportError:
+        raise PredictionFileError(
+            path, "needs pyarrow to be read", "pip install softtargets[parquet]"
+        ) from None
+    numbers = tuple(int(part) if part.isdigit() else 0 for part in arrow.__version__.split(".")[:3])
+    if numbers < SAFE:
+        raise PredictionFileError(
+            path,
+            f"is not read with pyarrow {arrow.__version__}, which executes what a file says",
+            "pip install -U softtargets[parquet]",
+        )
+    return arrow

@@ -1,0 +1,117 @@
+"""Files with named columns: text and parquet."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from softtargets.predictions.array import FileArray, rechunk
+from softtargets.predictions.failing import PredictionFileError
+
+Codes = Mapping[str, int]  # the number of a class for each text that stands for it
+
+
+class Table(ABC):
+    """Columns of the same length. `kinds` says for each "number", "text" or "other"."""
+
+    path: Path
+    names: tuple[str, ...]
+    kinds: dict[str, str]
+    rows: int
+    seekable: bool = True  # whether reading from any row on is quick
+    named: bool = True  # whether names of columns mean anything
+    note: str = ""  # what a reader should know about how the file was taken
+
+    @abstractmethod
+    def blocks(
+        self, columns: Sequence[str], rows: int, start: int = 0, codes: Mapping[str, Codes] | None = None
+    ) -> Iterator[Tensor]:
+        """Columns side by side as float64, from row `start` on, about `rows` at a time; texts by their `codes`."""
+
+    def place(self, row: int) -> str:
+        """Where a row is, in words."""
+        return f"row {row}"
+
+    def decimals(self, columns: Sequence[str]) -> int | None:
+        """To how many digits after the point these columns are rounded; None: they are not."""
+        return None
+
+    def array(self, name: str) -> FileArray:
+        """One column as an array."""
+        return TableArray(self, (name,), flat=True)
+
+
+class TableArray(FileArray):
+    """Columns of a table as an array (rows, columns), or (rows,) if there is one and it is `flat`."""
+
+    def __init__(
+        self, table: Table, columns: Sequence[str], flat: bool = False, codes: Codes | None = None
+    ) -> None:
+        self.table, self.columns, self.codes = table, tuple(columns), codes
+        self.path, self.flat, self.seekable = table.path, flat, table.seekable
+        self.name = columns[0] if len(columns) == 1 else f"{columns[0]} to {columns[-1]}"
+        self.shape = (table.rows,) if flat else (table.rows, len(columns))
+        kinds = {table.kinds[column] for column in columns}
+        self.dtype = (
+            "float64" if codes is not None or kinds == {"number"} else "text" if "text" in kinds else "other"
+        )
+
+    def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
+        """Columns side by side."""
+        codes = None if self.codes is None else {self.columns[0]: self.codes}
+        if codes is None and self.dtype != "float64":
+            raise PredictionFileError(self.path, f"has no numbers in the column '{self.name}'")
+        found = rechunk(self.table.blocks(self.columns, rows, start, codes), rows)
+        return (block[:, 0] for block in found) if self.flat else found
+
+    def merged(self) -> FileArray:
+        """Already rows."""
+        return self
+
+    def decimals(self) -> int | None:
+        """Of the columns together."""
+        return self.table.decimals(self.columns)
+
+    def place(self, row: int) -> str:
+        """As the table says it."""
+        return self.table.place(row)
+
+
+class Stacked(FileArray):
+    """One-dimensional arrays side by side, such as the fields of records."""
+
+    def __init__(self, columns: Sequence[FileArray]) -> None:
+        self._columns = tuple(columns)
+        self.path = columns[0].path
+        self.name = f"{columns[0].name} to {columns[-1].name}" if len(columns) > 1 else columns[0].name
+        self.shape = (columns[0].shape[0], len(columns))
+        self.dtype = "float64"
+        self.seekable = all(column.seekable for column in columns)
+
+    def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
+        """Columns side by side, as float64."""
+        streams = [column.blocks(rows, start) for column in self._columns]
+        for parts in zip(*streams, strict=True):
+            yield torch.stack([part.double() for part in parts], 1)
+
+    def merged(self) -> FileArray:
+        """Already rows."""
+        return self
+
+
+def read_together(
+    scores: FileArray, labels: FileArray, rows: int, start: int = 0
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Rows of two arrays side by side; columns of one table are read in one go."""
+    if isinstance(scores, TableArray) and isinstance(labels, TableArray) and scores.table is labels.table:
+        columns = (*scores.columns, *labels.columns)
+        codes = None if labels.codes is None else {labels.columns[0]: labels.codes}
+        width = len(scores.columns)
+        for block in rechunk(scores.table.blocks(columns, rows, start, codes), rows):
+            yield block[:, :width], block[:, width] if labels.flat else block[:, width:]
+    else:
+        yield from zip(scores.blocks(rows, start), labels.blocks(rows, start), strict=True)

@@ -1,0 +1,312 @@
+"""Tables in text files, comma- or tab-separated, read in blocks of whole lines.
+
+Opening goes through the file once to find where blocks begin, at about the speed of the disk. A block is then turned
+into numbers by numpy's parser, and only if that fails looked at cell by cell, to say which is wrong.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.table import Codes, Table
+
+BLOCK = 1 << 22
+LONGEST = 1 << 26  # bytes of a line
+LOOK = 200  # rows that decide what is in a column
+
+
+@dataclass(frozen=True)
+class _Block:
+    offset: int
+    size: int
+    row: int  # its first row
+    line: int  # its first line, from 1
+
+
+class TextTable(Table):
+    """A .csv or .tsv file. A header is needed for names; without one, columns are called 0, 1, 2, ..."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.path = path
+        self._check_beginning()
+        first = self._first_line()
+        self._delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(first)
+        cells = next(self._cells(first), [])
+        plain = [cell.strip() for cell in cells]
+        # Pandas calls unnamed columns 0, 1, 2, ..., and nobody has that as an example.
+        numbered = len(plain) > 1 and plain == [str(n) for n in range(len(plain))]
+        self.header = numbered or not all(_is_number(cell) for cell in plain)
+        self.names = tuple(plain) if self.header else tuple(str(n) for n in range(len(cells)))
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise PredictionFileError(
+                path, f"has two columns named '{twice}'", "rename one in its first line"
+            )
+        self.named = self.header and not numbered
+        self.note = "" if self.header else "without a header, so columns are called 0, 1, 2, ..."
+        self._index = self._scan(skip=len(first) if self.header else 0)
+        self.rows = self._rows
+        if not self.rows:
+            raise PredictionFileError(path, "has no rows after its header", "save the predictions again")
+        self._look = self._first_rows()
+        self.kinds = {name: self._kind(place) for place, name in enumerate(self.names)}
+
+    def blocks(
+        self, columns: Sequence[str], rows: int, start: int = 0, codes: Mapping[str, Codes] | None = None
+    ) -> Iterator[Tensor]:
+        """Numbers of some columns; `rows` does not matter, blocks are as large as they are."""
+        wanted = [self.names.index(column) for column in columns]
+        texts = {self.names.index(column): of for column, of in (codes or {}).items()}
+        number = max(0, bisect_right(self._index, start, key=lambda block: block.row) - 1)
+        with reading(self.path), open(self.path, "rb") as file:
+            for block in self._index[number:]:
+                found = self._parse(block, self._read(file, block), wanted, texts)
+                yield torch.from_numpy(found[max(0, start - block.row) :])
+
+    def place(self, row: int) -> str:
+        """The line of the file, from 1, as editors count."""
+        block = self._index[bisect_right(self._index, row, key=lambda block: block.row) - 1]
+        with reading(self.path), open(self.path, "rb") as file:
+            text = self._read(file, block)
+        return f"line {self._line(block, text, row - block.row)}"
+
+    def decimals(self, columns: Sequence[str]) -> int | None:
+        """The most digits after the point among the first rows, unless one has an exponent or more than 6."""
+        places = [self.names.index(column) for column in columns]
+        most = 0
+        for row in self._look:
+            for place in places:
+                match = re.fullmatch(r"\s*[-+]?\d*\.?(\d*)\s*", row[place]) if place < len(row) else None
+                if match is None:
+                    return None
+                most = max(most, len(match[1]))
+        return most if most <= 6 else None
+
+    def _check_beginning(self) -> None:
+        with reading(self.path), open(self.path, "rb") as file:
+            start = file.read(4096)
+        if b"\0" in start:
+            raise PredictionFileError(
+                self.path, "is not text in UTF-8: it has zero bytes", "save it as plain CSV in UTF-8"
+            )
+        if b"\r" in start and b"\n" not in start and len(start) > start.index(b"\r") + 1:
+            raise PredictionFileError(
+                self.path, "ends its lines with carriage returns alone", "save it with line feeds"
+            )
+
+    def _first_line(self) -> bytes:
+        """All up to the first row's end, byte-order mark and blank lines included."""
+        with reading(self.path), open(self.path, "rb") as file:
+            content = b""
+            while len(content) < LONGEST:
+                line = file.readline(LONGEST)
+                content += line
+                if not line or (content.strip(b"\xef\xbb\xbf \r\n") and content.count(b'"') % 2 == 0):
+                    return content
+        raise self._too_long(0)
+
+    def _scan(self, skip: int) -> list[_Block]:
+        found: list[_Block] = []
+        offset, row = skip, 0
+        with reading(self.path), open(self.path, "rb") as file:
+            line = 1 + file.read(skip).count(b"\n")
+            held = b""
+            while True:
+                fresh = file.read(BLOCK)
+                held += fresh
+                cut = _cut(held) if fresh else len(held)
+                if not cut:
+                    if not fresh:
+                        break
+                    if len(held) > LONGEST:
+                        raise self._too_long(row)
+                    continue
+                text, held = held[:cut], held[cut:]
+                if text.count(b'"') % 2:
+                    raise PredictionFileError(
+                        self.path,
+                        f"has a quote in or after line {line} that is never closed",
+                        "it may be cut off; save it again",
+                    )
+                count = self._count(text)
+                if count:  # not blank lines alone
+                    found.append(_Block(offset, cut, row, line))
+                offset, row, line = offset + cut, row + count, line + text.count(b"\n")
+        self._rows = row
+        return found
+
+    def _too_long(self, row: int) -> PredictionFileError:
+        return PredictionFileError(
+            self.path,
+            f"has a line of more than {LONGEST >> 20} MiB after row {row}, or a quote that is never closed",
+            "check that it is a table",
+        )
+
+    def _count(self, text: bytes) -> int:
+        if b'"' in text:
+            return sum(1 for cells in self._cells(text) if cells)
+        lines = text.count(b"\n") + (not text.endswith(b"\n"))
+        if b"\n\n" in text or b"\n\r\n" in text or text[:1] in (b"\n", b"\r"):
+            lines = sum(1 for line in text.split(b"\n") if line.rstrip(b"\r"))
+        return lines
+
+    def _cells(self, text: bytes) -> Iterator[list[str]]:
+        return csv.reader(io.StringIO(self._decode(text), newline=""), delimiter=self._delimiter)
+
+    def _decode(self, text: bytes) -> str:
+        try:
+            return text.decode("utf-8").removeprefix("\ufeff").lstrip("\r\n")
+        except UnicodeDecodeError as problem:
+            byte = text[problem.start]
+            raise PredictionFileError(
+                self.path, f"is not text in UTF-8: it has a byte {byte:#04x}", "save it as CSV in UTF-8"
+            ) from None
+
+    def _read(self, file: BinaryIO, block: _Block) -> bytes:
+        file.seek(block.offset)
+        text = file.read(block.size)
+        if len(text) < block.size:
+            raise PredictionFileError(self.path, "became shorter while it was read", "try again")
+        return text
+
+    def _first_rows(self) -> list[list[str]]:
+        with reading(self.path), open(self.path, "rb") as file:
+            text = self._read(file, self._index[0])
+        found: list[list[str]] = []
+        for cells in self._cells(text):
+            if cells:
+                found.append(cells)
+            if len(found) == LOOK:
+                break
+        return found
+
+    def _kind(self, place: int) -> str:
+        cells = [row[place].strip() for row in self._look if place < len(row)]
+        # Empty cells and a few that are none do not make a class disappear: they are refused when they are reached.
+        filled = [cell for cell in cells if cell]
+        return "number" if filled and sum(map(_is_number, filled)) >= len(filled) / 2 else "text"
+
+    def _parse(
+        self, block: _Block, text: bytes, wanted: list[int], texts: Mapping[int, Codes]
+    ) -> NDArray[np.float64]:
+        converters: dict[int | str, Callable[[str], float]] = {
+            place: _nothing for place in range(len(self.names)) if place not in wanted
+        }
+        converters |= {place: _Coding(of) for place, of in texts.items()}
+        try:
+            found: NDArray[np.float64] = np.loadtxt(
+                io.StringIO(self._decode(text), newline=""),
+                delimiter=self._delimiter,
+                comments=None,
+                quotechar='"',
+                ndmin=2,
+                encoding=None,
+                converters=converters or None,
+            )
+        except (ValueError, KeyError):
+            self._explain(block, text, wanted, texts)
+        if found.shape[1] != len(self.names) or len(found) != self._count(text):
+            self._explain(block, text, wanted, texts)
+        if wanted != list(range(len(self.names))):
+            found = found[:, wanted]
+        return found
+
+    def _explain(self, block: _Block, text: bytes, wanted: list[int], texts: Mapping[int, Codes]) -> NoReturn:
+        """Say which cell of a block is wrong."""
+        row = -1
+        for cells in self._cells(text):
+            if not cells:
+                continue
+            row += 1
+            if len(cells) != len(self.names):
+                where = self._line(block, text, row)
+                raise PredictionFileError(
+                    self.path,
+                    f"has {len(cells)} cells in line {where}, but {len(self.names)} columns",
+                    "it may be cut off or have a delimiter in a cell without quotes",
+                )
+            for place in wanted:
+                cell, of = cells[place].strip(), texts.get(place)
+                if (cell in of) if of is not None else _is_number(cell):
+                    continue
+                where, name = self._line(block, text, row), self.names[place]
+                if of is not None:
+                    some = ", ".join(list(of)[:8]) + (", ..." if len(of) > 8 else "")
+                    advice = f"the classes are {some}"
+                else:
+                    advice = "each cell of it must be a number, with a point for decimals"
+                raise PredictionFileError(
+                    self.path, f"has '{cell[:40]}' in line {where}, column '{name}'", advice
+                )
+        raise PredictionFileError(
+            self.path,
+            f"has a cell in or after line {block.line} that cannot be read",
+            "save it as plain CSV in UTF-8",
+        )
+
+    def _line(self, block: _Block, text: bytes, row: int) -> int:
+        """The line of a block's row; cells may have line breaks in quotes, and lines may be blank."""
+        decoded = text.decode("utf-8", "replace")
+        reader = csv.reader(io.StringIO(decoded, newline=""), delimiter=self._delimiter)
+        line, seen = 0, -1
+        for cells in reader:
+            start, line = line, reader.line_num
+            seen += bool(cells)
+            if seen == row:
+                return block.line + start
+        return block.line
+
+
+def _cut(text: bytes) -> int:
+    """After the last line break that is not within quotes; 0 if there is none."""
+    cut = text.rfind(b"\n") + 1
+    if b'"' not in text:
+        return cut
+    for _ in range(1000):
+        if not cut or text.count(b'"', 0, cut) % 2 == 0:
+            return cut
+        cut = text.rfind(b"\n", 0, cut - 1) + 1
+    return 0
+
+
+def _delimiter(line: bytes) -> str:
+    """The one of comma, tab and semicolon that is most frequent in the first line."""
+    return max((",", "\t", ";"), key=lambda one: line.count(one.encode()))
+
+
+def _is_number(cell: str) -> bool:
+    if "_" in cell:  # Python reads 1_000 as a number; no table means that
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+class _Coding:
+    """The number of a class by its name; one that is none is an error of the parser."""
+
+    def __init__(self, codes: Codes) -> None:
+        self._codes = codes
+
+    def __call__(self, cell: str) -> float:
+        return float(self._codes[cell.strip()])
+
+
+def _nothing(cell: str) -> float:
+    return math.nan

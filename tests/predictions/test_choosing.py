@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from softtargets.predictions import open_predictions
+
+from .making import logits, probabilities, refusal, same
+
+NAMES = [
+    "logits",
+    "Scores",
+    "outputs",
+    "predictions",
+    "preds",
+    "y_score",
+    "test_logits",
+    "val/logits",
+    "anything",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "label", ["labels", "target", "y", "y_true", "Ground-Truth", "test_labels", "whatever"]
+)
+def test_usual_names_and_the_only_ones(tmp_path, name, label):
+    scores, labels = logits()
+    np.savez(tmp_path / "a.npz", **{name: scores, label: labels})
+    same(tmp_path / "a.npz", scores, labels)
+
+
+def test_other_arrays_are_left_alone(tmp_path):
+    scores, labels = logits()
+    np.savez(
+        tmp_path / "a.npz",
+        **{
+            "logits": scores,
+            "labels": labels,
+            "activations": np.ones((40, 9)),
+            "predictions": scores.argmax(1),
+        },
+        **{"indices": np.arange(40), "classes": np.array(list("abcde")), "time": np.float64(3)},
+    )
+    found = same(tmp_path / "a.npz", scores, labels)
+    assert found.source == "scores 'logits' (40, 5) float32 of a.npz, labels 'labels'"
+
+
+def test_logits_are_taken_where_there_are_both(tmp_path):
+    scores, labels = logits()
+    others, _ = probabilities()
+    np.savez(tmp_path / "a.npz", probs=others, logits=scores, y=labels)
+    same(tmp_path / "a.npz", scores, labels)
+    same(tmp_path / "a.npz", others, labels, kind="probabilities")
+    same(tmp_path / "a.npz", others, labels, scores_name="probs")
+
+
+def test_nothing_is_guessed(tmp_path):
+    scores, labels = logits()
+    np.savez(tmp_path / "a.npz", first=scores, second=scores, labels=labels)
+    refusal(
+        tmp_path / "a.npz", "several arrays that could be scores", "'first' (40, 5) float32", "scores_name"
+    )
+    same(tmp_path / "a.npz", scores, labels, scores_name="second")
+    np.savez(tmp_path / "b.npz", logits=scores, first=labels, second=labels)
+    refusal(tmp_path / "b.npz", "several arrays that could be labels", "labels_name")
+    same(tmp_path / "b.npz", scores, labels, labels_name="second")
+    refusal(tmp_path / "b.npz", "no array 'thrid' for the labels", labels_name="thrid")
+    refusal(tmp_path / "b.npz", "did you mean 'second'", labels_name="secnod")
+    np.savez(tmp_path / "c.npz", logits=scores, other=scores)
+    refusal(tmp_path / "c.npz", "has no labels")
+    np.savez(tmp_path / "d.npz", labels=labels, other=labels)
+    refusal(tmp_path / "d.npz", "no array that could be scores")
+    np.savez(tmp_path / "e.npz", test_logits=scores, val_logits=scores, labels=labels)
+    refusal(tmp_path / "e.npz", "several arrays that could be scores")
+
+
+def test_one_column_is_no_guess(tmp_path):
+    """An array (N, K + 1) with labels in the last column is not taken apart."""
+    scores, labels = logits()
+    np.save(tmp_path / "a.npy", np.concatenate([scores, labels[:, None]], 1))
+    refusal(tmp_path / "a.npy", "has no labels")
+
+
+def test_labels_that_are_texts(tmp_path):
+    scores, labels = logits()
+    np.savez(tmp_path / "a.npz", logits=scores, labels=np.array(list("abcde"))[labels])
+    refusal(tmp_path / "a.npz", "not numbers", "save the index")
+
+
+def test_one_name_for_arrays(tmp_path):
+    scores, labels = logits()
+    np.savez(tmp_path / "a.npz", logits=scores, labels=labels)
+    refusal(tmp_path / "a.npz", "arrays, not columns", scores_name=["logits", "labels"])
+    assert open_predictions(str(tmp_path / "a.npz")).classes == 5
