@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from softtargets.calibration import expected_calibration_error, reliability
 
@@ -185,3 +186,26 @@ def test_bins_are_half_open_to_the_last_bit():
     for confidence, bins, expected in [(np.nextafter(0.9, 0), 10, 8), (0.9, 10, 9), (15 / 22, 22, 15)]:
         probabilities = np.array([[confidence, 1 - confidence]])
         assert int(reliability(probabilities, np.array([0]), bins).counts.argmax()) == expected
+
+
+def test_wilson_intervals_against_scipy():
+    p, y = probabilities()
+    found = reliability(p, y, bins=10)
+    for entry, low, high in zip(found.table(0.9), *found.accuracy_interval(0.9), strict=True):
+        if entry.count:
+            right = round(entry.accuracy * entry.count)
+            expected = binomtest(right, entry.count).proportion_ci(0.9, method="wilson")
+            assert (low.item(), high.item()) == pytest.approx((expected.low, expected.high), abs=1e-12)
+            assert (entry.accuracy_low, entry.accuracy_high) == (low.item(), high.item())
+        else:
+            assert math.isnan(low)
+            assert math.isnan(entry.accuracy_low)
+
+
+def test_the_table_holds_the_bins():
+    found = reliability(*probabilities(), bins=4)
+    table = found.table()
+    assert [(e.low, e.high) for e in table] == [(0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1)]
+    assert [e.count for e in table] == found.counts.tolist()
+    assert sum(e.share for e in table) == pytest.approx(1)
+    assert found.mean_confidence == pytest.approx(sum(e.share * e.confidence for e in table if e.count))

@@ -1,6 +1,65 @@
 """Instruments for confidence: do the probabilities mean what they say?"""
 
-from softtargets.calibration.binning import Reliability, expected_calibration_error, reliability
-from softtargets.calibration.temperature import fit_temperature
+from softtargets.calibration.bias import BiasCorrectedTemperature, bias_corrected_temperature
+from softtargets.calibration.binning import Reliability, ReliabilityBin, reliability
+from softtargets.calibration.crossfit import CrossFit, cross_fit
+from softtargets.calibration.decomposition import BrierDecomposition
+from softtargets.calibration.measure import Calibration, calibration_of, measure_calibration
+from softtargets.calibration.metric import CalibrationMetric
+from softtargets.calibration.metrics import (
+    adaptive_calibration_error,
+    brier_decomposition,
+    brier_score,
+    classwise_calibration_error,
+    debiased_calibration_error,
+    expected_calibration_error,
+    maximum_calibration_error,
+    negative_log_likelihood,
+    smooth_calibration_error,
+    top_k_accuracy,
+)
+from softtargets.calibration.sources import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
+from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration.sweep import TemperatureSweep, temperature_by_ece, temperature_sweep
+from softtargets.calibration.temperature import TemperatureFit, fit_temperature, scale, temperature_scaling
+from softtargets.calibration.vector import VectorScaling, vector_scaling
 
-__all__ = ["Reliability", "expected_calibration_error", "fit_temperature", "reliability"]
+__all__ = [
+    "BiasCorrectedTemperature",
+    "BrierDecomposition",
+    "Calibration",
+    "CalibrationMetric",
+    "CalibrationSums",
+    "Chunks",
+    "CrossFit",
+    "Reliability",
+    "ReliabilityBin",
+    "TemperatureFit",
+    "TemperatureSweep",
+    "VectorScaling",
+    "adaptive_calibration_error",
+    "as_chunks",
+    "bias_corrected_temperature",
+    "brier_decomposition",
+    "brier_score",
+    "calibration_of",
+    "classwise_calibration_error",
+    "cross_fit",
+    "debiased_calibration_error",
+    "expected_calibration_error",
+    "fit_temperature",
+    "fold_of",
+    "in_fold",
+    "logits_from_probabilities",
+    "maximum_calibration_error",
+    "measure_calibration",
+    "negative_log_likelihood",
+    "reliability",
+    "scale",
+    "smooth_calibration_error",
+    "temperature_by_ece",
+    "temperature_scaling",
+    "temperature_sweep",
+    "top_k_accuracy",
+    "vector_scaling",
+]

@@ -1,0 +1,167 @@
+r"""Intervals for what does not come out right on average: calibration errors.
+
+An error is the size :math:`\Phi(r)` of residuals: r is confidence less correctness, by group, as a share of all
+examples, and :math:`\Phi` adds up absolute values. Residuals scatter, and absolute values turn scatter into error: a
+perfectly calibrated net has an error above 0. A bootstrap adds scatter a second time, so its percentiles lie even
+higher, and for a net that is calibrated they never include the truth; to subtract the difference once is not enough.
+
+So the question is turned round: which true errors would have shown what was observed? The residuals times a factor
+s, from none at all to more than was observed, stand for the truth. Resampling gives their scatter
+:math:`\epsilon^*`: counts of right and wrong predictions in each cell are Poisson variables around those observed, so
+the cost does not depend on how many examples there are. The interval is
+
+.. math:: \Big\{ \Phi(s r) : \Phi(r) \text{ lies between the outer quantiles of } \Phi(s r + \epsilon^*) \Big\},
+
+and begins at 0 where scatter alone explains what was observed. It is meant for the error of the population in the
+same bins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from softtargets.calibration.binning import normal_quantile
+from softtargets.calibration.groups import (
+    NARROWEST,
+    Groups,
+    equal_mass,
+    frequencies,
+    smooth_error,
+    smoothed,
+)
+
+Interval = tuple[float, float]
+Error = Callable[[Tensor], Tensor]
+COARSE = 512  # steps of the grid for resampled smooth errors
+HALVINGS = 16
+MOST = 64.0  # how many times what was observed the truth may be
+
+
+@dataclass(frozen=True)
+class Resamples:
+    """Groups, and resampled scatter (resamples, groups) around their residuals."""
+
+    groups: Groups
+    scatter: Tensor
+
+    @classmethod
+    def draw(cls, groups: Groups, resamples: int, seed: int) -> Resamples:
+        """Resample the examples of all groups."""
+        if resamples < 2:
+            raise ValueError(f"intervals need at least 2 resamples, better 1000, not {resamples}")
+        generator = torch.Generator().manual_seed(seed)
+        both = torch.stack([groups.correct, groups.counts - groups.correct])
+        right, wrong = torch.poisson(both.expand(resamples, 2, -1), generator=generator).unbind(1)
+        counts = right + wrong
+        total = counts.sum(1, keepdim=True).clamp_(min=1)
+        return cls(groups, (counts * groups.places - right) / total - groups.residuals)
+
+    def binned(self, shares: Tensor, error: Error, level: float) -> Interval:
+        """The interval of an error of binned residuals (..., bins); `shares` (groups, bins) says what is where."""
+        observed = self.groups.residuals @ shares
+        low, high = factors(error, observed, self.scatter @ shares, level)
+        return float(error(low * observed)), float(error(high * observed))
+
+    def smooth(self, level: float) -> Interval:
+        """The interval of the smooth calibration error.
+
+        It is above e exactly where smoothing with bandwidth e leaves more than e: one bandwidth is enough.
+        """
+        places = self.groups.places
+        coefficients = frequencies(places, self.groups.residuals, COARSE)
+        bandwidth = smooth_error(coefficients).clamp(min=NARROWEST)
+        scatter = smoothed(frequencies(places, self.scatter, COARSE), bandwidth)
+        low, high = factors(_sum, smoothed(coefficients, bandwidth), scatter, level)
+        return float(smooth_error(low * coefficients)), float(smooth_error(high * coefficients))
+
+
+def intervals_of_groups(
+    groups: Groups, bin_of_group: Tensor, bins: int, level: float, resamples: int, seed: int
+) -> dict[str, Interval]:
+    """Intervals of the errors of the top label, by name."""
+    drawn = Resamples.draw(groups, resamples, seed)
+    even = torch.nn.functional.one_hot(bin_of_group, bins).double()
+    shares = (groups.counts @ even) / groups.examples
+    even, shares = even[:, shares > 0], shares[shares > 0]
+    return {
+        "expected_calibration_error": drawn.binned(even, _sum, level),
+        "adaptive_calibration_error": drawn.binned(equal_mass(groups, bins), _sum, level),
+        "debiased_calibration_error": drawn.binned(
+            even, lambda r: (r.square() / shares).sum(-1).sqrt(), level
+        ),
+        "smooth_calibration_error": drawn.smooth(level),
+    }
+
+
+def factors(error: Error, observed: Tensor, scatter: Tensor, level: float) -> tuple[float, float]:
+    """The smallest and the largest factor that what was observed is not too large, or too small, for."""
+    normal_quantile(level)  # refuses a level that is none
+    point = float(error(observed))
+    if point == 0:
+        return 0.0, 0.0
+
+    def quantile(factor: float, share: float) -> float:
+        return float(error(factor * observed + scatter).quantile(share))
+
+    low = _crossing(lambda factor: quantile(factor, (1 + level) / 2), point, 1.0)
+    return low, max(low, _crossing(lambda factor: quantile(factor, (1 - level) / 2), point, MOST))
+
+
+def classwise_interval(counts: Tensor, probability: Tensor, positives: Tensor, level: float) -> Interval:
+    """The interval of the class-wise error, from sums (classes, bins).
+
+    The same in closed form: there are so many cells, K times bins, that their sum is normal, and the mean and the
+    variance of an absolute value are known for each (the folded normal distribution).
+    """
+    classes, examples = counts.shape[0], float(counts[0].sum())
+    full = counts > 0
+    n, p, y = counts[full].double(), probability[full], positives[full].double()
+    gap = (p - y) / examples
+    # How often a class occurs in a cell scatters by what is expected; half of it by the net's own account, since a
+    # cell that has seen none of its class may still see some.
+    share = ((p + y) / (2 * n)).clamp(0, 1)
+    deviation = (n * share * (1 - share)).sqrt() / examples
+    width = normal_quantile(level)
+
+    def quantile(factor: float, sign: int) -> float:
+        mean = _folded(factor * gap, deviation)
+        # Residuals of one example add up to 0 over classes: they are not independent. Twice the variance covers.
+        variance = 2 * ((factor * gap).square() + deviation.square() - mean.square()).sum()
+        return float(mean.sum()) + sign * width * math.sqrt(max(float(variance), 0.0))
+
+    point = float(gap.abs().sum())
+    low = _crossing(lambda factor: quantile(factor, 1), point, 1.0)
+    high = max(low, _crossing(lambda factor: quantile(factor, -1), point, MOST))
+    return low * point / classes, high * point / classes
+
+
+def _crossing(rising: Callable[[float], float], level: float, most: float) -> float:
+    """Where a rising function reaches a level: 0 if it begins above it, `most` if it stays below."""
+    if rising(0.0) >= level:
+        return 0.0
+    low, high = 0.0, min(1.0, most)
+    while rising(high) < level:
+        if high >= most:
+            return most
+        low, high = high, min(2 * high, most)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < level else (low, middle)
+    return (low + high) / 2
+
+
+def _folded(mean: Tensor, deviation: Tensor) -> Tensor:
+    """The mean of the absolute value of a normal variable."""
+    ratio = torch.where(deviation > 0, mean / deviation, torch.zeros_like(mean))
+    folded = deviation * math.sqrt(2 / math.pi) * torch.exp(-ratio.square() / 2)
+    folded = folded + mean * torch.erf(ratio / math.sqrt(2))
+    return torch.where(deviation > 0, folded, mean.abs())
+
+
+def _sum(residuals: Tensor) -> Tensor:
+    return residuals.abs().sum(-1)

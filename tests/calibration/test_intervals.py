@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from scipy import stats
+
+from calibration import exact
+from softtargets.calibration import CalibrationSums, measure_calibration
+from softtargets.calibration.groups import Groups
+from softtargets.calibration.intervals import Resamples, _folded, classwise_interval, factors
+
+NAMES = [
+    "expected_calibration_error",
+    "adaptive_calibration_error",
+    "debiased_calibration_error",
+    "smooth_calibration_error",
+    "classwise_calibration_error",
+]
+
+
+def total(residuals):
+    return residuals.abs().sum(-1)
+
+
+@pytest.mark.parametrize("truth", [1.0, 0.6])
+def test_intervals_hold_the_truth_as_often_as_they_say(truth):
+    if truth == 1:
+        expected = dict.fromkeys(NAMES, 0.0)
+    else:
+        many = exact.sampled(count=100_000, truth=truth, seed=99)
+        expected = measure_calibration(*many, from_logits=True, level=None).scalars()
+    hits = dict.fromkeys(NAMES, 0)
+    for seed in range(30):
+        logits, y = exact.sampled(count=1000, truth=truth, seed=seed)
+        found = measure_calibration(logits, y, from_logits=True, resamples=100)
+        for name in NAMES:
+            low, high = found.intervals[name]
+            hits[name] += low <= expected[name] <= high
+    # Of 30 intervals that hold it 9 times in 10, fewer than 22 do about once in a hundred times.
+    assert min(hits.values()) >= 22, hits
+
+
+def test_scatter_has_the_variance_of_the_residuals():
+    logits, y = exact.sampled(count=2000)
+    groups = Groups.of_cells(CalibrationSums.of(logits, y, from_logits=True))
+    scatter = Resamples.draw(groups, 4000, seed=0).scatter
+    p = logits.softmax(-1).amax(1)
+    each = p - (logits.argmax(1) == y).double()
+    assert float(scatter.sum(1).std()) == pytest.approx(float(each.std()) / 2000**0.5, rel=0.05)
+    assert float(scatter.sum(1).mean()) == pytest.approx(0, abs=5e-4)
+
+
+def test_factors_of_a_single_normal_residual_are_known():
+    # One residual of size 1 with scatter 0.1: truths from 1 - 0.196 to 1 + 0.196.
+    generator = torch.Generator().manual_seed(0)
+    scatter = 0.1 * torch.randn(100_000, 1, generator=generator, dtype=torch.float64)
+    low, high = factors(total, torch.ones(1, dtype=torch.float64), scatter, 0.95)
+    assert (low, high) == pytest.approx((1 - 0.196, 1 + 0.196), abs=3e-3)
+    low, high = factors(total, 0.1 * torch.ones(1, dtype=torch.float64), scatter, 0.95)
+    assert low == 0
+    assert 0.1 * high == pytest.approx(0.1 + 0.196, abs=5e-3)
+
+
+def test_no_error_observed_is_no_interval():
+    found = factors(total, torch.zeros(3, dtype=torch.float64), torch.zeros(5, 3, dtype=torch.float64), 0.95)
+    assert found == (0, 0)
+
+
+def test_the_mean_of_an_absolute_value_against_scipy():
+    mean = torch.tensor([0.0, 0.5, -2.0, 3.0], dtype=torch.float64)
+    spread = torch.tensor([1.0, 2.0, 0.5, 0.0], dtype=torch.float64)
+    expected = [stats.foldnorm(abs(m) / s, scale=s).mean() for m, s in zip(mean[:3], spread[:3], strict=True)]
+    assert _folded(mean, spread).tolist() == pytest.approx([*expected, 3.0])
+
+
+def test_the_classwise_interval_begins_at_zero_where_scatter_explains_all():
+    logits, y = exact.sampled(count=500, truth=1.0)
+    sums = CalibrationSums.of(logits, y, from_logits=True)
+    low, high = classwise_interval(sums.class_counts, sums.class_probability, sums.class_positives, 0.95)
+    assert low == 0
+    assert 0 < high < 0.05

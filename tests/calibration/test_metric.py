@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import distributed, multiprocessing
+
+from calibration import exact
+from softtargets.calibration import CalibrationMetric, measure_calibration
+
+
+def a_metric(**options):
+    return CalibrationMetric(classes=5, from_logits=True, **options)
+
+
+def updated(batches=4, **options):
+    logits, y = exact.sampled()
+    metric = a_metric(**options)
+    for part, labels in zip(logits.chunk(batches), y.chunk(batches), strict=True):
+        metric.update(part, labels)
+    return metric
+
+
+def expected():
+    return measure_calibration(*exact.sampled(), from_logits=True, level=None).scalars()
+
+
+@pytest.mark.parametrize("batches", [1, 4, 200])
+def test_batches_come_to_what_all_examples_do(batches):
+    assert updated(batches).compute().scalars() == pytest.approx(expected(), abs=1e-9)
+
+
+def test_calling_it_measures_the_batch_and_remembers_it():
+    logits, y = exact.sampled()
+    metric = a_metric()
+    metric.update(logits[:150], y[:150])
+    batch = metric(logits[150:], y[150:])
+    alone = measure_calibration(logits[150:], y[150:], from_logits=True, level=None)
+    assert batch.scalars() == alone.scalars()
+    assert metric.compute().scalars() == pytest.approx(expected(), abs=1e-9)
+
+
+def test_reset_forgets():
+    metric = updated()
+    metric.reset()
+    with pytest.raises(ValueError, match="nothing to measure"):
+        metric.compute()
+    metric.update(*exact.sampled())
+    assert metric.compute().scalars() == pytest.approx(expected(), abs=1e-12)
+
+
+def test_states_are_merged():
+    logits, y = exact.sampled()
+    first, second = a_metric(), a_metric()
+    first.update(logits[:30], y[:30])
+    second.update(logits[30:], y[30:])
+    first.merge_state(second)
+    assert first.compute().scalars() == pytest.approx(expected(), abs=1e-9)
+    second.merge_state(a_metric().sums)
+    assert second.compute().examples == 170
+
+
+def test_it_is_pickled_copied_and_loaded():
+    metric = updated(ignore_index=-1)
+    state = a_metric()
+    state.load_state_dict(metric.state_dict())
+    for other in (pickle.loads(pickle.dumps(metric)), copy.deepcopy(metric), state):
+        assert other.compute().scalars() == metric.compute().scalars()
+    other.update(*exact.sampled(seed=1))
+    assert metric.compute().examples == 200
+
+
+def test_the_precision_of_a_model_around_it_does_not_round_the_sums():
+    model = torch.nn.ModuleDict({"net": torch.nn.Linear(2, 2), "metric": updated()})
+    model.half()
+    model.to(torch.bfloat16)
+    assert model["net"].weight.dtype == torch.bfloat16
+    assert model["metric"].compute().scalars() == pytest.approx(expected(), abs=1e-9)
+    assert model["metric"].to("meta").sums.device.type == "meta"
+
+
+def test_bad_batches_leave_no_trace():
+    metric = updated()
+    logits, y = exact.sampled()
+    logits[3, 1] = torch.nan
+    for call in (metric, metric.update):
+        with pytest.raises(ValueError, match="example 3 are not all finite"):
+            call(logits, y)
+    with pytest.raises(ValueError, match="nothing to measure"):
+        a_metric(ignore_index=7)(logits, torch.full_like(y, 7))
+    assert metric.compute().scalars() == pytest.approx(expected(), abs=1e-9)
+
+
+def test_intervals_are_given_when_asked_for():
+    assert updated().compute().intervals == {}
+    assert updated(level=0.9, resamples=20).compute().intervals
+
+
+def _process(rank, world, file, results):
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world)
+    logits, y = exact.sampled()
+    metric = a_metric()
+    if rank == 0:  # the other process has seen nothing of the first part
+        metric.update(logits[:40], y[:40])
+    part = slice(40 + 80 * rank, 120 + 80 * rank)
+    metric.update(logits[part], y[part])
+    found = metric.compute()
+    again = metric.compute()  # adding up must not have changed what is remembered
+    metric.sync_on_compute = False
+    torch.save((found.scalars(), again.scalars(), metric.compute().examples), f"{results}/{rank}")
+    distributed.destroy_process_group()
+
+
+@pytest.mark.skipif(not distributed.is_available(), reason="torch without distributed")
+def test_two_processes_add_up(tmp_path):
+    multiprocessing.spawn(_process, (2, tmp_path / "meet", str(tmp_path)), nprocs=2)
+    for rank, examples in enumerate((120, 80)):
+        found, again, own = torch.load(tmp_path / str(rank), weights_only=False)
+        assert found == pytest.approx(expected(), abs=1e-9)
+        assert again == found
+        assert own == examples
+
+
+@pytest.mark.cuda
+def test_on_a_gpu():
+    logits, y = exact.sampled(count=5000, classes=30, dtype=torch.float32)
+    metric = CalibrationMetric(classes=30, from_logits=True, ignore_index=3).to("cuda")
+    metric.update(logits.cuda(), y.cuda())
+    found = metric.compute().scalars()
+    assert found == pytest.approx(
+        measure_calibration(logits, y, from_logits=True, ignore_index=3, level=None).scalars(), abs=1e-5
+    )
