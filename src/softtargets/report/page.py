@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from softtargets.claims import Claim, Sample
 
@@ -53,8 +53,19 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Widget:
+    """A figure a reader can turn and ask: one of the kinds in `softtargets.report.widgets`, and its numbers."""
+
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Figure:
-    """A picture and the numbers it shows. `draw` makes it; `alt` says in words what it shows."""
+    """A picture and the numbers it shows. `draw` makes it; `alt` says in words what it shows.
+
+    With a `widget` the page shows that in the picture's place; in print and without scripts the picture is there.
+    """
 
     name: str
     title: str
@@ -62,6 +73,16 @@ class Figure:
     data: Table
     caption: str = ""
     alt: str = ""
+    widget: Widget | None = None
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to copy: ``probabilities = (logits / 1.37).softmax(-1)``."""
+
+    text: str
+    language: str = "python"
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,19 +91,48 @@ class Section:
 
     title: str
     paragraphs: tuple[str, ...] = ()
-    exhibits: tuple[Table | Figure, ...] = ()
+    exhibits: tuple[Table | Figure | Code, ...] = ()
+
+
+Tone = Literal["good", "care", "bad"]
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """What a reader in a hurry takes away: is it good, in one line, and what to do about it.
+
+    >>> Verdict("fine", "Well calibrated")
+    Traceback (most recent call last):
+        ...
+    ValueError: the tone of a verdict must be one of good, care, bad; got 'fine'
+    """
+
+    tone: Tone
+    headline: str
+    sentences: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.tone not in get_args(Tone):
+            raise ValueError(
+                f"the tone of a verdict must be one of {', '.join(get_args(Tone))}; got {self.tone!r}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Page:
-    """Everything a report says about one study."""
+    """Everything a report says about one thing: a study, or a file of predictions (then `kind` is the command).
+
+    `runs` is the long table behind the page, folded away at its end.
+    """
 
     name: str
     title: str
     lead: str
     sections: tuple[Section, ...]
-    claims: tuple[Claim, ...]
+    claims: tuple[Claim, ...] = ()
     command: str
     provenance: Mapping[str, Any]
-    runs: Table
+    runs: Table | None = None
     warnings: Sequence[str] = field(default=())
+    kind: str = "study"
+    verdict: Verdict | None = None

@@ -12,12 +12,15 @@ from typing import Any
 
 from softtargets.claims import RULE, Claim, Sample
 from softtargets.report.drawing import KINDS, house_style, rendered
-from softtargets.report.page import Figure, Page, Table
+from softtargets.report.page import Code, Figure, Page, Table, Widget
+from softtargets.report.widgets import check_widget, embedded, plain_data, policy_for, scripts_for
 from softtargets.storage import make_directory, write_atomically, write_json
 
 
 def write_page(page: Page, directory: Path) -> Path:
     """Write ``index.html``, ``figures/*.png|svg``, ``tables/*.csv`` and ``results.json``; return the page."""
+    for widget in _widgets(page).values():
+        check_widget(widget)
     pictures = {figure.name: _render(figure, directory / "figures") for figure in _figures(page)}
     for table in _tables(page):
         make_directory(directory / "tables")
@@ -33,10 +36,17 @@ def _figures(page: Page) -> Iterator[Figure]:
         yield from (exhibit for exhibit in section.exhibits if isinstance(exhibit, Figure))
 
 
+def _widgets(page: Page) -> dict[str, Widget]:
+    return {figure.name: figure.widget for figure in _figures(page) if figure.widget}
+
+
 def _tables(page: Page) -> Iterator[Table]:
     for section in page.sections:
-        yield from (item.data if isinstance(item, Figure) else item for item in section.exhibits)
-    yield page.runs
+        for item in section.exhibits:
+            if not isinstance(item, Code):
+                yield item.data if isinstance(item, Figure) else item
+    if page.runs:
+        yield page.runs
 
 
 def _render(figure: Figure, directory: Path) -> str:
@@ -74,8 +84,9 @@ def _flat(row: Any) -> dict[str, Any]:
 
 
 def _results(page: Page) -> dict[str, Any]:
-    return {
-        "study": page.name,
+    study = page.kind == "study"
+    results = {
+        **({"study": page.name} if study else {"kind": page.kind, "name": page.name}),
         "title": page.title,
         "command": page.command,
         "provenance": _json(page.provenance),
@@ -84,6 +95,13 @@ def _results(page: Page) -> dict[str, Any]:
         "claims": [_claim(claim) for claim in page.claims],
         "tables": {table.name: _json(table.rows) for table in _tables(page)},
     }
+    if not study and not page.claims:
+        del results["rule"], results["claims"]
+    if page.verdict:
+        results["verdict"] = vars(page.verdict)
+    if widgets := _widgets(page):
+        results["widgets"] = {name: plain_data(widget.data) for name, widget in widgets.items()}
+    return results
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
@@ -124,6 +142,7 @@ def _number(value: float, claim: Claim, plus: bool = True) -> str:
 
 def _html(page: Page, pictures: dict[str, str]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("softtargets.report"),
@@ -133,11 +152,19 @@ def _html(page: Page, pictures: dict[str, str]) -> str:
         lstrip_blocks=True,
     )
     environment.tests["figure"] = lambda exhibit: isinstance(exhibit, Figure)
+    environment.tests["code"] = lambda exhibit: isinstance(exhibit, Code)
+    environment.filters["embedded"] = lambda data: Markup(embedded(data))
     environment.filters["number"] = _number
     counts = {
         verdict: sum(claim.verdict == verdict for claim in page.claims)
         for verdict in ("reproduced", "not reproduced", "not enough seeds")
     }
+    scripts = scripts_for(_widgets(page).values())
     return environment.get_template("page.html").render(
-        page=page, pictures=pictures, rule=RULE, counts=counts
+        page=page,
+        pictures=pictures,
+        rule=RULE,
+        counts=counts,
+        policy=Markup(policy_for(scripts)),  # quotes belong in it; nothing in it comes from outside
+        scripts=[Markup(script) for script in scripts],
     )

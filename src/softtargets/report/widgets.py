@@ -1,0 +1,223 @@
+"""Figures that answer: which kinds there are, what numbers each needs, and how they get into a page safely.
+
+A kind is one script, ``templates/widgets/KIND.js``, that draws its numbers as SVG; ``common.js`` is what they share.
+Both stand in the page itself, and the page's policy allows exactly them, by their hashes. The numbers stand beside
+them as JSON in which nothing can be taken for markup: a class may be called ``</script>``.
+
+``reliability``
+    ``edges`` of the bins (B + 1), ``temperatures`` (T, from the lowest), ``start`` and ``best``: the places among them
+    of 1 and of the fitted one (or None), ``unit`` of what is counted, and ``curves``: ``name``, ``colour``, then
+    ``counts``, ``confidence``, ``accuracy``, ``low`` and ``high`` (T lists of B; the last two, the interval of the
+    accuracy, may be None) and ``ece`` and ``nll`` (T). A curve may have a ``best`` of its own.
+``sweep``
+    ``temperatures`` (T), ``curves``: ``name``, ``colour``, ``ece`` and ``nll`` (T), and ``best``: for each curve the
+    temperature itself that was fitted, or None.
+``plane``
+    ``classes``: ``name`` and ``colour``, ``unit``: what one unit of the axes is, and ``panels``: ``title``, ``points``
+    (x, y, place of the class, number of the example), ``templates`` (x, y of each class), ``limits`` ((x0, x1),
+    (y0, y1)) and ``notes`` (lines under the panel); ``centres`` (x, y of each class mean) may be there too.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from softtargets.report.page import Widget
+
+# What a page without widgets may do, and one with them beside their scripts.
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+# What the picture is drawn from: more digits than these are less than a pixel.
+DIGITS = 6
+
+
+def check_widget(widget: Widget) -> None:
+    """Refuse what the script of its kind could not draw.
+
+    >>> check_widget(Widget("pie", {}))
+    Traceback (most recent call last):
+        ...
+    ValueError: there is no widget of the kind 'pie'; there are plane, reliability, sweep
+    """
+    if widget.kind not in _CHECKS:
+        raise ValueError(
+            f"there is no widget of the kind {widget.kind!r}; there are {', '.join(sorted(_CHECKS))}"
+        )
+    _CHECKS[widget.kind](_Part(f"the widget {widget.kind!r}", plain_data(widget.data)))
+
+
+def scripts_for(widgets: Iterable[Widget]) -> tuple[str, ...]:
+    """The scripts a page with these widgets needs, each once, in the order in which they must run."""
+    kinds = sorted({widget.kind for widget in widgets})
+    return tuple(_script(name) for name in ("common", *kinds)) if kinds else ()
+
+
+def policy_for(scripts: Sequence[str]) -> str:
+    """A content-security policy that allows exactly these inline scripts, by the hashes of their bytes.
+
+    >>> policy_for(["alert(1)"])[-64:]
+    "script-src 'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='"
+    """
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
+    return f"{POLICY}; script-src {allowed}" if hashes else POLICY
+
+
+def embedded(data: Any) -> str:
+    """Data as JSON that may stand inside a script element of a page, whatever the names in it.
+
+    >>> embedded({"name": "</script>", "value": float("nan")})
+    '{"name":"\\\\u003c/script\\\\u003e","value":null}'
+    """
+    text = json.dumps(_shorter(plain_data(data)), separators=(",", ":"), allow_nan=False)
+    return text.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"})
+
+
+def plain_data(value: Any) -> Any:
+    """Mappings, arrays of numpy and torch, tuples and numbers as what JSON has; NaN and infinity become null.
+
+    >>> plain_data({"a": (1, float("inf"))})
+    {'a': [1, None]}
+    """
+    if hasattr(value, "tolist"):
+        return plain_data(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain_data(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_data(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _shorter(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shorter(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shorter(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def _script(name: str) -> str:
+    path = files("softtargets.report") / "templates" / "widgets" / f"{name}.js"
+    return path.read_text(encoding="utf-8").replace("\r\n", "\n")  # the hash is that of what a browser reads
+
+
+class _Part:
+    """A piece of a widget's data with its place, so that a refusal can say where."""
+
+    def __init__(self, place: str, data: Any) -> None:
+        self.place, self.data = place, data
+
+    def get(self, key: str) -> Any:
+        if not isinstance(self.data, dict) or key not in self.data:
+            raise ValueError(f"{self.place} needs {key!r} in its data")
+        return self.data[key]
+
+    def rows(self, key: str, *shape: int | None) -> Any:
+        """A list, of lists perhaps, of these lengths; None is any length but 0."""
+        value = self.get(key)
+        self._fits(key, value, shape)
+        return value
+
+    def parts(self, key: str) -> list[_Part]:
+        return [_Part(f"{self.place}, {key}[{i}],", item) for i, item in enumerate(self.rows(key, None))]
+
+    def index(self, key: str, size: int, optional: bool = False) -> None:
+        value = self.data.get(key) if optional else self.get(key)
+        if value is None and optional:
+            return
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < size:
+            raise ValueError(
+                f"{self.place} needs a whole number from 0 to {size - 1} for {key!r}; got {value!r}"
+            )
+
+    def _fits(self, key: str, value: Any, shape: tuple[int | None, ...]) -> None:
+        if not shape:
+            return
+        size = len(value) if isinstance(value, list) else -1
+        if size != shape[0] if shape[0] is not None else size < 1:
+            wanted = "a list that is not empty" if shape[0] is None else f"a list of {shape[0]}"
+            found = f"one of {size}" if size >= 0 else repr(value)
+            raise ValueError(f"{self.place} needs {wanted} for {key!r}; got {found}")
+        for item in value:
+            self._fits(key, item, shape[1:])
+
+
+def _temperatures(part: _Part) -> int:
+    values = part.rows("temperatures", None)
+    for value in values:
+        if not isinstance(value, (int, float)) or value <= 0:
+            raise ValueError(f"{part.place} needs temperatures above 0; got {value!r}")
+    return len(values)
+
+
+def _check_reliability(part: _Part) -> None:
+    bins = len(part.rows("edges", None)) - 1
+    if bins < 1:
+        raise ValueError(f"{part.place} needs at least 2 edges; got 1")
+    size = _temperatures(part)
+    if part.data["temperatures"] != sorted(part.data["temperatures"]):
+        raise ValueError(
+            f"{part.place} needs its temperatures from the lowest to the highest, as on its slider"
+        )
+    part.index("start", size)
+    part.index("best", size, optional=True)
+    part.get("unit")
+    for curve in part.parts("curves"):
+        curve.get("name")
+        curve.get("colour")
+        curve.index("best", size, optional=True)
+        for key in ("counts", "confidence", "accuracy"):
+            curve.rows(key, size, bins)
+        for key in ("low", "high"):
+            if curve.get(key) is not None:
+                curve.rows(key, size, bins)
+        for key in ("ece", "nll"):
+            curve.rows(key, size)
+
+
+def _check_sweep(part: _Part) -> None:
+    size = _temperatures(part)
+    curves = part.parts("curves")
+    for curve in curves:
+        curve.get("name")
+        curve.get("colour")
+        for key in ("ece", "nll"):
+            curve.rows(key, size)
+    for best in part.rows("best", len(curves)):
+        if best is not None and (not isinstance(best, (int, float)) or best <= 0):
+            raise ValueError(f"{part.place} needs a temperature above 0 or None in 'best'; got {best!r}")
+
+
+def _check_plane(part: _Part) -> None:
+    classes = part.parts("classes")
+    for entry in classes:
+        entry.get("name")
+        entry.get("colour")
+    part.get("unit")
+    for panel in part.parts("panels"):
+        panel.get("title")
+        panel.get("notes")
+        panel.rows("limits", 2, 2)
+        panel.rows("templates", len(classes), 2)
+        if panel.data.get("centres") is not None:
+            panel.rows("centres", len(classes), 2)
+        for point in panel.get("points"):
+            if not isinstance(point, list) or len(point) != 4 or point[2] not in range(len(classes)):
+                raise ValueError(
+                    f"{panel.place} needs points (x, y, class from 0 to {len(classes) - 1}, example); got {point!r}"
+                )
+
+
+_CHECKS: dict[str, Callable[[_Part], None]] = {
+    "plane": _check_plane,
+    "reliability": _check_reliability,
+    "sweep": _check_sweep,
+}
