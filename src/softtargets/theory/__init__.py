@@ -1,0 +1,42 @@
+"""How much smoothing is best when some labels are wrong: the theory of Chen et al. 2020, derived again and corrected.
+
+A net learns its smoothed labels by heart, some of which are wrong. `generalization_loss` is what that costs,
+`optimal_p` what costs least. Three types differ in what the net is tested against: clean labels (``"alpha"``),
+labels as wrong as those of the training (``"beta"``), or clean labels smoothed like them (``"gamma"``). What
+the paper prints and does not hold is in ERRATA.md.
+"""
+
+from softtargets.theory.agreement import agreement
+from softtargets.theory.averaging import averaging_loss
+from softtargets.theory.conventions import alpha_from_p, p_from_alpha, uniform_matrix
+from softtargets.theory.landscape import Landscape, OptimumCurve, landscape, optimum_curve
+from softtargets.theory.limits import limiting_loss, scaled_gamma_p
+from softtargets.theory.loss import generalization_loss, matrix_loss
+from softtargets.theory.meanfield import effective_clean_rate, mean_field_loss, mean_field_p
+from softtargets.theory.optimum import optimal_alpha, optimal_matrix, optimal_p
+from softtargets.theory.transition import Transition, gamma_transition, transition_asymptote
+
+__all__ = [
+    "Landscape",
+    "OptimumCurve",
+    "Transition",
+    "agreement",
+    "alpha_from_p",
+    "averaging_loss",
+    "effective_clean_rate",
+    "gamma_transition",
+    "generalization_loss",
+    "landscape",
+    "limiting_loss",
+    "matrix_loss",
+    "mean_field_loss",
+    "mean_field_p",
+    "optimal_alpha",
+    "optimal_matrix",
+    "optimal_p",
+    "optimum_curve",
+    "p_from_alpha",
+    "scaled_gamma_p",
+    "transition_asymptote",
+    "uniform_matrix",
+]

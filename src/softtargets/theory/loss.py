@@ -1,0 +1,105 @@
+"""The generalisation loss of a net that has learned its smoothed, partly wrong labels by heart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softtargets.theory.agreement import agreeing, cross_entropy
+from softtargets.theory.checking import (
+    KINDS,
+    Array,
+    Numbers,
+    as_choice,
+    as_classes,
+    as_given,
+    as_prior,
+    as_rate,
+    as_stochastic,
+    as_together,
+)
+
+
+def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
+    r"""Mean test loss in nats: labels right with probability a, smoothed to mass p on the label, learned by heart.
+
+    Chen et al., "An investigation of how label smoothing affects generalization", 2020. Of M classes a label
+    becomes each other class with probability (1-a)/(M-1), and the net is trained on p for the label that it is
+    given and (1-p)/(M-1) for each other. Its output is that target, for the right or the wrong label. What this
+    costs depends on what it is tested against:
+
+    * ``"alpha"``: clean labels, hard (equations 7 and 11);
+    * ``"beta"``: hard labels that are wrong as often as those of the training and independently (8 and 14);
+    * ``"gamma"``: clean labels that are smoothed too, with the same p, which is taken for a belief about how labels are
+      distributed, not for a remedy (9 and 15).
+
+    All three equations are one, the cross-entropy of the output with a target that agrees with the trained
+    label with probability w:
+
+    .. math:: \ell = -w \log p - (1-w) \log \frac{1-p}{M-1}, \quad
+              w = \begin{cases} a & \alpha \\ a^2 + \frac{(1-a)^2}{M-1} & \beta \\
+              ap + \frac{(1-a)(1-p)}{M-1} & \gamma \end{cases}
+
+    **What to compare it with.** A net's plain cross-entropy with hard labels, mean over examples, without smoothing in
+    it: on a clean test set that is ``"alpha"`` (the paper's figures 5 and 6), on a test set with labels
+    corrupted at the same rate ``"beta"`` (figure 7). The smoothed cross-entropy that was trained on, taken on a
+    clean test set, is ``"gamma"``. The theory takes examples of the test for ones that were trained on: a net
+    that has not learned wrong labels by heart does better, see `averaging_loss`.
+
+    p, a and classes may be arrays that broadcast. At p = 1 the loss is infinite unless all agrees; 0 and 1 are
+    refused unless `limits` asks for the limits.
+
+    >>> round(generalization_loss(0.9, 0.8, classes=10, kind="alpha"), 6)
+    0.98425
+    >>> import numpy as np
+    >>> generalization_loss(np.array([0.7, 0.8, 0.9]), 0.8, classes=2, kind="alpha").round(4)
+    array([0.5261, 0.5004, 0.5448])
+    """
+    p, a, classes = as_together(
+        p=as_rate("p", p, limits), a=as_rate("a", a, limits), classes=as_classes(classes)
+    )
+    tested = {"alpha": np.ones_like(a), "beta": a, "gamma": p}[as_choice("kind", kind, KINDS)]
+    return as_given(cross_entropy(*agreeing(a, tested, classes), p, classes))
+
+
+def matrix_loss(S: Any, T: Any, kind: str, prior: Any = None) -> Numbers:
+    r"""Mean test loss in nats for any noise T and any smoothing S.
+
+    Row i of T says what becomes of the clean label i, row k of S is the target that label k is trained on (Chen
+    et al. write the transposes); `prior` is how often each clean label occurs, equally often unless given. With
+    row i of B the test target of clean label i, which is the identity for ``"alpha"``, T for ``"beta"`` and S
+    for ``"gamma"``,
+
+    .. math:: \ell = -\sum_{kc} G_{kc} \log S_{kc}, \quad G = T^\top \mathrm{diag}(\pi) B,
+
+    G being how often label k is trained on and c tested. Equations 10 and 12, corrected: see ERRATA.md, 3 and
+    4. Stacks of matrices (..., M, M) give arrays. The loss is infinite where S excludes what happens.
+
+    >>> from softtargets.theory import uniform_matrix
+    >>> round(matrix_loss(uniform_matrix(0.9, 10), uniform_matrix(0.8, 10), "alpha"), 6)
+    0.98425
+    """
+    S, T = as_stochastic("S", S), as_stochastic("T", T)
+    if S.shape[-1] != T.shape[-1]:
+        raise ValueError(
+            f"S and T must be for the same classes, but S is for {S.shape[-1]} and T for {T.shape[-1]}"
+        )
+    return as_given(_cost(joint(T, tested_against(S, T, kind), as_prior(prior, T.shape[-1])), S))
+
+
+def tested_against(S: Array, T: Array, kind: str) -> Array:
+    """B: the test target of each clean label."""
+    return {"alpha": np.eye(T.shape[-1]), "beta": T, "gamma": S}[as_choice("kind", kind, KINDS)]
+
+
+def joint(T: Array, B: Array, prior: Array) -> Array:
+    """G: how often label k is trained on and c is the test target of the same example."""
+    together: Array = np.swapaxes(T, -1, -2) @ (prior[..., None] * B)
+    return together
+
+
+def _cost(G: Array, S: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost: Array = np.where(G > 0, -G * np.log(S), 0.0).sum((-1, -2))
+    return cost
