@@ -124,3 +124,29 @@ def test_tables_have_no_activations_unless_in_lists(tmp_path):
     pq.write_table(pa.table({"features": activations.tolist(), "label": labels}), tmp_path / "a.parquet")
     np.savez(tmp_path / "w.npz", weights=weights)
     agrees(open_activations(tmp_path / "a.parquet", weights=tmp_path / "w.npz"), activations, labels, weights)
+
+
+def test_padding_is_left_out_and_may_hold_anything(tmp_path):
+    random = np.random.default_rng(1)
+    activations = random.normal(size=(5, 4, 6)).astype(np.float32)
+    labels = random.integers(0, 3, (5, 4))
+    labels[:, 2:] = -100
+    labels[3] = -100  # a sentence that is all padding
+    activations[labels == -100] = np.nan
+    weights = random.normal(size=(3, 6)).astype(np.float32)
+    np.savez(tmp_path / "a.npz", hidden_states=activations, labels=labels, weights=weights)
+    found = open_activations(tmp_path / "a.npz", ignore_index=-100)
+    agrees(found, activations[labels != -100], labels[labels != -100], weights)
+    with pytest.raises(PredictionFileError, match=r"label -100 .*ignore_index=-100"):
+        list(open_activations(tmp_path / "a.npz").chunks())
+    np.savez(tmp_path / "b.npz", hidden_states=activations, labels=np.full((5, 4), -1), weights=weights)
+    with pytest.raises(PredictionFileError, match="no example left"):
+        open_activations(tmp_path / "b.npz", ignore_index=-1)
+
+
+def test_a_bad_token_is_named_by_its_sentence_and_position(tmp_path):
+    activations, labels = np.zeros((2, 3, 6), dtype=np.float32), np.array([[0, 1, -1], [0, 1, 1]])
+    activations[1, 2, 4] = np.inf
+    np.savez(tmp_path / "a.npz", features=activations, labels=labels, weights=np.eye(3, 6))
+    with pytest.raises(PredictionFileError, match=r"row 1.*position 2"):
+        list(open_activations(tmp_path / "a.npz", ignore_index=-1).chunks())

@@ -1,0 +1,1 @@
+"""Files of any model in, one page out: calibrate, compare, view."""
