@@ -4,18 +4,22 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from softtargets.noise import CORRUPTIONS, pair, symmetric
+from softtargets.noise import pair, symmetric
+
+# Those that take a rate and nothing else.
+RATED = {"symmetric": symmetric, "pair": pair}
 
 
 def labels_of(classes, count=20_000):
     return np.arange(count, dtype=np.int64) % classes
 
 
-@pytest.mark.parametrize("corrupt", CORRUPTIONS.values())
+@pytest.mark.parametrize("corrupt", RATED.values())
 @pytest.mark.parametrize("rate", [0.1, 0.4, 0.8])
 def test_the_share_of_changed_labels_is_the_rate(corrupt, rate):
     clean = labels_of(10)
@@ -23,7 +27,7 @@ def test_the_share_of_changed_labels_is_the_rate(corrupt, rate):
     assert abs(share - rate) < 4 * math.sqrt(rate * (1 - rate) / len(clean))
 
 
-@pytest.mark.parametrize("corrupt", CORRUPTIONS.values())
+@pytest.mark.parametrize("corrupt", RATED.values())
 def test_the_rate_holds_in_every_class(corrupt):
     clean = labels_of(4)
     noisy = corrupt(clean, 0.3, 4, seed=1)
@@ -32,14 +36,14 @@ def test_the_rate_holds_in_every_class(corrupt):
         assert abs(share - 0.3) < 4 * math.sqrt(0.3 * 0.7 / 5000)
 
 
-@pytest.mark.parametrize("corrupt", CORRUPTIONS.values())
+@pytest.mark.parametrize("corrupt", RATED.values())
 def test_a_rate_of_nothing_changes_nothing_and_of_one_everything(corrupt):
     clean = labels_of(7, 1000)
     assert np.array_equal(corrupt(clean, 0.0, 7, seed=0), clean)
     assert not (corrupt(clean, 1.0, 7, seed=0) == clean).any()
 
 
-@pytest.mark.parametrize("corrupt", CORRUPTIONS.values())
+@pytest.mark.parametrize("corrupt", RATED.values())
 @settings(max_examples=40, deadline=None)
 @given(classes=st.integers(2, 200), rate=st.floats(0, 1), seed=st.integers(0, 2**63 - 1))
 def test_noisy_labels_are_labels(corrupt, classes, rate, seed):
@@ -52,7 +56,7 @@ def test_noisy_labels_are_labels(corrupt, classes, rate, seed):
     assert np.array_equal(clean, before)
 
 
-@pytest.mark.parametrize("corrupt", CORRUPTIONS.values())
+@pytest.mark.parametrize("corrupt", RATED.values())
 def test_the_same_seed_gives_the_same_labels_and_another_seed_others(corrupt):
     clean = labels_of(10, 500)
     first, again, other = (corrupt(clean, 0.5, 10, seed) for seed in (3, 3, 4))
@@ -60,7 +64,7 @@ def test_the_same_seed_gives_the_same_labels_and_another_seed_others(corrupt):
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize("corrupt", CORRUPTIONS.values())
+@pytest.mark.parametrize("corrupt", RATED.values())
 def test_the_global_generator_is_neither_used_nor_moved(corrupt):
     np.random.seed(0)
     first = corrupt(labels_of(10, 50), 0.5, 10, seed=3)
@@ -123,6 +127,26 @@ def test_the_labels_are_the_same_on_every_machine():
     assert pair(clean, 0.4, 10, seed=0).tolist() == PINNED_PAIR
 
 
-@pytest.mark.parametrize("corrupt", CORRUPTIONS.values())
+@pytest.mark.parametrize("corrupt", RATED.values())
 def test_no_labels_are_no_labels(corrupt):
     assert len(corrupt(np.zeros(0, np.int64), 0.5, 10, seed=0)) == 0
+
+
+@pytest.mark.parametrize("corrupt", RATED.values())
+def test_what_makes_no_sense_is_refused(corrupt):
+    clean = labels_of(5, 10)
+    for rate in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match=f"rate must be between 0 and 1, not {rate}"):
+            corrupt(clean, rate, 5, seed=0)
+    with pytest.raises(ValueError, match="at least two classes, not 1"):
+        corrupt(np.zeros(3, np.int64), 0.5, 1, seed=0)
+    with pytest.raises(ValueError, match="between 0 and 3 for 4 classes, but that of example 4 is 4"):
+        corrupt(clean, 0.5, 4, seed=0)
+    with pytest.raises(ValueError, match="one class each, not \\(2, 5\\)"):
+        corrupt(clean.reshape(2, 5), 0.5, 5, seed=0)
+
+
+@pytest.mark.parametrize("corrupt", RATED.values())
+def test_labels_of_torch_are_taken_too(corrupt):
+    clean = labels_of(5, 100)
+    assert np.array_equal(corrupt(torch.from_numpy(clean), 0.5, 5, seed=0), corrupt(clean, 0.5, 5, seed=0))

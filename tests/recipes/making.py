@@ -27,6 +27,7 @@ from softtargets.recipes import (
     BetaSmoothing,
     Brightness,
     Calibration,
+    ClassConditional,
     Clean,
     ConfidencePenalty,
     Constant,
@@ -43,6 +44,7 @@ from softtargets.recipes import (
     Focal,
     ForwardCorrection,
     ImageNet,
+    Instance,
     InverseSqrt,
     KnowledgeRefinery,
     LabelSmoothing,
@@ -131,7 +133,13 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "rotation": Rotation,
     },
     Probe: {"calibration": Calibration, "information": Information},
-    Noise: {"none": Clean, "symmetric": Symmetric, "pair": Pair},
+    Noise: {
+        "none": Clean,
+        "symmetric": Symmetric,
+        "pair": Pair,
+        "class_conditional": ClassConditional,
+        "instance": Instance,
+    },
 }
 PARTS = [(slot, part) for slot, named in NAMES.items() for part in named.values()]
 FIELDS = [(part, field.name) for _, part in PARTS for field in fields(part)]
@@ -143,7 +151,12 @@ def plain_recipe(**changes: Any) -> Recipe:
 
 def options_for(part: type[Part]) -> dict[str, Any]:
     """What a part cannot be made without."""
-    return {Distillation: {"teacher": plain_recipe()}, Timm: {"net": "resnet18"}}.get(part, {})
+    needed: dict[type[Part], dict[str, Any]] = {
+        Distillation: {"teacher": plain_recipe()},
+        Timm: {"net": "resnet18"},
+        ClassConditional: {"matrix": [[0.9, 0.1], [0.2, 0.8]]},
+    }
+    return needed.get(part, {})
 
 
 def recipe_with(slot: type[Part], part: Part) -> Recipe:
@@ -209,7 +222,8 @@ def recipes(draw: st.DrawFn, depth: int = 1, data: Dataset | None = None) -> Rec
         teacher = draw(recipes(depth=depth - 1, data=options["data"]))
         options["regulariser"] = Distillation(teacher=teacher, temperature=draw(st.floats(0.5, 20)))
     else:
-        without = {Distillation, ForwardCorrection} if options["noise"] == Clean() else {Distillation}
+        unknown = isinstance(options["noise"], (Clean, Instance))
+        without = {Distillation, ForwardCorrection} if unknown else {Distillation}
         kinds = [part for part in NAMES[Regulariser].values() if part not in without]
         options["regulariser"] = draw(st.sampled_from(kinds).flatmap(parts))
     return Recipe(**options)
@@ -239,6 +253,18 @@ def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
         return options | {"classes": (first, second + (first == second))}
     if part is Contrast:
         return dict(zip(("low", "high"), sorted(options.values()), strict=True))
+    if part is ClassConditional:
+        return options | {"matrix": _stochastic(options["matrix"])}
     if part is Affine and options["scale"]:
         return options | {"scale": sorted(options["scale"])}
     return options
+
+
+def _stochastic(drawn: Any) -> tuple[tuple[float, ...], ...]:
+    """A matrix with as many rows as were drawn, two at least; the first number drawn for a row leaves its class."""
+    classes = max(2, len(drawn))
+    leaving = [row[0] if row else 0.0 for row in drawn] + [0.0] * classes
+    return tuple(
+        tuple(1 - leaving[i] if i == j else leaving[i] / (classes - 1) for j in range(classes))
+        for i in range(classes)
+    )

@@ -22,7 +22,7 @@ from softtargets.recipes import (
     kinds,
 )
 
-from .making import NAMES
+from .making import NAMES, options_for
 
 
 def test_every_augmentation_a_recipe_names_is_made_in_the_data_room():
@@ -42,7 +42,10 @@ def test_the_augmentation_takes_exactly_the_fields_with_the_same_defaults(part):
 @pytest.mark.parametrize("name", CORRUPTIONS)
 def test_the_noise_takes_exactly_the_fields(name):
     taken = set(inspect.signature(CORRUPTIONS[name]).parameters)
-    assert taken - {"labels", "classes", "seed"} == set(vars(NAMES[Noise][name]()))
+    part = NAMES[Noise][name]
+    assert taken - {"labels", "classes", "seed", "inputs", "stream"} == set(
+        part(**options_for(part)).options()
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,8 +71,24 @@ def test_the_fields_of_an_augmentation_augment(part):
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
 def test_the_fields_of_a_noise_corrupt(name):
-    part = build(Noise, {"name": name, "rate": 1})
-    assert CORRUPTIONS[name](np.zeros(3, np.int64), classes=2, seed=0, **vars(part)).tolist() == [1, 1, 1]
+    options = {"matrix": [[0, 1], [1, 0]]} if name == "class_conditional" else {"rate": 1}
+    part = build(Noise, {"name": name, **options})
+    seen = {"inputs": np.zeros((3, 2))} if name == "instance" else {}
+    found = CORRUPTIONS[name](np.zeros(3, np.int64), classes=2, seed=0, **part.options(), **seen)
+    assert found.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_noise_spares_held_out_labels_unless_it_is_of_beta_type(name):
+    needed = options_for(NAMES[Noise][name])
+    assert not build(Noise, {"name": name, **needed}).on_held_out
+    assert build(Noise, {"name": name, "type": "beta", **needed}).on_held_out
+    assert not Clean().on_held_out
+
+
+def test_noise_of_alpha_type_keeps_the_identity_it_had():
+    assert Symmetric(rate=0.3, type="alpha").canonical() == {"name": "symmetric", "rate": 0.3}
+    assert Symmetric(rate=0.3, type="beta").canonical() == {"name": "symmetric", "rate": 0.3, "type": "beta"}
 
 
 def test_no_noise_is_called_none():
@@ -87,9 +106,36 @@ def test_no_noise_is_called_none():
         (
             Noise,
             "asymmetric",
-            "'asymmetric' is not known (did you mean 'symmetric'?); allowed: none, symmetric, pair",
+            "'asymmetric' is not known (did you mean 'symmetric'?); allowed: none, symmetric, pair, "
+            "class_conditional, instance",
         ),
-        (Noise, None, "None is not one of none, symmetric, pair"),
+        (Noise, None, "None is not one of none, symmetric, pair, class_conditional, instance"),
+        (Noise, "class_conditional", "matrix: is required"),
+        (
+            Noise,
+            {"name": "class_conditional", "matrix": [[1]]},
+            "matrix: needs a row for each of at least two classes, not 1",
+        ),
+        (
+            Noise,
+            {"name": "class_conditional", "matrix": [[1, 0], [1]]},
+            "matrix.1: has 1 numbers, not one for each of 2 rows",
+        ),
+        (
+            Noise,
+            {"name": "class_conditional", "matrix": [[1, 0], [0.5, 0.4]]},
+            "matrix.1: adds up to 0.9, not to 1",
+        ),
+        (
+            Noise,
+            {"name": "class_conditional", "matrix": [[1, 0], [1.5, -0.5]]},
+            "matrix.1.0: 1.5 is out of range: must be at least 0 and at most 1",
+        ),
+        (
+            Noise,
+            {"name": "pair", "type": "gamma"},
+            "type: 'gamma' is not known; allowed: alpha, beta",
+        ),
         (Augmentation, {"name": "shift", "pixels": 0}, "pixels: 0 is out of range: must be at least 1"),
         (Augmentation, {"name": "crop", "padding": -1}, "padding: -1 is out of range: must be at least 0"),
         (Augmentation, {"name": "crop", "size": 0}, "size: 0 is out of range: must be at least 1"),

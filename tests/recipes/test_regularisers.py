@@ -67,6 +67,13 @@ def test_forward_correction_needs_noise_that_the_recipe_says():
     assert plain_recipe(regulariser="forward_correction", noise=Pair()).regulariser == ForwardCorrection()
 
 
+def test_forward_correction_needs_noise_with_one_matrix():
+    with pytest.raises(
+        RecipeError, match="instance noise has another one for each image; give noise: symmetric"
+    ):
+        plain_recipe(regulariser="forward_correction", noise="instance")
+
+
 def test_a_teacher_is_a_whole_recipe():
     teacher = plain_recipe(seed=9)
     by_instance = Distillation(teacher=teacher)

@@ -8,9 +8,21 @@ from softtargets.data.catalogue import CATALOGUE
 from softtargets.data.directory import data_directory
 from softtargets.data.examples import Examples
 from softtargets.data.fetch import fetch
-from softtargets.data.reading import load, load_pairs
+from softtargets.data.human import HumanLabels
+from softtargets.data.reading import load, load_human_labels, load_pairs
 from softtargets.data.verify import status, verify
 
 # `fetch` and `verify` are also the names of modules. Importing them here, at once, is what makes the
 # functions win whatever is imported later.
-__all__ = ["CATALOGUE", "Examples", "data_directory", "fetch", "load", "load_pairs", "status", "verify"]
+__all__ = [
+    "CATALOGUE",
+    "Examples",
+    "HumanLabels",
+    "data_directory",
+    "fetch",
+    "load",
+    "load_human_labels",
+    "load_pairs",
+    "status",
+    "verify",
+]

@@ -13,6 +13,7 @@ from softtargets.data.catalogue import CATALOGUE, find_source
 from softtargets.data.digits import read_digits
 from softtargets.data.directory import data_directory
 from softtargets.data.examples import Examples
+from softtargets.data.human import HumanLabels
 from softtargets.data.idx import read_idx
 from softtargets.data.ordering import dealt_out
 from softtargets.data.progress import Progress
@@ -52,6 +53,14 @@ CIFAR10_LABELS = {
     "random3": "random_label3",
 }
 CIFAR100_LABELS = {"clean": "clean_label", "noisy": "noisy_label"}
+# By dataset and name: the arrays of the noisy and of the clean labels.
+HUMAN_LABELS = {
+    "cifar10": {name: (key, "clean_label") for name, key in CIFAR10_LABELS.items() if name != "clean"},
+    "cifar100": {
+        "noisy": ("noisy_label", "clean_label"),
+        "noisy-coarse": ("noisy_coarse_label", "clean_coarse_label"),
+    },
+}
 
 
 def load(
@@ -114,6 +123,29 @@ def load_pairs(
         _require(path, name, root)
     with _remedied(name, root):
         return text.read_parallel(*files)
+
+
+def load_human_labels(name: str, labels: str, data_dir: Path | str | None = None) -> HumanLabels:
+    """Return labels that people gave to training images, with the clean ones beside them; no image is read.
+
+    ``cifar10`` has aggregate, worse, random1, random2 and random3; ``cifar100`` has noisy and noisy-coarse.
+    """
+    if name not in HUMAN_LABELS:
+        raise DataError(
+            f"there are no human labels of '{name}'{nearest(name, HUMAN_LABELS)}; there are of "
+            f"{', '.join(HUMAN_LABELS)}"
+        )
+    keys = HUMAN_LABELS[name]
+    if labels not in keys:
+        raise DataError(
+            f"{name} has no human labels '{labels}'{nearest(labels, keys)}; there are {', '.join(keys)}"
+        )
+    noisy, clean = keys[labels]
+    root = data_directory(data_dir)
+    with _remedied(f"{name}n", root):
+        _, human = _human(root, f"{name}n")
+    classes = {"cifar10": 10, "cifar100": 20 if labels == "noisy-coarse" else 100}[name]
+    return HumanLabels(human[clean], human[noisy], classes)
 
 
 @contextmanager
@@ -227,17 +259,22 @@ def _relabel(examples: Examples, root: Path, name: str, key: str, clean_key: str
     """Replace the labels by people's, once those are known to be in the order of these images."""
     import numpy as np
 
-    path = cifar_n.human_labels_file(root, name)
-    if path is None:
-        _require(root / cifar_n.FILES[name][0], name, root)
-        raise AssertionError("unreachable: _require raises for a file that does not exist")
-    human = cifar_n.read_human_labels(path, name)
+    path, human = _human(root, name)
     if not np.array_equal(human[clean_key], examples.labels):
         raise DataError(
             f"the clean labels in {path} are not those of the images in {root}, so the human labels cannot "
             f"be matched to the images; check those with: softtargets data verify {name.removesuffix('n')}"
         )
     return Examples(examples.images, human[key], examples.classes)
+
+
+def _human(root: Path, name: str) -> tuple[Path, dict[str, NDArray[np.int64]]]:
+    """The file of CIFAR-N's labels, and what it holds."""
+    path = cifar_n.human_labels_file(root, name)
+    if path is None:
+        _require(root / cifar_n.FILES[name][0], name, root)
+        raise AssertionError("unreachable: _require raises for a file that does not exist")
+    return path, cifar_n.read_human_labels(path, name)
 
 
 def _cub200(root: Path, split: str, progress: Progress | None, *, size: int = 224) -> Examples:

@@ -1,16 +1,53 @@
-"""Label noise: how labels go wrong."""
+"""Label noise: how labels go wrong, and how often they have.
 
+Everywhere T[i, j] = P(noisy = j | clean = i), and the rows of T add up to 1.
+"""
+
+from collections.abc import Callable
+
+from softtargets.noise.checking import Labels, Matrix
+from softtargets.noise.class_conditional import class_conditional, class_conditional_transitions
 from softtargets.noise.corruption import pair, symmetric
+from softtargets.noise.estimation import (
+    METHODS,
+    NoiseEstimate,
+    NoiseInterval,
+    assign_folds,
+    estimate_noise,
+    out_of_fold,
+)
+from softtargets.noise.instance import instance, instance_probabilities
+from softtargets.noise.observed import observed_transitions
 from softtargets.noise.transitions import pair_transitions, symmetric_transitions
 
-# The names by which recipes call them. Each takes (labels, rate, classes, seed).
-CORRUPTIONS = {"symmetric": symmetric, "pair": pair}
-# What each does on average, as a matrix. Each takes (rate, classes).
-TRANSITIONS = {"symmetric": symmetric_transitions, "pair": pair_transitions}
+# The names by which recipes call them. Each takes (labels, classes, seed) and its own options, `instance` also inputs.
+CORRUPTIONS: dict[str, Callable[..., Labels]] = {
+    "symmetric": symmetric,
+    "pair": pair,
+    "class_conditional": class_conditional,
+    "instance": instance,
+}
+# What each does on average, as a matrix. Each takes (classes) and its own options; `instance` depends on the inputs.
+TRANSITIONS: dict[str, Callable[..., Matrix]] = {
+    "symmetric": symmetric_transitions,
+    "pair": pair_transitions,
+    "class_conditional": class_conditional_transitions,
+}
 
 __all__ = [
     "CORRUPTIONS",
+    "METHODS",
     "TRANSITIONS",
+    "NoiseEstimate",
+    "NoiseInterval",
+    "assign_folds",
+    "class_conditional",
+    "class_conditional_transitions",
+    "estimate_noise",
+    "instance",
+    "instance_probabilities",
+    "observed_transitions",
+    "out_of_fold",
     "pair",
     "pair_transitions",
     "symmetric",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from softtargets.noise.checking import Matrix, checked_rate
 
 
 def symmetric_transitions(rate: float, classes: int) -> Matrix:
@@ -16,7 +15,7 @@ def symmetric_transitions(rate: float, classes: int) -> Matrix:
            [0.1, 0.8, 0.1],
            [0.1, 0.1, 0.8]])
     """
-    _check(rate, classes)
+    checked_rate(rate, classes)
     matrix = np.full((classes, classes), rate / (classes - 1))
     np.fill_diagonal(matrix, 1 - rate)
     return matrix
@@ -30,13 +29,6 @@ def pair_transitions(rate: float, classes: int) -> Matrix:
            [0. , 0.8, 0.2],
            [0.2, 0. , 0.8]])
     """
-    _check(rate, classes)
+    checked_rate(rate, classes)
     same = np.eye(classes)
     return (1 - rate) * same + rate * np.roll(same, 1, axis=1)
-
-
-def _check(rate: float, classes: int) -> None:
-    if not 0 <= rate <= 1:
-        raise ValueError(f"rate must be between 0 and 1, not {rate}")
-    if classes < 2:
-        raise ValueError(f"labels can only be wrong among at least two classes, not {classes}")

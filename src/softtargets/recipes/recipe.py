@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes.corruptions import Augmentation, Clean, Noise
+from softtargets.recipes.corruptions import Augmentation, Clean, Instance, Noise
 from softtargets.recipes.datasets import Dataset
 from softtargets.recipes.models import Model
 from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
@@ -80,6 +80,12 @@ class Recipe(Part):
             raise RecipeError(
                 "forward_correction corrects the label noise that the recipe says, and noise is none; "
                 "give noise: symmetric or pair, or another regulariser",
+                "regulariser",
+            )
+        if isinstance(self.regulariser, ForwardCorrection) and isinstance(self.noise, Instance):
+            raise RecipeError(
+                "forward_correction corrects label noise that a matrix says, and instance noise has another one for "
+                "each image; give noise: symmetric, pair or class_conditional, or another regulariser",
                 "regulariser",
             )
 

@@ -30,11 +30,16 @@ def predictions_file(split: str) -> str:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a run's net says about one split, example by example, in the order of the dataset."""
+    """What a run's net says about one split, example by example, in the order of the dataset.
+
+    `labels` are those it was trained or measured on. `clean_labels` are the labels as read, where noise was put on
+    them; None where there was none, and in runs of before they were kept.
+    """
 
     logits: Tensor
     labels: Tensor
     features: Tensor
+    clean_labels: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -
         if isinstance(part, (OnlineLabelSmoothing, KnowledgeRefinery)):
             options["classes"] = classes
         if isinstance(part, ForwardCorrection):
-            transitions = TRANSITIONS[recipe.noise.name](classes=classes, **_options(recipe.noise))
+            transitions = TRANSITIONS[recipe.noise.name](classes=classes, **recipe.noise.options())
             options["matrix"] = torch.from_numpy(transitions).float()
         return REGULARISERS[part.name](**options)
     except ValueError as error:

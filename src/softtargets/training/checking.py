@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes import Crop, Information, Recipe, Shift
+from softtargets.recipes import ClassConditional, Crop, Information, Recipe, Shift
 from softtargets.training.building import build_loss, build_model
 from softtargets.training.informing import chosen_examples, stands_still
 from softtargets.training.optimisers import make_update
@@ -13,7 +13,7 @@ from softtargets.training.preparation import Prepared, input_shape
 
 
 def check_runnable(recipe: Recipe, prepared: Prepared, taught: Prepared | None) -> None:
-    """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, net, probes, teacher."""
+    """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, net, noise, probes, teacher."""
     examples = len(prepared.splits["train"])
     if recipe.batch > examples:
         raise RecipeError(f"{recipe.batch} is larger than the training set of {examples} examples", "batch")
@@ -25,6 +25,7 @@ def check_runnable(recipe: Recipe, prepared: Prepared, taught: Prepared | None) 
         make_update([recipe.optimiser], [name for name, _ in model.named_parameters()], lead=0)
     except ValueError as error:
         raise RecipeError(str(error), "optimiser") from None
+    _check_noise(recipe, len(prepared.classes))
     build_loss(recipe, len(prepared.classes))
     _check_probes(recipe, prepared)
     if recipe.teacher is None or taught is None:
@@ -52,6 +53,13 @@ def _check_margins(recipe: Recipe, prepared: Prepared) -> None:
                 f"{margin} is as large as the image of {height} x {width} itself",
                 f"augmentation.{position}.{field}",
             )
+
+
+def _check_noise(recipe: Recipe, classes: int) -> None:
+    if isinstance(recipe.noise, ClassConditional) and len(recipe.noise.matrix) != classes:
+        raise RecipeError(
+            f"is for {len(recipe.noise.matrix)} classes, but {recipe.data.name} has {classes}", "noise.matrix"
+        )
 
 
 def _check_probes(recipe: Recipe, prepared: Prepared) -> None:

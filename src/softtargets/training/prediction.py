@@ -17,7 +17,10 @@ BATCH = 1000
 
 @torch.no_grad()
 def predict(recipe: Recipe, model: Classifier, split: Split, prepared: Prepared) -> dict[str, Tensor]:
-    """Logits, labels and penultimate activations, example by example, without augmentation."""
+    """Logits, labels and penultimate activations, example by example, without augmentation.
+
+    Where the recipe puts noise on the labels of this split, the clean ones lie beside them.
+    """
     was_training = model.training
     model.eval()
     logits, features = [], []
@@ -27,7 +30,8 @@ def predict(recipe: Recipe, model: Classifier, split: Split, prepared: Prepared)
             logits.append(model.head(penultimate).float())
         features.append(penultimate.float())
     model.train(was_training)
-    return {"logits": torch.cat(logits), "labels": split.labels, "features": torch.cat(features)}
+    said = {"logits": torch.cat(logits), "labels": split.labels, "features": torch.cat(features)}
+    return said if split.labels is split.clean_labels else said | {"clean_labels": split.clean_labels}
 
 
 def images_at_a_time(runs: int, on_gpu: bool) -> int:
@@ -39,18 +43,30 @@ def images_at_a_time(runs: int, on_gpu: bool) -> int:
 
 
 @torch.no_grad()
-def score(recipe: Recipe, nets: Nets, split: Split, prepared: Prepared) -> dict[str, Tensor]:
-    """Negative log-likelihood and accuracy on a split, (runs,) each, still on the device."""
-    losses, correct = [], []
+def score(
+    recipe: Recipe, nets: Nets, split: Split, prepared: Prepared, own: Tensor | None = None
+) -> dict[str, Tensor]:
+    """Negative log-likelihood and accuracy on a split, (runs,) each, still on the device.
+
+    `own` (runs, examples) are labels of each run's own, where there is noise on the split; then ``clean_loss`` and
+    ``clean_accuracy``, on the labels as read, are measured too.
+    """
+    judges = {"": split.labels.expand(nets.runs, -1)}
+    if own is not None:
+        judges = {"": own, "clean_": split.clean_labels.expand(nets.runs, -1)}
+    losses: dict[str, list[Tensor]] = {prefix: [] for prefix in judges}
+    correct: dict[str, list[Tensor]] = {prefix: [] for prefix in judges}
     size = images_at_a_time(nets.runs, split.images.is_cuda)
-    for images, labels in zip(split.images.split(size), split.labels.split(size), strict=True):
+    for place, images in enumerate(split.images.split(size)):
         with autocast(recipe.precision, images.device):
             logits = nets.look(prepared.standardise(evaluation_view(recipe, images)), shared=True).float()
-        runs = len(logits)
-        each = F.cross_entropy(logits.flatten(0, 1), labels.repeat(runs), reduction="none")
-        losses.append(each.unflatten(0, (runs, -1)).double().sum(-1))
-        correct.append((logits.argmax(-1) == labels).sum(-1))
-    return {
-        "loss": torch.stack(losses).sum(0) / len(split),
-        "accuracy": torch.stack(correct).sum(0).double() / len(split),
-    }
+        for prefix, judge in judges.items():
+            labels = judge[:, place * size : (place + 1) * size]
+            each = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
+            losses[prefix].append(each.unflatten(0, (nets.runs, -1)).double().sum(-1))
+            correct[prefix].append((logits.argmax(-1) == labels).sum(-1))
+    found = {}
+    for prefix in judges:
+        found[f"{prefix}loss"] = torch.stack(losses[prefix]).sum(0) / len(split)
+        found[f"{prefix}accuracy"] = torch.stack(correct[prefix]).sum(0).double() / len(split)
+    return found

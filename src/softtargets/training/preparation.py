@@ -14,12 +14,15 @@ from softtargets.data.augment import AUGMENTATIONS, View, centre
 from softtargets.exceptions import RecipeError
 from softtargets.noise import CORRUPTIONS
 from softtargets.randomness import derive
-from softtargets.recipes import Clean, Crop, Dataset, Noise, Recipe
+from softtargets.recipes import Clean, Crop, Dataset, Instance, Noise, Recipe
+
+# Of the draws of instance noise.
+_STREAMS = {"train": 0, "validation": 1, "test": 2}
 
 
 @dataclass(frozen=True)
 class Split:
-    """Examples on the device: images as stored (uint8), labels as trained on, and labels as read.
+    """Examples on the device: images as stored (uint8), labels as trained or measured on, and labels as read.
 
     The two kinds of label differ where a recipe asks for synthetic noise. Human labels (CIFAR-N) are read.
     """
@@ -68,20 +71,33 @@ def prepare(data: Dataset, device: torch.device, data_dir: Path | None = None) -
 
 
 def with_noise(prepared: Prepared, noise: Noise, seed: int) -> Prepared:
-    """The same data with corrupted training labels; validation and test stay clean."""
+    """The same data with corrupted training labels, and if the noise is of beta type validation and test labels too.
+
+    Labels as read are kept beside them.
+    """
     if isinstance(noise, Clean):
         return prepared
-    train = prepared.splits["train"]
-    options = {key: value for key, value in noise.to_dict().items() if key != "name"}
-    noisy = CORRUPTIONS[noise.name](
-        train.clean_labels.cpu().numpy(),
-        classes=len(prepared.classes),
-        seed=derive(seed, "noise"),
-        **options,
-    )
-    labels = torch.from_numpy(noisy).to(train.labels.device)
-    splits = prepared.splits | {"train": Split(train.images, labels, train.clean_labels)}
+    splits = {
+        name: _corrupted(name, split, prepared, noise, seed)
+        if name == "train" or noise.on_held_out
+        else split
+        for name, split in prepared.splits.items()
+    }
     return Prepared(splits, prepared.classes, prepared.standardise)
+
+
+def _corrupted(name: str, split: Split, prepared: Prepared, noise: Noise, seed: int) -> Split:
+    # Every split draws on its own; training labels as they were drawn before the others could be noisy.
+    options = noise.options()
+    if isinstance(noise, Instance):
+        # One noise for all splits: the same looks are taken for the same classes.
+        inputs = _standardiser("channel", prepared.splits["train"].images)(split.images)
+        options |= {"inputs": inputs, "stream": _STREAMS[name]}
+        own = derive(seed, "noise")
+    else:
+        own = derive(seed, "noise") if name == "train" else derive(seed, "noise", name)
+    noisy = CORRUPTIONS[noise.name](split.clean_labels, classes=len(prepared.classes), seed=own, **options)
+    return Split(split.images, torch.from_numpy(noisy).to(split.labels.device), split.clean_labels)
 
 
 def input_shape(recipe: Recipe, prepared: Prepared) -> tuple[int, int, int]:

@@ -50,6 +50,10 @@ class Stepping:
         self.machinery = machinery
         self.images = self.prepared.splits["train"].images
         self.labels = torch.stack([each.splits["train"].labels for each in prepared])
+        # Held-out labels differ between runs only where some recipe corrupts them.
+        noisy = [name for name in self.prepared.splits if name != "train"]
+        noisy = noisy if any(course.recipe.noise.on_held_out for course in courses) else []
+        self._own = {name: torch.stack([each.splits[name].labels for each in prepared]) for name in noisy}
         self._make_nets()
         self._make_loss(teachers)
         self._make_tables()
@@ -311,7 +315,7 @@ class Stepping:
         nets = self._measured()
         for name, split in self.prepared.splits.items():
             if name != "train":
-                found = score(self.recipe, nets, split, self.prepared)
+                found = score(self.recipe, nets, split, self.prepared, self._own.get(name))
                 for key, values in found.items():
                     kept = self._scores.setdefault(f"{name}_{key}", torch.empty_like(values))
                     kept.copy_(values)
