@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softtargets.cli import bench, data, recipes, runs, studies, training
+from softtargets.cli import bench, calibrate, compare, data, recipes, runs, studies, training, view
 
 app = typer.Typer(
     help="Train with soft targets, measure what they did, reproduce the papers.",
@@ -20,6 +20,9 @@ app.add_typer(recipes.app, name="recipe")
 app.add_typer(data.app, name="data")
 app.add_typer(bench.app, name="bench")
 app.command("train")(training.train)
+app.command("calibrate")(calibrate.calibrate)
+app.command("compare")(compare.compare)
+app.command("view")(view.view)
 
 
 def _version(wanted: bool) -> None:

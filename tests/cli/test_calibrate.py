@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from cli.command import ran
+from inspection.made import net
+from softtargets.calibration import measure_calibration
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run a command line in a directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    return partial(ran, capsys)
+
+
+LOGITS, LABELS = net(300, 4, sharpness=2.0)
+
+
+def write(path):
+    logits, labels = LOGITS.numpy(), LABELS.numpy()
+    kind = path.suffix
+    if kind == ".npz":
+        np.savez(path, logits=logits, labels=labels)
+    elif kind == ".npy":
+        np.save(path, logits)
+        np.save(path.with_name("labels.npy"), labels)
+    elif kind in (".csv", ".parquet"):
+        columns = {f"logit_{k}": logits[:, k] for k in range(4)} | {"label": labels}
+        if kind == ".csv":
+            rows = [",".join(columns)] + [
+                ",".join(map(repr, map(float, row))) for row in zip(*columns.values(), strict=True)
+            ]
+            path.write_text("\n".join(rows) + "\n")
+        else:
+            pq = pytest.importorskip("pyarrow.parquet")
+            import pyarrow
+
+            pq.write_table(pyarrow.table(columns), path)
+    elif kind == ".safetensors":
+        from safetensors.torch import save_file
+
+        save_file({"logits": LOGITS, "labels": LABELS}, path)
+    else:
+        torch.save({"logits": LOGITS, "labels": LABELS}, path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["npz", "npy", "csv", "parquet", "safetensors", "pt"])
+def test_every_kind_of_file_gives_the_same_numbers(run, tmp_path, kind):
+    file = write(tmp_path / f"a.{kind}")
+    more = ["--labels", tmp_path / "labels.npy"] if kind == "npy" else []
+    code, out, err = run("calibrate", file, "--json", *more)
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    expected = measure_calibration(LOGITS, LABELS, from_logits=True)
+    assert found["kind"] == "logits"
+    assert found["before"]["expected_calibration_error"] == pytest.approx(
+        expected.expected_calibration_error, abs=1e-6
+    )
+    assert found["before"]["intervals"]["accuracy"] == pytest.approx(expected.intervals["accuracy"])
+    assert 1.5 < found["temperature"]["value"] < 2.7
+    assert (tmp_path / "reports" / "calibrate-a" / "index.html").exists()
+
+
+def test_a_terminal_gets_a_table_a_temperature_and_words(run, tmp_path):
+    code, out, _ = run("calibrate", write(tmp_path / "a.npz"), "--out", tmp_path / "page", "--bins", "10")
+    assert code == 0
+    accuracy = float((LOGITS.argmax(1) == LABELS).double().mean())
+    assert f"{100 * accuracy:.2f} %" in out
+    assert "temperature: " in out
+    assert "Divide the logits by T = " in out
+    assert f"page: {tmp_path / 'page' / 'index.html'}" in out
+    results = json.loads((tmp_path / "page" / "results.json").read_text(encoding="utf-8"))
+    assert results["command"].endswith("--bins 10 --out " + str(tmp_path / "page"))
+
+
+def test_ignored_rows_are_left_out(run, tmp_path):
+    labels = LABELS.clone()
+    labels[:100] = -100
+    np.savez(tmp_path / "a.npz", logits=LOGITS.numpy(), labels=labels.numpy())
+    code, out, _ = run("calibrate", tmp_path / "a.npz", "--ignore-index", "-100", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["examples"] == 200
+    assert found["before"]["accuracy"] == pytest.approx(
+        float((LOGITS.argmax(1) == LABELS)[100:].double().mean())
+    )
+
+
+def test_a_page_is_replaced_and_its_neighbours_are_not(run, tmp_path):
+    file = write(tmp_path / "a.npz")
+    run("calibrate", file, "--out", tmp_path / "page")
+    (tmp_path / "page" / "notes.txt").write_text("mine")
+    assert run("calibrate", file, "--out", tmp_path / "page")[0] == 0
+    assert (tmp_path / "page" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["missing.npz"], "does not exist"),
+        (["a.npz", "--kind", "odds"], "--kind must be logits or probabilities, not odds"),
+        (["a.npz", "--bins", "0"], "--bins must lie between 1 and 1000, not 0"),
+        (["a.npz", "--scores", "logit"], "did you mean 'logits'?"),
+        (["a.npy"], "has no labels"),
+        (["nan.npz"], "nan"),
+        (["empty.npz"], "is empty"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line_and_nothing_is_written(run, tmp_path, words, sentence):
+    write(tmp_path / "a.npz")
+    np.save(tmp_path / "a.npy", LOGITS.numpy())
+    broken = LOGITS.clone()
+    broken[7, 1] = torch.nan
+    np.savez(tmp_path / "nan.npz", logits=broken.numpy(), labels=LABELS.numpy())
+    (tmp_path / "empty.npz").touch()
+    code, out, err = run("calibrate", *words)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.glob("reports/*/*"))
+
+
+def test_advice_speaks_of_options(run, tmp_path):
+    np.savez(tmp_path / "a.npz", scores=np.full((30, 3), 0.5), labels=np.zeros(30, dtype=int))
+    _, _, err = run("calibrate", tmp_path / "a.npz")
+    assert "--kind logits" in err
+    assert "kind=" not in err
