@@ -197,7 +197,7 @@ def _panels(
         return _panels_of_run(run, net, split, wanted)
     if not label:
         net, split = _guessed(Path(path))
-    given = {key: option.of(net, split) for key, option in elsewhere.items()}
+    given: dict[str, Any] = {key: option.of(net, split) for key, option in elsewhere.items()}
     return [Panel(net, split, open_activations(path, **given, **arrays))]
 
 

@@ -1,0 +1,114 @@
+"""How much memory a contestant takes besides its input: counted by the GPU, or by the kernel in a fresh process."""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from softtargets.bench.calibration.contestants import Contestant, contestant
+from softtargets.bench.calibration.logits import Examples, made_up
+from softtargets.bench.calibration.results import Case, Memory
+from softtargets.bench.timing import peak_memory
+
+WARM_UP = 64  # examples, on which everything that is loaded late is loaded
+
+
+class Unweighed(Exception):
+    """A contestant broke where it was weighed."""
+
+
+def sizes(examples: int) -> tuple[int, int]:
+    """A quarter of the examples, and all: whoever needs memory for each example takes four times as much."""
+    return examples // 4, examples
+
+
+def weigh_on_gpu(run: Contestant, examples: Examples, device: torch.device) -> tuple[Memory, ...]:
+    """The peak beyond what was there before, as the allocator of the GPU counts it."""
+    found = []
+    for count in sizes(len(examples.labels)):
+        part = examples.first(count)
+        peak = peak_memory(device, lambda part=part: run(part))  # type: ignore[misc]
+        found += [] if peak is None else [Memory(count, peak)]
+    return tuple(found)
+
+
+def weigh_apart(name: str, case: Case, batch: int, threads: int) -> tuple[Memory, ...]:
+    """The same on a CPU: the growth of a process that does nothing else, so that nobody's leftovers are reused.
+
+    Nothing where the kernel does not tell (other than Linux).
+    """
+    if not CLEAR.exists():
+        return ()
+    asked = json.dumps([name, case.examples, case.classes, batch, threads])
+    command = [sys.executable, "-W", "ignore", "-m", __name__, asked]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
+    if done.returncode < 0:
+        raise Unweighed(f"its process was ended by signal {-done.returncode}: perhaps out of memory")
+    if done.returncode:
+        raise Unweighed((done.stderr.strip().splitlines() or ["it broke without a word"])[-1])
+    return tuple(Memory(*pair) for pair in json.loads(done.stdout.splitlines()[-1]))
+
+
+CLEAR = Path("/proc/self/clear_refs")
+
+
+def resident_peak(run: Callable[[], object]) -> int:
+    """How many bytes this process grew at most while it ran something (Linux)."""
+    CLEAR.write_text("5", encoding="ascii")  # forgets the highest mark so far
+    before = _status("VmRSS")
+    run()
+    return max(0, _status("VmHWM") - before)
+
+
+def _status(key: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(f"{key}:"))
+
+
+def available() -> float:
+    """Bytes that can be had without taking them from others; without end where the kernel does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return math.inf
+    return next(
+        (1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), math.inf
+    )
+
+
+def refuse_to_starve(peak: int) -> None:
+    """Raise where so many bytes more would leave nothing for anybody else: the kernel would end some process."""
+    if peak > 0.9 * available():
+        raise MemoryError(f"needs {peak / 1e9:.1f} GB beyond its input, which are not there")
+
+
+def weigh_here(name: str, examples: int, classes: int, batch: int, threads: int) -> list[tuple[int, int]]:
+    """In the fresh process: (examples, bytes), the smaller number first."""
+    torch.set_num_threads(threads)
+    cpu = torch.device("cpu")
+    given = made_up(examples, classes, cpu)
+    run = contestant(name, cpu, batch)
+    run(given.first(WARM_UP))
+    found: list[tuple[int, int]] = []
+    for count in sizes(examples):
+        refuse_to_starve(found[-1][1] * count // found[-1][0] if found else 0)
+        found.append((count, resident_peak(lambda count=count: run(given.first(count)))))  # type: ignore[misc]
+        gc.collect()  # what is left in circles is not there for the next one
+    return found
+
+
+def main(arguments: Sequence[str]) -> None:
+    """What `weigh_apart` starts."""
+    sys.stdout.write(json.dumps(weigh_here(*json.loads(arguments[0]))) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

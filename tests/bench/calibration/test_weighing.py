@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+from softtargets.bench.calibration import weighing
+from softtargets.bench.calibration.results import Case
+from softtargets.bench.calibration.weighing import (
+    Unweighed,
+    main,
+    refuse_to_starve,
+    resident_peak,
+    sizes,
+    weigh_apart,
+)
+
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of a process")
+
+
+@needs_linux
+def test_a_peak_is_seen_though_it_is_gone_afterwards():
+    def grow() -> None:
+        torch.ones(10_000_000)  # float32
+
+    assert 38e6 < resident_peak(grow) < 80e6
+    assert resident_peak(lambda: None) < 5e6
+
+
+def test_a_quarter_and_all():
+    assert sizes(1000) == (250, 1000)
+
+
+@needs_linux
+def test_the_fresh_process_tells_what_it_found(capsys):
+    main(['["ours streamed", 400, 5, 64, 1]'])
+    found = capsys.readouterr().out
+    assert found.startswith("[[100, ")
+    assert "[400, " in found
+
+
+@needs_linux
+def test_memory_is_weighed_in_a_process_of_its_own():
+    few, many = weigh_apart("ours", Case("cpu", 400, 5), 64, 1)
+    assert (few.examples, many.examples) == (100, 400)
+    assert 0 <= many.peak < 50e6
+
+
+def test_nothing_is_weighed_where_the_kernel_does_not_tell(monkeypatch, tmp_path):
+    monkeypatch.setattr(weighing, "CLEAR", tmp_path / "none")
+    assert weigh_apart("ours", Case("cpu", 400, 5), 64, 1) == ()
+
+
+@needs_linux
+def test_a_process_that_breaks_says_why(monkeypatch):
+    def process(code: int, err: str = ""):
+        done = type("Done", (), {"returncode": code, "stderr": err, "stdout": ""})
+        monkeypatch.setattr(weighing.subprocess, "run", lambda *_, **__: done)
+
+    process(-9)
+    with pytest.raises(Unweighed, match="ended by signal 9: perhaps out of memory"):
+        weigh_apart("ours", Case("cpu", 400, 5), 64, 1)
+    process(1, "Traceback\nValueError: too heavy\n")
+    with pytest.raises(Unweighed, match="ValueError: too heavy"):
+        weigh_apart("ours", Case("cpu", 400, 5), 64, 1)
+
+
+def test_nobody_is_run_who_would_leave_nothing_for_others(monkeypatch):
+    monkeypatch.setattr(weighing, "available", lambda: 10e9)
+    refuse_to_starve(8_000_000_000)
+    with pytest.raises(MemoryError, match=r"needs 9\.5 GB beyond its input"):
+        refuse_to_starve(9_500_000_000)
+
+
+@needs_linux
+def test_four_times_what_a_quarter_took_must_be_there(monkeypatch):
+    monkeypatch.setattr(weighing, "available", lambda: 10e9)
+    monkeypatch.setattr(weighing, "resident_peak", lambda run: 3_000_000_000)
+    with pytest.raises(MemoryError, match=r"12\.0 GB"):
+        weighing.weigh_here("ours", 400, 5, 64, torch.get_num_threads())
+
+
+@needs_linux
+def test_the_kernel_tells_what_is_available():
+    assert 0 < weighing.available() < 1e15
