@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from softtargets.exceptions import RecipeError, StudyError
 from softtargets.recipes import MLP, Digits, Recipe
-from softtargets.runs import Run
-from softtargets.studies import STUDIES, Outcome, Results, Study, Trial, find_study
+from softtargets.report import Section
+from softtargets.runs import Run, RunStore
+from softtargets.studies import STUDIES, Findings, Outcome, Results, Study, Trial, find_study, run_study
 
 BASE = Recipe(data=Digits(), model=MLP(hidden=(8,)), epochs=1)
 
@@ -58,6 +61,34 @@ def test_settings_change_the_base_recipes_and_refuse_what_the_study_varies():
         study().trials(study().settings(changes={"optimiser.lrr": 0.5}))
 
 
+def test_a_study_of_several_sizes_has_the_first_unless_told():
+    sized = study(sizes=("small", "full"))
+    assert sized.settings().size == "small"
+    chosen = sized.settings(changes={"size": "full", "epochs": 3})
+    assert (chosen.size, dict(chosen.changes)) == ("full", {"epochs": 3})
+    with pytest.raises(StudyError, match=r"no such size \(did you mean 'full'\?\); it has: small, full"):
+        sized.settings(changes={"size": "ful"})
+    with pytest.raises(RecipeError, match="size: no such field"):
+        study().trials(study().settings(changes={"size": "full"}))
+
+
+def test_a_study_without_runs_asks_no_engine_and_still_makes_its_page(tmp_path):
+    def refuse(*recipes, **how):
+        raise AssertionError("there is nothing to train")
+
+    computing = study(
+        trials=lambda settings: [],
+        findings=lambda results: Findings((Section("Said", (f"{len(results.outcomes)} outcomes",)),), ()),
+    )
+    store, settings = RunStore(tmp_path / "runs"), computing.settings()
+    page = run_study(computing, settings, store, tmp_path / "report", command="c", train=refuse)
+    assert "0 outcomes" in page.read_text()
+    results = json.loads((page.parent / "results.json").read_text())
+    assert results["provenance"]["runs"] == 0
+    assert "device" not in results["provenance"]
+    assert not (page.parent / "tables" / "runs.csv").exists()
+
+
 def test_studies_are_found_by_name_and_names_are_unique():
     assert len({s.name for s in STUDIES}) == len(STUDIES)
     with pytest.raises(StudyError, match=r"no study 'quickstrat' \(did you mean 'quickstart'\?\)"):
@@ -67,6 +98,8 @@ def test_studies_are_found_by_name_and_names_are_unique():
 @pytest.mark.parametrize("known", STUDIES, ids=lambda s: s.name)
 def test_every_study_declares_distinct_runs_for_every_seed(known):
     trials = known.trials(known.settings(seeds=3))
+    if not trials:
+        return  # it only computes; tests of its own say what
     assert {trial.recipe.seed for trial in trials} == {0, 1, 2}
     assert len({trial.recipe.id for trial in trials}) == len(trials)
     one = {trial.recipe.id for trial in known.trials(known.settings(seeds=1))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -32,9 +33,10 @@ def run_study(
     trials = study.trials(settings)
     _check_splits(study, trials)
     make_directory(directory)  # found out now, not after hours of training
-    runs = train([trial.recipe for trial in trials], store, keep=study.keep, **how)
+    # A study that only computes asks no engine.
+    runs = train([trial.recipe for trial in trials], store, keep=study.keep, **how) if trials else []
     finished = [(trial, run) for trial, run in zip(trials, runs, strict=True) if run.status == "finished"]
-    if not finished:
+    if trials and not finished:
         raise StudyError(f"every run of '{study.name}' failed: {runs[0].provenance.get('reason')}")
     warnings = [
         f"Run {run.id} failed: {run.provenance.get('reason')}." for run in runs if run.status != "finished"
@@ -57,7 +59,7 @@ def run_study(
         claims=findings.claims,
         command=command,
         provenance=_provenance(runs, time.monotonic() - started),
-        runs=_run_table(trials, runs, {outcome.run.id: outcome for outcome in outcomes}),
+        runs=_run_table(trials, runs, {outcome.run.id: outcome for outcome in outcomes}) if trials else None,
         warnings=warnings,
     )
     return write_page(page, directory)
@@ -80,9 +82,13 @@ def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
     def several(key: str) -> str:
         return ", ".join(sorted({str(provenance[key]) for provenance in unique}))
 
-    return {
+    made = {
         "made": now(),
         "softtargets": f"{code['softtargets']} ({commit}{', with changes' if code['uncommitted_changes'] else ''})",
+    }
+    if not runs:
+        return made | {"python": platform.python_version(), "runs": 0, "this command": f"{seconds:.1f} s"}
+    return made | {
         "torch": several("torch"),
         "python": several("python"),
         "device": several("device") + f" ({several('device_name')})",

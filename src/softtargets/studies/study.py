@@ -16,10 +16,11 @@ from softtargets.runs import Run
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user may change about a study: how many seeds, and fields of its base recipes."""
+    """What a user may change about a study: how many seeds, fields of its base recipes, and which of its sizes."""
 
     seeds: int
     changes: Mapping[str, Any] = field(default_factory=dict)
+    size: str = ""
 
     def base(self, recipe: Recipe) -> Recipe:
         """A base recipe with the user's changes; a study varies its axes from there."""
@@ -103,13 +104,14 @@ class Findings:
 class Study:
     """A table or figure of a paper (or a few of them) as one object; each lives in a module of this room.
 
-    trials:   the grid, given the user's settings.
+    trials:   the grid, given the user's settings; empty for a study that only computes.
     keep:     the splits whose predictions the measurements need.
     measure:  numbers from one run.
     findings: tables, figures and claims from all of them.
     axes:     fields the grid itself varies, which ``--set`` therefore may not change.
     again:    makes one more measurement for a whole call, where stored predictions are not enough: it may compute
               with the nets and the data, and keep what several runs share.
+    sizes:    names of the sizes that the grid comes in, the default first; ``--set size=NAME`` chooses.
     """
 
     name: str
@@ -123,17 +125,29 @@ class Study:
     axes: tuple[str, ...] = ("seed",)
     seeds: int = 5
     again: Callable[[Place], Measure] | None = None
+    sizes: tuple[str, ...] = ()
 
     def settings(self, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Settings:
         """The user's settings, refused where they make no sense for this study."""
         count = self.seeds if seeds is None else seeds
         if count < 1:
             raise StudyError(f"--seeds {count}: a study needs at least one seed")
-        for key in changes or {}:
+        changes = dict(changes or {})
+        # Without sizes it is a field like any other, and recipes say that they have none of that name.
+        size = self._size(changes.pop("size", self.sizes[0])) if self.sizes else ""
+        for key in changes:
             if key in self.axes:
                 advice = "use --seeds" if key == "seed" else "it is what the study compares"
                 raise StudyError(f"--set {key}: the study '{self.name}' varies {key} itself; {advice}")
-        return Settings(count, dict(changes or {}))
+        return Settings(count, changes, size)
+
+    def _size(self, name: Any) -> str:
+        if name not in self.sizes:
+            close = nearest(str(name), self.sizes)
+            raise StudyError(
+                f"--set size={name}: the study '{self.name}' has no such size{close}; it has: {', '.join(self.sizes)}"
+            )
+        return str(name)
 
 
 def find_study(studies: Iterable[Study], name: str) -> Study:

@@ -1,0 +1,38 @@
+"""What the study of human noise trains: labels that people gave, and labels as often wrong at random."""
+
+from __future__ import annotations
+
+from softtargets.recipes import Recipe, Symmetric
+from softtargets.studies.chen_cifar10.grid import PAPER, QUICK
+from softtargets.studies.chen_plane import smoothing
+from softtargets.studies.study import Settings, Trial
+
+KEEP = ("test",)
+AXES = ("seed", "data.labels", "noise", "noise.name", "noise.rate", "noise.type", "regulariser", "regulariser.name",
+        "regulariser.alpha", "regulariser.spread")  # fmt: skip
+
+# Of all 50,000 labels of CIFAR-10N so many are wrong; what of a part of them is wrong is counted on each run.
+WRONG = {"aggregate": 0.0901, "random1": 0.17234, "worse": 0.40208}
+SOURCES = ("human", "symmetric")
+
+SIZES: dict[str, tuple[tuple[str, ...], tuple[float, ...], Recipe]] = {
+    "tiny": (("aggregate", "worse"), (0.5, 0.65, 0.8, 0.9, 1.0), QUICK),
+    "full": (("aggregate", "random1", "worse"), (0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0), PAPER),
+}
+
+
+def trials(settings: Settings) -> list[Trial]:
+    """For each set of human labels, its double with symmetric noise, each p and each seed."""
+    kinds, masses, recipe = SIZES[settings.size]
+    base = settings.base(recipe)
+    grid = []
+    for seed in range(settings.seeds):
+        for kind in kinds:
+            for p in masses:
+                varied = base.replace({"regulariser": smoothing(p), "seed": seed})
+                human = varied.replace({"data.labels": kind})
+                random = varied.replace({"noise": Symmetric(rate=WRONG[kind])})
+                for source, chosen in zip(SOURCES, (human, random), strict=True):
+                    labels = {"size": settings.size, "labels": kind, "source": source, "p": p}
+                    grid.append(Trial(chosen, labels))
+    return grid

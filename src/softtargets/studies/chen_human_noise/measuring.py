@@ -1,0 +1,68 @@
+"""What is read from each net, and how many of the labels it was trained on are right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softtargets.noise import observed_transitions
+from softtargets.recipes import Recipe
+from softtargets.runs import Run, RunStore
+from softtargets.studies.chen_plane.measuring import both_losses
+from softtargets.studies.study import Place, Trial
+from softtargets.theory import averaging_loss, effective_clean_rate, generalization_loss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from softtargets.training.supplies import Supplies
+
+
+def measure(trial: Trial, run: Run) -> dict[str, float]:
+    """Loss against the clean test labels, accuracy at the end and at the best epoch, training labels given back."""
+    test = run.predictions("test")
+    return {
+        "loss": both_losses(test.logits, test.labels, 1.0)[0],
+        "accuracy": float((test.logits.argmax(-1) == test.labels).double().mean()),
+        "early_accuracy": max(float(row["test_accuracy"]) for row in run.history()),
+        "by_heart": float(run.summary["train_accuracy"]),
+    }
+
+
+class Counted:
+    """Counts the right ones among the training labels of a run, and says what the theory predicts from that.
+
+    clean_rate: the share of labels that are right.
+    effective:  the same with every class counted alike, the effective clean rate of section 4.4.
+    predicted, averaging: losses of nets that have learned the labels by heart, or only what they are on the average.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._supplies: Supplies | None = None
+
+    def __call__(self, trial: Trial, run: Run) -> dict[str, float]:
+        """The rates, and the predictions for the trial's p."""
+        clean, given, classes = self._labels(trial.recipe, run)
+        rate, p = float((clean == given).double().mean()), float(trial.labels["p"])
+        T = observed_transitions(clean.numpy(), given.numpy(), classes)
+        measured = {"clean_rate": rate}
+        if not np.isnan(T).any():  # every class occurs
+            measured["effective"] = float(effective_clean_rate(T))
+        if p < 1:
+            measured["predicted"] = generalization_loss(p, rate, classes, "alpha", limits=True)
+            measured["averaging"] = averaging_loss(p, rate, classes, "alpha", limits=True)
+        return measured
+
+    def _labels(self, recipe: Recipe, run: Run) -> tuple[Tensor, Tensor, int]:
+        from softtargets.training import choose_device
+        from softtargets.training.supplies import Supplies
+
+        if self._supplies is None:
+            store = RunStore(run.directory.parent)
+            self._supplies = Supplies(store, choose_device(self._place.device), self._place.data_dir)
+        trained = self._supplies.noisy(recipe)
+        known = self._supplies.data(recipe.replace({"data.labels": "clean"}).data)
+        given, clean = (prepared.splits["train"].labels.cpu() for prepared in (trained, known))
+        return clean, given, len(known.classes)

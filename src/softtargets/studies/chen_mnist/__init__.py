@@ -1,0 +1,28 @@
+"""The theory of Chen et al. 2020 beside nets on MNIST: their figures 5 to 11."""
+
+from functools import partial
+
+from softtargets.studies.chen_mnist.grid import SCOPE
+from softtargets.studies.chen_plane import AXES, KEEP, findings, measure, trials
+from softtargets.studies.study import Study
+
+study = Study(
+    name="chen-mnist",
+    title="Does the theory of optimal smoothing hold on MNIST?",
+    lead=(
+        "Chen, Ziyin, Wang and Liang (2020) predict the test loss of a net from two numbers: how many of its training "
+        "labels are right, and how much they are smoothed. Here both are varied on MNIST, and the test loss is "
+        "measured beside what was predicted: against clean labels, against corrupted ones, at the end and with early "
+        "stopping."
+    ),
+    papers=(
+        "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020",
+    ),
+    trials=partial(trials, SCOPE),
+    keep=KEEP,
+    measure=measure,
+    findings=partial(findings, SCOPE),
+    axes=AXES,
+    seeds=3,
+    sizes=tuple(SCOPE.grids),
+)

@@ -1,0 +1,75 @@
+"""What is read from each net of the plane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from softtargets.runs import Run
+from softtargets.studies.study import Trial
+from softtargets.theory import averaging_loss, generalization_loss
+
+
+def measure(trial: Trial, run: Run) -> dict[str, float]:
+    """Test loss of both types beside what is predicted; accuracy; and how much was learned by heart.
+
+    loss_alpha:    cross-entropy with the clean test labels.
+    loss_beta:     the same with labels as wrong as those of the training, in the mean over all ways to draw them.
+    accuracy:      against clean labels, after the last epoch.
+    early_*:       the lowest loss and the highest accuracy of any epoch, each for itself.
+    by_heart:      the share of training labels, wrong ones included, that the net gives.
+    left:          what the training loss still lies above the entropy of its targets, in nats: 0 is learned by heart.
+    deviation_*:   the loss against what is predicted for a net that has learned all by heart: 0.1 is a tenth above.
+    explained:     the same with the net's test accuracy in place of a, which leaves only how sure it is.
+    position_*:    where it lies between that (1) and the loss of a net that has learned only averages (0).
+    """
+    a, p = float(trial.labels["a"]), float(trial.labels["p"])
+    test, history = run.predictions("test"), run.history()
+    classes = test.logits.shape[-1]
+    clean, beta = both_losses(test.logits, test.labels, a)
+    measured = {
+        "loss_alpha": clean,
+        "loss_beta": beta,
+        "accuracy": float((test.logits.argmax(-1) == test.labels).double().mean()),
+        "early_loss": min(float(row["test_loss"]) for row in history),
+        "early_accuracy": max(float(row["test_accuracy"]) for row in history),
+        "by_heart": float(run.summary["train_accuracy"]),
+        "left": float(run.summary["train_loss"]) - target_entropy(p, classes),
+    }
+    if p < 1:  # where the predicted loss is not finite there is nothing to deviate from
+        known = generalization_loss(p, measured["accuracy"], classes, "alpha", limits=True)
+        measured["explained"] = clean / known - 1
+        for kind, loss in (("alpha", clean), ("beta", beta)):
+            predicted = generalization_loss(p, a, classes, kind, limits=True)
+            averaging = averaging_loss(p, a, classes, kind, limits=True)
+            measured[f"deviation_{kind}"] = loss / predicted - 1
+            if predicted - averaging > 1e-9:
+                measured[f"position_{kind}"] = (loss - averaging) / (predicted - averaging)
+    return measured
+
+
+def both_losses(logits: Tensor, labels: Tensor, a: float) -> tuple[float, float]:
+    """Mean cross-entropy with clean labels, and with labels that stay right with probability a.
+
+    >>> import torch
+    >>> both_losses(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]), a=1.0)[1]  # doctest: +ELLIPSIS
+    0.2395...
+    """
+    costs = -logits.double().log_softmax(-1)
+    right = costs.gather(-1, labels.long()[:, None]).squeeze(-1)
+    others = (costs.sum(-1) - right) / (logits.shape[-1] - 1)
+    return float(right.mean()), float((a * right + (1 - a) * others).mean())
+
+
+def target_entropy(p: float, classes: int) -> float:
+    """Entropy of a smoothed target in nats: what is left of the training loss when all is learned by heart.
+
+    >>> import math
+    >>> target_entropy(0.5, 2) == math.log(2), target_entropy(1.0, 10)
+    (True, 0.0)
+    """
+    shares: Any = np.array([p, *[(1 - p) / (classes - 1)] * (classes - 1)])
+    shares = shares[shares > 0]
+    return float(-(shares * np.log(shares)).sum()) + 0.0

@@ -1,0 +1,260 @@
+"""The plane of clean rates and smoothings: its recipes, its measures against plain loops, its claims, and the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+
+import pytest
+import torch
+
+from softtargets.recipes import (
+    CNN,
+    MLP,
+    MNIST,
+    SGD,
+    Clean,
+    Constant,
+    CrossEntropy,
+    Digits,
+    LabelSmoothing,
+    Symmetric,
+)
+from softtargets.runs import RunStore
+from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
+from softtargets.studies.chen_plane.claims import claims, counted
+from softtargets.studies.chen_plane.measuring import both_losses, measure, target_entropy
+from softtargets.studies.chen_plane.optima import Grid
+from softtargets.theory import generalization_loss
+from softtargets.training import train
+
+STUDY = find_study(STUDIES, "chen-mnist")
+
+
+@pytest.mark.parametrize(("size", "cells"), [("small", 4 * 8), ("full", 10 * 12)])
+def test_every_cell_of_the_plane_is_trained_as_its_labels_say(size, cells):
+    trials = STUDY.trials(STUDY.settings(seeds=2, changes={"size": size}))
+    assert len({trial.recipe.id for trial in trials}) == 2 * cells
+    for trial in trials:
+        a, p, loss, wrong = trial.labels["a"], trial.labels["p"], trial.recipe.regulariser, trial.recipe.noise
+        assert trial.labels["size"] == size
+        if p == 1:
+            assert loss == CrossEntropy()
+        else:
+            assert isinstance(loss, LabelSmoothing)
+            assert (loss.alpha, loss.spread) == (pytest.approx(1 - p, abs=1e-12), "others")
+        if a == 1:
+            assert wrong == Clean()
+        else:
+            assert isinstance(wrong, Symmetric)
+            assert (wrong.rate, wrong.type) == (pytest.approx(1 - a, abs=1e-12), "alpha")
+
+
+def test_the_full_size_is_the_papers_training_and_the_default_is_not():
+    for trial in STUDY.trials(STUDY.settings(seeds=1, changes={"size": "full"})):
+        recipe = trial.recipe
+        assert (recipe.data, recipe.model) == (MNIST(), CNN())
+        assert recipe.optimiser == SGD(lr=0.01, momentum=0.9, weight_decay=0.0)
+        assert recipe.schedule == Constant()
+        assert (recipe.epochs, recipe.batch, recipe.augmentation) == (100, 128, ())
+    small = STUDY.trials(STUDY.settings(seeds=1))[0].recipe
+    assert (small.data, small.model) == (MNIST(limit=2000), MLP(hidden=(128,)))
+
+
+def test_both_losses_by_plain_loops():
+    generator = torch.Generator().manual_seed(3)
+    logits, labels = torch.randn(20, 4, generator=generator), torch.randint(4, (20,), generator=generator)
+    clean = beta = 0.0
+    for row, label in zip(logits.double().tolist(), labels.tolist(), strict=True):
+        total = math.log(sum(math.exp(value) for value in row))
+        for tested, value in enumerate(row):
+            chance = 0.7 if tested == label else 0.3 / 3
+            beta += chance * (total - value) / 20
+        clean += (total - row[label]) / 20
+    assert both_losses(logits, labels, a=0.7) == pytest.approx((clean, beta))
+    assert both_losses(logits, labels, a=1.0)[1] == pytest.approx(clean)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.6, 0.95])
+def test_the_entropy_of_a_target_by_hand(p):
+    by_hand = -p * math.log(p) - sum((1 - p) / 9 * math.log((1 - p) / 9) for _ in range(9))
+    assert target_entropy(p, 10) == pytest.approx(by_hand)
+
+
+class Written:
+    """A run that says what it is told to."""
+
+    def __init__(self, logits, labels, history):
+        self.logits, self.labels, self._history = logits, labels, history
+        self.summary = history[-1]
+
+    def predictions(self, split):
+        assert split == "test"
+        return self
+
+    def history(self):
+        return self._history
+
+
+def said_by(a: float, p: float, averaging: bool):
+    """What a net says of 900 test examples of class 0 that has learned its labels by heart, or only on the average."""
+    wrong = round((1 - a) * 900 / 9)  # of each other class
+    labels = [0] * (900 - 9 * wrong) + [k for k in range(1, 10) for _ in range(wrong)]
+    targets = torch.full((900, 10), (1 - p) / 9, dtype=torch.float64)
+    targets[range(900), labels] = p
+    if averaging:
+        targets = targets.mean(0, keepdim=True).expand(900, 10)
+    return targets.log(), torch.zeros(900, dtype=torch.long)
+
+
+@pytest.mark.parametrize(("averaging", "position"), [(False, 1.0), (True, 0.0)])
+def test_a_net_that_does_what_the_theory_supposes_does_not_deviate(averaging, position):
+    a, p = 0.8, 0.9
+    trial = STUDY.trials(STUDY.settings(seeds=1))[0]
+    trial = type(trial)(trial.recipe, {"a": a, "p": p})
+    history = [
+        {"test_loss": 0.5, "test_accuracy": 0.9, "train_accuracy": 0.5, "train_loss": 1.0},
+        {
+            "test_loss": 0.7,
+            "test_accuracy": 0.8,
+            "train_accuracy": 1.0,
+            "train_loss": target_entropy(p, 10) + 0.25,
+        },
+    ]
+    found = measure(trial, Written(*said_by(a, p, averaging), history))
+    for kind in ("alpha", "beta"):
+        assert found[f"position_{kind}"] == pytest.approx(position, abs=1e-9)
+    if not averaging:
+        assert found["deviation_alpha"] == pytest.approx(0, abs=1e-9)
+        assert found["deviation_beta"] == pytest.approx(0, abs=1e-9)
+        assert found["accuracy"] == pytest.approx(0.8)
+        assert found["loss_alpha"] == pytest.approx(-0.8 * math.log(0.9) - 0.2 * math.log(0.1 / 9))
+    assert (found["early_loss"], found["early_accuracy"]) == (0.5, 0.9)
+    assert (found["by_heart"], found["left"]) == (1.0, pytest.approx(0.25))
+
+
+def test_without_smoothing_there_is_nothing_to_deviate_from():
+    trial = STUDY.trials(STUDY.settings(seeds=1))[0]
+    trial = type(trial)(trial.recipe, {"a": 0.8, "p": 1.0})
+    history = [{"test_loss": 0.5, "test_accuracy": 0.9, "train_accuracy": 0.5, "train_loss": 1.0}]
+    found = measure(trial, Written(*said_by(0.8, 0.9, False), history))
+    assert not any(key.startswith(("deviation", "position")) for key in found)
+    assert found["left"] == pytest.approx(1.0)
+
+
+def made_up(
+    deviation: float = 0.05,
+    best_loss_at=lambda a: a,
+    best_accuracy_at: float = 0.35,
+    weak: float = -0.02,
+    mild: float = 0.005,
+    early: float = 0.002,
+) -> Results:
+    """Three seeds with the given turns; accuracies have two maxima unless told otherwise."""
+    outcomes = []
+    for trial in STUDY.trials(STUDY.settings()):
+        a, p, jitter = trial.labels["a"], trial.labels["p"], 1e-4 * trial.recipe.seed
+        accuracy = 0.9 - 0.1 * abs(p - best_accuracy_at) - 0.2 * (1 - a)
+        if p in (0.9, 0.95):
+            at_one = 0.9 - 0.1 * (1 - best_accuracy_at) - 0.2 * (1 - a)
+            accuracy = at_one + (weak if a <= 0.85 else mild)
+        measures = {
+            "loss_alpha": 1 + abs(p - best_loss_at(a)) + jitter,
+            "loss_beta": 1.0,
+            "accuracy": accuracy + jitter,
+            "early_loss": 1.0,
+            "early_accuracy": 0.95 + (early if p == 0.5 else 0) + (jitter if p < 1 else 0),
+            "explained": 0.02,
+            "by_heart": 0.99,
+            "left": 0.01,
+        }
+        if p < 1:
+            off = deviation if a == 0.7 and p == 0.8 else 0.01
+            measures |= {f"deviation_{kind}": off + jitter for kind in ("alpha", "beta")}
+            measures |= {"position_alpha": 0.9, "position_beta": 0.9}
+        outcomes.append(Outcome(trial, None, measures))
+    return Results(tuple(outcomes))
+
+
+@pytest.mark.parametrize(
+    ("turned", "fallen"),
+    [
+        ({}, {4}),
+        ({"deviation": 0.3}, {0, 4}),
+        ({"best_loss_at": lambda a: 0.2}, {3, 4, 5}),
+        ({"best_accuracy_at": 0.95}, {4, 5, 7}),
+        ({"weak": 0.02}, {4, 8}),
+        ({"mild": -0.02}, {4, 9}),
+        ({"early": 0.05}, {4, 6}),
+    ],
+)
+def test_a_claim_falls_when_its_own_numbers_turn(turned, fallen):
+    found = claims(Grid(made_up(**turned)), 10)
+    assert len(found) == 10
+    assert {place for place, claim in enumerate(found) if claim.verdict == "not reproduced"} == fallen
+    assert {claim.verdict for claim in found} <= {"reproduced", "not reproduced"}
+
+
+def test_gammas_optimum_is_better_where_minima_lie_there():
+    from softtargets.theory import optimal_p
+
+    found = claims(Grid(made_up(best_loss_at=lambda a: optimal_p(a, 10, "gamma"))), 10)
+    assert found[4].verdict == "reproduced"
+
+
+def test_the_best_p_is_that_of_the_lowest_loss_and_the_highest_accuracy():
+    grid = Grid(made_up(best_loss_at=lambda a: 0.64, best_accuracy_at=0.2))
+    assert grid.best(0, "loss_alpha", 0.7) == 0.65
+    assert grid.best(0, "accuracy", 0.7) == 0.2
+    assert grid.best(0, "loss_beta", 0.7) == 1.0  # all are as good, so the largest
+    assert grid.best(7, "accuracy", 0.7) is None
+    assert grid.best_sample("loss_alpha", 0.5).values == (0.65, 0.65, 0.65)
+    assert {cell.p for cell in counted(grid)} == {0.2, 0.35, 0.5, 0.65, 0.8, 0.9}
+
+
+def test_a_seed_without_all_its_cells_is_left_out_of_the_claims():
+    whole = made_up()
+    part = Results(tuple(o for o in whole.outcomes if o.trial.recipe.seed < 2 or o.trial.labels["p"] < 0.9))
+    assert [claim.sample.n for claim in claims(Grid(part), 10)] == [3, 3, 3, 3, 3, 3, 2, 2, 2, 2]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """The whole study with a few units on a few digits, made once for this module."""
+    directory = tmp_path_factory.mktemp("chen-mnist")
+    changes = {"data": Digits(limit=60), "model.hidden": (16,), "epochs": 2, "batch": 30}
+    store, settings = RunStore(directory / "runs"), STUDY.settings(seeds=1, changes=changes)
+    page = run_study(STUDY, settings, store, directory / "report", command="c", train=train, device="cpu")
+    return page, store, settings
+
+
+def test_the_whole_study_on_a_few_digits(tiny):
+    page, _, _ = tiny
+    results = json.loads((page.parent / "results.json").read_text())
+    assert results["warnings"] == []
+    assert len(results["claims"]) == 10
+    assert {claim["verdict"] for claim in results["claims"]} == {"not enough seeds"}
+    for name in ("landscape", "slices", "best_smoothing", "accuracy_over_p"):
+        assert (page.parent / "figures" / f"{name}.svg").stat().st_size > 5_000
+    html = page.read_text()
+    assert "small size: 60 training images" in html
+    assert "This is the small size, for a CPU." in html
+
+
+def test_numbers_on_the_page_are_those_of_the_runs(tiny):
+    page, store, settings = tiny
+    rows = list(csv.DictReader((page.parent / "tables" / "landscape.csv").open()))
+    assert len(rows) == 4 * 7
+    for trial in STUDY.trials(settings)[::5]:
+        if trial.labels["p"] == 1:
+            continue
+        run, (a, p) = store.find(trial.recipe), (trial.labels["a"], trial.labels["p"])
+        row = next(row for row in rows if (float(row["a"]), float(row["p"])) == (a, p))
+        loss = float(row["loss_alpha_mean"])
+        assert loss == pytest.approx(run.summary["test_loss"], rel=1e-5)
+        predicted = -a * math.log(p) - (1 - a) * math.log((1 - p) / 9)
+        assert float(row["predicted"]) == pytest.approx(predicted)
+        assert float(row["predicted"]) == pytest.approx(generalization_loss(p, a, 10, "alpha"))
+        assert float(row["deviation_alpha_mean"]) == pytest.approx(loss / predicted - 1)
+        assert float(row["by_heart_mean"]) == run.summary["train_accuracy"]
