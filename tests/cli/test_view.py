@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.inspection.penultimate import by_hand, examples, nc1_by_hand, nc4_by_hand, net
 
+from inspection.penultimate import by_hand, examples, nc1_by_hand, nc4_by_hand, net
 from softtargets.cli import main
 from softtargets.cli.view import _guessed, _panels
 

@@ -5,7 +5,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.inspection.penultimate import (
+
+from inspection.penultimate import (
     CLASSES,
     SIZE,
     by_hand,
@@ -16,7 +17,6 @@ from tests.inspection.penultimate import (
     net,
     panel,
 )
-
 from softtargets.inspection import viewing
 from softtargets.inspection.viewing import Held, Panel, look
 

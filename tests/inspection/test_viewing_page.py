@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.inspection.penultimate import examples, net, panel
 
+from inspection.penultimate import examples, net, panel
 from softtargets.geometry import fair_panels
 from softtargets.inspection import viewing
 from softtargets.inspection.viewing import look

@@ -30,7 +30,7 @@ def entry(name: str, seconds: float, peaks: tuple[int, int] | None = None, **opt
 
 def cpu(*more: Entry) -> CaseResult:
     entries = tuple(entry(name, seconds) for name, seconds in SECONDS.items())
-    return CaseResult(Case("cpu", 1000, 10), 0, 2, 0.02, (*entries, *(more or (ABSENT,))))
+    return CaseResult(Case("cpu", 1000, 10), 0, 2, 0.02, 0.0, (*entries, *(more or (ABSENT,))))
 
 
 def gpu() -> CaseResult:
@@ -41,7 +41,7 @@ def gpu() -> CaseResult:
         entry("torchmetrics", 0.125, (10_000_000, 40_000_000)),
         Entry("netcal", "failed", "out of memory"),
     )
-    return CaseResult(Case("cuda", 10_000, 10), 0, 2, 0.02, entries)
+    return CaseResult(Case("cuda", 10_000, 10), 0, 2, 0.02, 0.0, entries)
 
 
 def made_up() -> Results:

@@ -3,11 +3,12 @@ from __future__ import annotations
 import math
 
 import pytest
+import torch
 
 from softtargets.bench.calibration import checking
-from softtargets.bench.calibration.checking import complaint, reference
+from softtargets.bench.calibration.checking import Reference, complaint, reference
 from softtargets.bench.calibration.limits import OTHERS_WITHIN, OURS_WITHIN
-from softtargets.bench.calibration.logits import made_up
+from softtargets.bench.calibration.logits import Examples, made_up
 
 
 def by_hand(examples) -> float:
@@ -24,20 +25,31 @@ def by_hand(examples) -> float:
 
 
 def test_the_reference_is_the_formula(monkeypatch):
-    import torch
-
     examples = made_up(300, 6, torch.device("cpu"))
     wanted = by_hand(examples)
     assert wanted > 0.01
-    assert reference(examples) == pytest.approx(wanted, abs=1e-12)
+    assert reference(examples) == pytest.approx((wanted, 0.0), abs=1e-12)
     monkeypatch.setattr(checking, "PIECE", 60)
-    assert reference(examples) == pytest.approx(wanted, abs=1e-12)
+    assert reference(examples) == pytest.approx((wanted, 0.0), abs=1e-12)
+
+
+def test_an_example_that_rounding_puts_into_another_bin_is_allowed_for():
+    # Logits whose confidence lies on an edge, a little to either side in single precision.
+    at_edge = torch.log(torch.tensor([[k / 15, 1 - k / 15] for k in range(8, 15)] * 50))
+    examples = Examples(at_edge + torch.linspace(-3, 3, 350)[:, None], torch.zeros(350, dtype=torch.int64))
+    single = (examples.logits.softmax(1).amax(1).double() * 15).long()
+    double = (examples.logits.double().softmax(1).amax(1) * 15).long()
+    moved = int((single != double).sum())
+    assert moved > 0
+    assert reference(examples).rounding == pytest.approx(2 * moved / 350)
 
 
 def test_ours_must_be_closer_than_the_others():
     between = (OURS_WITHIN + OTHERS_WITHIN) / 2
-    assert "off by" in complaint("ours", 0.1 + between, 0.1)
-    assert "off by" in complaint("ours streamed", 0.1 + between, 0.1)
-    assert complaint("torchmetrics", 0.1 + between, 0.1) == ""
-    assert complaint("ours", 0.1 + OURS_WITHIN / 2, 0.1) == ""
-    assert complaint("netcal", float("nan"), 0.1) == "its ECE is nan"
+    wanted = Reference(0.1, 0.0)
+    assert "off by" in complaint("ours", 0.1 + between, wanted)
+    assert "off by" in complaint("ours streamed", 0.1 + between, wanted)
+    assert complaint("torchmetrics", 0.1 + between, wanted) == ""
+    assert complaint("ours", 0.1 + OURS_WITHIN / 2, wanted) == ""
+    assert complaint("ours", 0.1 + between, Reference(0.1, between)) == ""
+    assert complaint("netcal", float("nan"), wanted) == "its ECE is nan"

@@ -37,7 +37,7 @@ def test_bars_and_labels_lie_inside_their_panel():
 
 def test_without_memory_there_is_one_column_and_failures_are_told():
     failed = tuple(Entry(entry.name, "failed", "$x$ broke") for entry in cpu().entries)
-    result = CaseResult(cpu().case, 0, 1, 0.02, failed)
+    result = CaseResult(cpu().case, 0, 1, 0.02, 0.0, failed)
     with house_style():
         drawing = draw_calibration(Results((SESSION,), (result,)))
         assert ink(drawing) > 0
