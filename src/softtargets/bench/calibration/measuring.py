@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from softtargets.bench.calibration.checking import complaint, reference
+from softtargets.bench.calibration.checking import Reference, complaint, reference
 from softtargets.bench.calibration.contestants import Contestant, contestant
 from softtargets.bench.calibration.grid import Plan
 from softtargets.bench.calibration.logits import Examples, made_up
@@ -78,7 +78,7 @@ def measure(case: Case, bench: Bench) -> CaseResult:
             if entries[name].status != "failed":
                 release(device)
                 entries[name] = replace(entries[name], memory=weigh_on_gpu(run, examples, device))
-    return CaseResult(case, bench.session, torch.get_num_threads(), wanted, tuple(entries.values()))
+    return CaseResult(case, bench.session, torch.get_num_threads(), *wanted, tuple(entries.values()))
 
 
 def _weigh_first(name: str, case: Case, bench: Bench) -> tuple[Memory, ...]:
@@ -92,7 +92,7 @@ def _timed(
     runs: dict[str, Contestant],
     memory: dict[str, tuple[Memory, ...]],
     examples: Examples,
-    wanted: float,
+    wanted: Reference,
     repeats: int,
 ) -> dict[str, Entry]:
     """Everybody's turns; `memory` is what they are known to take on the CPU."""
@@ -116,5 +116,5 @@ def _timed(
         ece = found[name]
         reason = complaint(name, ece, wanted)
         status = "disagrees" if reason else "ok"
-        entries[name] = Entry(name, status, reason, timing, ece, abs(ece - wanted))
+        entries[name] = Entry(name, status, reason, timing, ece, abs(ece - wanted.ece))
     return entries

@@ -55,12 +55,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case: the ECE in float64, and what every contestant did."""
+    """One case: the ECE in float64, by how much rounding may move it, and what every contestant did."""
 
     case: Case
     session: int
     threads: int
     reference: float
+    rounding: float
     entries: tuple[Entry, ...]
 
     def entry(self, name: str) -> Entry | None:

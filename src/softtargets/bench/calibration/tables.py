@@ -119,7 +119,8 @@ def markdown(results: Results) -> str:
         pipes(overview(results)),
         "\n".join(f"- {line}" for line in verdicts(results)),
         f"The ECE of all is compared with float64 in the same run: ours must be within {OURS_WITHIN:.0e}, the others, "
-        f"some of which add up in single precision, within {OTHERS_WITHIN:.0e}.",
+        f"some of which add up in single precision, within {OTHERS_WITHIN:.0e}; and 2/N more for every example that "
+        "single precision puts into another bin.",
     ]
     if lines := notes(results):
         parts += ["## Notes", "\n".join(f"- {line}" for line in lines)]

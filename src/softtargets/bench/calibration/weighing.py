@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import math
 import os
@@ -41,20 +40,31 @@ def weigh_on_gpu(run: Contestant, examples: Examples, device: torch.device) -> t
 
 
 def weigh_apart(name: str, case: Case, batch: int, threads: int) -> tuple[Memory, ...]:
-    """The same on a CPU: the growth of a process that does nothing else, so that nobody's leftovers are reused.
+    """The same on a CPU: the growth of a process that does nothing else, a fresh one for each number of examples.
 
-    Nothing where the kernel does not tell (other than Linux).
+    What one run leaves to the allocator, the next would reuse and seem to need less. Nothing where the kernel does not
+    tell (other than Linux).
     """
     if not CLEAR.exists():
         return ()
-    asked = json.dumps([name, case.examples, case.classes, batch, threads])
+    found: list[Memory] = []
+    for count in sizes(case.examples):
+        if found:
+            size = 4 * count * case.classes  # bytes of the logits
+            refuse_to_starve(found[-1].peak * count // found[-1].examples + size)
+        found.append(Memory(count, _weigh_in_process(name, count, case.classes, batch, threads)))
+    return tuple(found)
+
+
+def _weigh_in_process(name: str, examples: int, classes: int, batch: int, threads: int) -> int:
+    asked = json.dumps([name, examples, classes, batch, threads])
     command = [sys.executable, "-W", "ignore", "-m", __name__, asked]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
     if done.returncode < 0:
         raise Unweighed(f"its process was ended by signal {-done.returncode}: perhaps out of memory")
     if done.returncode:
         raise Unweighed((done.stderr.strip().splitlines() or ["it broke without a word"])[-1])
-    return tuple(Memory(*pair) for pair in json.loads(done.stdout.splitlines()[-1]))
+    return int(done.stdout.splitlines()[-1])
 
 
 CLEAR = Path("/proc/self/clear_refs")
@@ -90,24 +100,19 @@ def refuse_to_starve(peak: int) -> None:
         raise MemoryError(f"needs {peak / 1e9:.1f} GB beyond its input, which are not there")
 
 
-def weigh_here(name: str, examples: int, classes: int, batch: int, threads: int) -> list[tuple[int, int]]:
-    """In the fresh process: (examples, bytes), the smaller number first."""
+def weigh_here(name: str, examples: int, classes: int, batch: int, threads: int) -> int:
+    """In the fresh process: how many bytes it grows by."""
     torch.set_num_threads(threads)
     cpu = torch.device("cpu")
     given = made_up(examples, classes, cpu)
     run = contestant(name, cpu, batch)
     run(given.first(WARM_UP))
-    found: list[tuple[int, int]] = []
-    for count in sizes(examples):
-        refuse_to_starve(found[-1][1] * count // found[-1][0] if found else 0)
-        found.append((count, resident_peak(lambda count=count: run(given.first(count)))))  # type: ignore[misc]
-        gc.collect()  # what is left in circles is not there for the next one
-    return found
+    return resident_peak(lambda: run(given))
 
 
 def main(arguments: Sequence[str]) -> None:
     """What `weigh_apart` starts."""
-    sys.stdout.write(json.dumps(weigh_here(*json.loads(arguments[0]))) + "\n")
+    sys.stdout.write(f"{weigh_here(*json.loads(arguments[0]))}\n")
 
 
 if __name__ == "__main__":
