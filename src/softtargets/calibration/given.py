@@ -20,6 +20,7 @@ from softtargets.arrays import ArrayLike, as_labels
 from softtargets.arrays.checking import SUM_TOLERANCE
 
 PIECE = 2**20  # numbers in a piece: several passes over it are then made in the cache
+PIECE_ON_DEVICE = 2**26  # where starting an operation costs more than a cache saves
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Given:
 
     @property
     def _rows(self) -> int:
-        return max(1, PIECE // self.classes)
+        return max(1, (PIECE if self.scores.device.type == "cpu" else PIECE_ON_DEVICE) // self.classes)
 
     def example(self, row: int) -> int:
         """The place, among all rows, of one that counts."""

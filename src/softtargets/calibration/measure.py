@@ -15,6 +15,7 @@ from softtargets.calibration.decomposition import BrierDecomposition, classwise_
 from softtargets.calibration.groups import Groups, adaptive_error, frequencies, smooth_error
 from softtargets.calibration.intervals import Interval, classwise_interval, intervals_of_groups
 from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration.threads import one_thread
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,16 @@ def calibration_of(
     boundary falls into is divided in proportion), which is little beside its scatter.
     """
     sums = sums.to("cpu")
-    examples = sums.examples
-    if examples == 0:
+    if sums.examples == 0:
         raise ValueError(
             "there is nothing to measure: no example has been added, or every label is ignore_index"
         )
+    with one_thread():
+        return _measured(sums, level, resamples, seed)
+
+
+def _measured(sums: CalibrationSums, level: float | None, resamples: int, seed: int) -> Calibration:
+    examples = sums.examples
     curve = reliability_of(sums)
     groups = Groups.of_cells(sums)
     nll, _, brier, _ = (sums.moments / examples).tolist()

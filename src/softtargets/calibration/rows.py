@@ -85,14 +85,20 @@ def _doubt(scores: Tensor, given: Given) -> Tensor:
 
 def _rank(scores: Tensor, label: Tensor, score: Tensor, buffer: Tensor) -> Tensor:
     # Comparisons written as numbers are counted several times faster than truth values.
-    above = torch.gt(scores, score, out=buffer).sum(1)
     if scores.device.type != "cpu":
+        above = torch.gt(scores, score, out=buffer).sum(1)
         return (above + _equal_before(scores, label, score)).long()
-    equal = torch.ge(scores, score, out=buffer).sum(1) - above
-    if bool((equal > 1).any()):
-        tied = (equal > 1).nonzero().squeeze(1)
-        above[tied] += _equal_before(scores[tied], label[tied], score[tied])
-    return above.long()
+    # Where nothing else is as high as the label, as in most rows of a good model, there is nothing to count.
+    others = (torch.ge(scores, score, out=buffer).sum(1) - 1).clamp_(
+        min=0
+    )  # what is no number is refused later
+    below = (others > 0).nonzero().squeeze(1)
+    some, of = scores[below], score[below]
+    above = torch.gt(some, of, out=buffer[: len(some)]).sum(1)
+    tied = (above < others[below]).nonzero().squeeze(1)
+    if len(tied):
+        above[tied] += _equal_before(some[tied], label[below[tied]], of[tied])
+    return others.index_copy_(0, below, above).long()
 
 
 def _equal_before(scores: Tensor, label: Tensor, score: Tensor) -> Tensor:

@@ -203,11 +203,24 @@ def _large(rows: Rows, bins: int) -> tuple[Tensor, Tensor]:
         return classes.flatten(), values.flatten().double()
     # A little below the edge, which single precision may not hold; what then lies in the first bin does not matter.
     edge = (1 - 1e-6) / bins
-    many = torch.ge(p, edge, out=rows.scratch).sum(1)
-    # To search is slow. Where only one class is that large, and it is the label, it is known already.
-    known = (many == 1) & (rows.rank == 0)
-    searched = ((many > 0) & ~known).nonzero().squeeze(1)
+    mask = torch.ge(p, edge, out=rows.scratch)
+    # To search is slow, and most rows have one or two: sums of places and of their squares say where.
+    numbers = torch.arange(p.shape[1], dtype=p.dtype)
+    many, places, squares = mask.sum(1), mask.mv(numbers).double(), mask.mv(numbers.square()).double()
+    apart = (2 * squares - places.square()).clamp_(min=0).sqrt_()
+    first, second = (places - apart) / 2, (places + apart) / 2
+    one, two = (many == 1).nonzero().squeeze(1), (many == 2).nonzero().squeeze(1)
+    row, column = (
+        torch.cat([one, two, two]),
+        torch.cat([places[one], first[two], second[two]]).round_().long(),
+    )
+    values = p[row, column.clamp_(0, p.shape[1] - 1)]
+    # Sums of many classes' squares, or products that a user wants less exact, may be off: those rows are searched too.
+    wrong = torch.zeros(len(p), dtype=torch.bool).index_fill_(0, row[values < edge], True)
+    wrong[two] |= column[len(one) : len(one) + len(two)] == column[len(one) + len(two) :]
+    searched = (wrong | (many > 2)).nonzero().squeeze(1)
+    kept = ~wrong[row]
     flat = p[searched].view(-1)
     where = (flat >= edge).nonzero().squeeze(1)
-    classes = torch.cat([rows.labels[known], where % p.shape[1]])
-    return classes, torch.cat([rows.confidence[known], flat[where].double()])
+    classes = torch.cat([column[kept], where % p.shape[1]])
+    return classes, torch.cat([values[kept], flat[where]]).double()
