@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import sem, t
 
-from softtargets.claims import RULE, Claim, Region, Sample, published
+from softtargets.claims import COMPUTED_RULE, RULE, Claim, Region, Sample, published
 
 
 def claim(values, region, **options):
@@ -89,6 +89,11 @@ def test_the_interval_is_at_ninety_five_percent():
 def test_the_rule_is_stated_with_its_numbers():
     assert "at least 3 seeds" in RULE
     assert "95% t-interval" in RULE
+
+
+def test_claims_are_measured_unless_a_class_of_them_says_otherwise():
+    assert not claim([1.0], Region()).computed
+    assert "no seeds" in COMPUTED_RULE
 
 
 @pytest.mark.parametrize(

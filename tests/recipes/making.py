@@ -253,6 +253,8 @@ def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
         return options | {"classes": (first, second + (first == second))}
     if part is Contrast:
         return dict(zip(("low", "high"), sorted(options.values()), strict=True))
+    if part is LabelSmoothing and options["matrix"] is not None:
+        return options | {"matrix": _stochastic(options["matrix"]), "spread": "all"}
     if part is ClassConditional:
         return options | {"matrix": _stochastic(options["matrix"])}
     if part is Affine and options["scale"]:

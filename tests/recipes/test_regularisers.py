@@ -26,9 +26,11 @@ NOT_IN_RECIPES = {
     "inplace",
     "classes",
     "prior",
-    "matrix",
     "include_kl",
 }
+# A forward correction takes the matrix of the recipe's noise; smoothed logits have the uniform one in recipes.
+ONLY_THERE = {"forward_correction": {"matrix"}, "logit_smoothing": {"matrix"}}
+EYE = ((1.0, 0.0), (0.0, 1.0))
 
 
 def test_every_regulariser_a_recipe_names_is_built_in_the_losses_room():
@@ -39,7 +41,8 @@ def test_every_regulariser_a_recipe_names_is_built_in_the_losses_room():
 def test_the_loss_takes_exactly_the_fields_with_the_same_defaults(name):
     kind = NAMES[Regulariser][name]
     parameters = inspect.signature(REGULARISERS[name]).parameters.values()
-    taken = {each.name: each.default for each in parameters if each.name not in NOT_IN_RECIPES}
+    left_out = NOT_IN_RECIPES | ONLY_THERE.get(name, set())
+    taken = {each.name: each.default for each in parameters if each.name not in left_out}
     expected = {name: value for name, value in vars(kind(**options_for(kind))).items() if name != "teacher"}
     assert taken == expected
 
@@ -55,6 +58,51 @@ def test_options_that_came_later_leave_the_identity_of_older_recipes_alone():
         "name": "label_smoothing",
         "alpha": 0.2,
     }
+
+
+def test_a_matrix_is_part_of_the_identity_and_survives_being_written():
+    smoothed = plain_recipe(regulariser=LabelSmoothing(alpha=1, matrix=[[0.75, 0.25], [0.5, 0.5]]))
+    assert smoothed.canonical()["regulariser"] == {
+        "name": "label_smoothing",
+        "alpha": 1.0,
+        "matrix": [[0.75, 0.25], [0.5, 0.5]],
+    }
+    assert smoothed.regulariser.matrix == ((0.75, 0.25), (0.5, 0.5))
+    assert type(smoothed)(**smoothed.to_dict()) == smoothed
+    other = smoothed.replace({"regulariser.matrix": [[0.75, 0.25], [0.25, 0.75]]})
+    assert len({smoothed.id, other.id, smoothed.replace({"regulariser.matrix": None}).id}) == 3
+
+
+@pytest.mark.parametrize(
+    ("matrix", "spread", "message"),
+    [
+        ([], "all", "matrix: needs a row for each of at least two classes, not 0"),
+        ([[1.0]], "all", "matrix: needs a row for each of at least two classes, not 1"),
+        ([[0.5, 0.5], [1.0]], "all", "matrix.1: has 1 numbers, not one for each of 2 rows"),
+        ([[0.5, 0.5], [0.5, 0.6]], "all", "matrix.1: adds up to 1.1, not to 1; divide it by its sum"),
+        ([[0.5, 0.5], [0.5, 0.4998]], "all", "matrix.1: adds up to 0.9998, not to 1; divide it by its sum"),
+        (
+            [[1.5, -0.5], [0.5, 0.5]],
+            "all",
+            "matrix.0.0: 1.5 is out of range: must be at least 0 and at most 1",
+        ),
+        (
+            [[0.5, 0.5], [0.0, 1.0]],
+            "others",
+            "matrix.1: has nothing for other classes, which spread: others needs; give it some, or spread: all",
+        ),
+        (0.3, "all", "matrix: 0.3 is not a list, each a list, each a number at least 0 and at most 1"),
+    ],
+)
+def test_what_is_no_matrix_of_targets_is_refused(matrix, spread, message):
+    with pytest.raises(RecipeError) as caught:
+        LabelSmoothing(matrix=matrix, spread=spread)
+    assert str(caught.value) == message
+
+
+def test_a_matrix_may_be_the_identity_unless_others_are_wanted():
+    assert LabelSmoothing(matrix=EYE).matrix == EYE
+    assert LabelSmoothing(matrix=[[0.0, 1.0], [1.0, 0.0]], spread="others").spread == "others"
 
 
 def test_forward_correction_needs_noise_that_the_recipe_says():

@@ -164,6 +164,8 @@ def test_changing_any_field_of_any_part_changes_the_recipe_id(part, name, data):
             (Adam, "decay_form"),
             (Information, "classes"),
             (ClassConditional, "matrix"),
+            (LabelSmoothing, "matrix"),
+            (LabelSmoothing, "spread"),
         }
         return
     assert changed != original

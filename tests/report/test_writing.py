@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from softtargets.claims import Claim, Published, Region, Sample
+from softtargets.claims import COMPUTED_RULE, RULE, Claim, Published, Region, Sample
 from softtargets.report import Column, Figure, Page, Section, Table, write_page
 
 EVIL = '<script>alert("x")</script>'
@@ -164,3 +164,55 @@ def test_differences_carry_their_sign(region, signed, tmp_path):
     text = write_page(page(claims=(claim,)), tmp_path).read_text(encoding="utf-8")
     assert ("+0.250" in text) == signed
     assert "0.250" in text
+
+
+class Exact(Claim):
+    """A claim that nothing varies in."""
+
+    computed = True
+    interval = property(lambda self: (min(self.sample.values), max(self.sample.values)))
+    verdict = "reproduced"
+
+
+def exact(*values: float) -> Claim:
+    return Exact("it is so", (), "a distance", Sample.of(values), Region(high=1), digits=4)
+
+
+def said_of_claims(path) -> tuple[str, dict]:
+    table = path.read_text(encoding="utf-8").split('<section id="claims">')[1].split("</section>")[0]
+    results = json.loads((path.parent / "results.json").read_text(encoding="utf-8"))
+    return re.sub(r"\s+", " ", re.sub("<.*?>", "", table)), results
+
+
+def test_what_is_computed_speaks_of_no_seeds_and_no_interval(tmp_path):
+    text, results = said_of_claims(write_page(page(claims=(exact(0.25),)), tmp_path))
+    assert "a distance: 0.2500, computed exactly" in text
+    assert "seeds, 95" not in text
+    assert "±" not in text
+    assert RULE not in text
+    assert COMPUTED_RULE in text
+    assert results["rule"] == COMPUTED_RULE
+    assert (results["claims"][0]["computed"], results["claims"][0]["interval"]) == (True, None)
+
+
+def test_of_several_computed_values_the_ends_are_shown(tmp_path):
+    text, _ = said_of_claims(write_page(page(claims=(exact(0.25, 0.125, 0.5),)), tmp_path))
+    assert "a distance: 0.1250 to 0.5000, computed exactly" in text
+
+
+def test_both_rules_are_stated_where_both_kinds_of_claims_are(tmp_path):
+    measured = Claim("it is so", (), "an accuracy", Sample.of([0.5, 0.5, 0.5]), Region(high=1))
+    text, results = said_of_claims(write_page(page(claims=(measured, exact(0.25))), tmp_path / "both"))
+    assert f"{RULE} {COMPUTED_RULE}" in text
+    assert "an accuracy: 0.500 ± 0.000 over 3 seeds, 95 % interval 0.500 to 0.500" in text
+    assert [claim["computed"] for claim in results["claims"]] == [False, True]
+    text, results = said_of_claims(write_page(page(claims=(measured,)), tmp_path / "one"))
+    assert RULE in text
+    assert COMPUTED_RULE not in text
+    assert results["rule"] == RULE
+
+
+def test_one_seed_is_one_seed(tmp_path):
+    alone = Claim("it is so", (), "an accuracy", Sample.of([0.5]), Region(high=1))
+    text, _ = said_of_claims(write_page(page(claims=(alone,)), tmp_path))
+    assert "over 1 seed, 95 % interval – to –" in text

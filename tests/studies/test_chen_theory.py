@@ -137,6 +137,9 @@ def test_the_page_has_the_four_figures_and_no_runs(tmp_path):
     page = run_study(STUDY, STUDY.settings(), store, tmp_path / "report", command="c", train=None)
     results = json.loads((page.parent / "results.json").read_text())
     assert results["provenance"]["runs"] == 0
+    assert all(claim["computed"] for claim in results["claims"])
+    assert page.read_text(encoding="utf-8").count("computed exactly") == 19
+    assert "seeds" not in results["rule"].replace("no seeds", "")
     assert [claim["verdict"] for claim in results["claims"]].count("reproduced") == 15
     for name in ("landscapes", "two_classes", "many_classes", "gamma_classes"):
         assert (page.parent / "figures" / f"{name}.svg").stat().st_size > 5_000

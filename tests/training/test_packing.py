@@ -23,6 +23,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
         {"epochs": 9},
         {"regulariser": LabelSmoothing(alpha=0.4)},
         {"regulariser": "labo"},
+        {"regulariser": LabelSmoothing(alpha=1, matrix=[[0.8, 0.2], [0.1, 0.9]])},
         {"noise": "pair"},
         {"optimiser.lr": 0.7},
         {"optimiser.momentum": 0.3},

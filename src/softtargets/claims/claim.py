@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from softtargets.claims.published import Published
 from softtargets.claims.sample import Sample
@@ -18,6 +18,11 @@ RULE = (
     "A claim names a quantity and the region it must lie in. With at least "
     f"{SEEDS_NEEDED} seeds we take the {CONFIDENCE:.0%} t-interval of its mean: wholly inside the region is "
     "“reproduced”, wholly outside is “not reproduced”, anything else, or fewer seeds, is “not enough seeds”."
+)
+# Said instead, or besides, on pages with claims that are computed.
+COMPUTED_RULE = (
+    "A claim that is computed, not measured, has no seeds and no interval: it is “reproduced” if all that was "
+    "computed lies inside the region, else “not reproduced”."
 )
 
 
@@ -47,7 +52,11 @@ class Claim:
     statement: the claim in words;  published: what the paper printed for it;  quantity: what we measured;
     sample: its value for each seed;  region: where it must lie;  measured: our figures as the paper prints its
     own, to stand beside them;  remark: what the reader should know.
+
+    A class of claims whose values are computed, so that nothing varies from seed to seed, sets `computed`.
     """
+
+    computed: ClassVar[bool] = False
 
     statement: str
     published: tuple[Published, ...]

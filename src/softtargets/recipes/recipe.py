@@ -41,7 +41,7 @@ class Recipe(Part):
     >>> recipe.replace({"regulariser.alhpa": 0.2})
     Traceback (most recent call last):
     softtargets.exceptions.RecipeError: regulariser.alhpa: no such field of 'label_smoothing' (did you mean
-    'alpha'?); allowed: alpha, spread
+    'alpha'?); allowed: alpha, spread, matrix
     """
 
     data: Dataset

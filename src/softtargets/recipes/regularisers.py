@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Index, NonNegative, Part, Positive, Probability, Range
 
 if TYPE_CHECKING:
@@ -25,11 +26,34 @@ class CrossEntropy(Regulariser):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSmoothing(Regulariser):
-    """Moves `alpha` of the mass from the label to all K classes, or to the K-1 others (`spread`)."""
+    """Moves `alpha` of the mass from the label to all K classes, or to the K-1 others (`spread`).
+
+    With a `matrix` S the mass for label y goes where row y of S says; alpha 1 trains on S itself.
+    """
 
     name: ClassVar[str] = "label_smoothing"
     alpha: Probability = 0.1
     spread: Literal["all", "others"] = "all"
+    matrix: tuple[tuple[Probability, ...], ...] | None = None
+
+    def check(self) -> None:
+        """A matrix is square, its rows add up to 1, and without the label something is left of them if need be."""
+        if self.matrix is None:
+            return
+        classes = len(self.matrix)
+        if classes < 2:
+            raise RecipeError(f"needs a row for each of at least two classes, not {classes}", "matrix")
+        for position, row in enumerate(self.matrix):
+            field = f"matrix.{position}"
+            if len(row) != classes:
+                raise RecipeError(f"has {len(row)} numbers, not one for each of {classes} rows", field)
+            if abs(sum(row) - 1) > 1e-4:  # as close as the loss wants it
+                raise RecipeError(f"adds up to {sum(row):g}, not to 1; divide it by its sum", field)
+            if self.spread == "others" and row[position] >= 1:
+                raise RecipeError(
+                    "has nothing for other classes, which spread: others needs; give it some, or spread: all",
+                    field,
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

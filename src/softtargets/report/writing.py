@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from softtargets.claims import RULE, Claim, Sample
+from softtargets.claims import COMPUTED_RULE, RULE, Claim, Sample
 from softtargets.report.drawing import KINDS, house_style, rendered
 from softtargets.report.page import Code, Figure, Page, Table, Widget
 from softtargets.report.widgets import check_widget, embedded, plain_data, policy_for, scripts_for
@@ -91,7 +91,7 @@ def _results(page: Page) -> dict[str, Any]:
         "command": page.command,
         "provenance": _json(page.provenance),
         "warnings": list(page.warnings),
-        "rule": RULE,
+        "rule": _rule(page),
         "claims": [_claim(claim) for claim in page.claims],
         "tables": {table.name: _json(table.rows) for table in _tables(page)},
     }
@@ -104,6 +104,13 @@ def _results(page: Page) -> dict[str, Any]:
     return results
 
 
+def _rule(page: Page) -> str:
+    """How verdicts of this page come about: over seeds, by computing, or both."""
+    kinds = {claim.computed for claim in page.claims}
+    rules = ([] if kinds == {True} else [RULE]) + ([COMPUTED_RULE] if True in kinds else [])
+    return " ".join(rules)
+
+
 def _claim(claim: Claim) -> dict[str, Any]:
     return {
         "statement": claim.statement,
@@ -111,7 +118,8 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "quantity": claim.quantity,
         "region": str(claim.region),
         "measured": _json(claim.sample),
-        "interval": _json(claim.interval),
+        "interval": None if claim.computed else _json(claim.interval),
+        "computed": claim.computed,
         "shown": claim.measured,
         "verdict": claim.verdict,
         "remark": claim.remark,
@@ -163,7 +171,7 @@ def _html(page: Page, pictures: dict[str, str]) -> str:
     return environment.get_template("page.html").render(
         page=page,
         pictures=pictures,
-        rule=RULE,
+        rule=_rule(page),
         counts=counts,
         policy=Markup(policy_for(scripts)),  # quotes belong in it; nothing in it comes from outside
         scripts=[Markup(script) for script in scripts],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from softtargets.studies import (
     chen_cifar10,
+    chen_forward_correction,
     chen_human_noise,
     chen_logit_smoothing,
     chen_mnist,
@@ -23,6 +24,7 @@ STUDIES: tuple[Study, ...] = (
     chen_mnist.study,
     chen_cifar10.study,
     chen_logit_smoothing.study,
+    chen_forward_correction.study,
     chen_human_noise.study,
 )
 

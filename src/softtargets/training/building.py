@@ -15,6 +15,7 @@ from softtargets.randomness import derive
 from softtargets.recipes import (
     ForwardCorrection,
     KnowledgeRefinery,
+    LabelSmoothing,
     OnlineLabelSmoothing,
     Part,
     Recipe,
@@ -37,8 +38,15 @@ def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -
     part = recipe.regulariser
     options = _options(part)
     options.pop("teacher", None)
+    if isinstance(part, LabelSmoothing) and part.matrix is not None:
+        if len(part.matrix) != classes:
+            raise RecipeError(
+                f"is for {len(part.matrix)} classes, but {recipe.data.name} has {classes}",
+                "regulariser.matrix",
+            )
+        options["matrix"] = torch.tensor(part.matrix, dtype=torch.float32)
     if numbers_as_tensors:
-        options |= {name: torch.tensor(options[name], dtype=torch.float32) for name in free_numbers(part)}
+        options |= {name: torch.as_tensor(options[name], dtype=torch.float32) for name in free_numbers(part)}
     try:
         if isinstance(part, (OnlineLabelSmoothing, KnowledgeRefinery)):
             options["classes"] = classes
@@ -51,13 +59,13 @@ def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -
 
 
 def free_numbers(part: Regulariser) -> set[str]:
-    """The hyper-parameters that a loss takes as tensors, and so one for each run of a pack."""
+    """The hyper-parameters that a loss takes as tensors, numbers and matrices, and so one for each run of a pack."""
     parameters = inspect.signature(REGULARISERS[part.name]).parameters
     given = vars(part).items()
     return {
         name
         for name, value in given
-        if isinstance(value, float) and "Tensor" in str(parameters[name].annotation)
+        if isinstance(value, (float, tuple)) and "Tensor" in str(parameters[name].annotation)
     }
 
 

@@ -19,12 +19,16 @@ ALONE: tuple[type[SoftTargetLoss], ...] = (CSKD, BetaSmoothing, DisturbLabel, Kn
 
 
 def kind_of_loss(recipe: Recipe) -> tuple[Any, ...]:
-    """Losses of the same kind may be stacked: the same class and choices; numbers that are tensors may differ."""
+    """Losses of the same kind may be stacked: the same class and choices; what is tensors of one size may differ."""
     part = recipe.regulariser
     free = free_numbers(part)
     choices = ((name, value) for name, value in vars(part).items() if not isinstance(value, Recipe))
     # An absent number is a choice: LABO without alpha is another loss than with one.
-    return part.name, *((name, "free" if name in free else value) for name, value in choices)
+    return part.name, *((name, _size(value) if name in free else value) for name, value in choices)
+
+
+def _size(value: Any) -> str:
+    return f"free, {len(value)} rows" if isinstance(value, tuple) else "free"
 
 
 @dataclass

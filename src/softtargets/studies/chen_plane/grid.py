@@ -63,7 +63,7 @@ def smoothing(p: float) -> Regulariser:
     """Mass p on the label and the rest on the others, in equal parts.
 
     >>> smoothing(0.9)
-    LabelSmoothing(alpha=0.1, spread='others')
+    LabelSmoothing(alpha=0.1, spread='others', matrix=None)
     >>> smoothing(1.0)
     CrossEntropy()
     """

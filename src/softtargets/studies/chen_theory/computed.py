@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from softtargets.claims import Claim, Verdict
 
@@ -16,6 +17,8 @@ class Computed(Claim):
     >>> Computed("", (), "", Sample.of([0.0]), Region(high=1e-6)).verdict
     'reproduced'
     """
+
+    computed: ClassVar[bool] = True
 
     @property
     def interval(self) -> tuple[float, float]:

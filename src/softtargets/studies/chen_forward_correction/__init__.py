@@ -1,0 +1,29 @@
+"""Noise that is not symmetric: smoothing by a matrix against forward correction, which Chen et al. 2020 equate."""
+
+from softtargets.studies.chen_forward_correction.findings import findings
+from softtargets.studies.chen_forward_correction.grid import AXES, KEEP, SIZES, trials
+from softtargets.studies.chen_forward_correction.measuring import measure
+from softtargets.studies.study import Study
+
+study = Study(
+    name="chen-forward-correction",
+    title="Is smoothing by a matrix the same as forward correction?",
+    lead=(
+        "Chen, Ziyin, Wang and Liang (2020) derive the best smoothing matrix for any label noise and say that forward "
+        "correction comes to the same. They train with symmetric noise only, where the matrix is that of the noise. "
+        "Here labels go wrong in one direction, where the matrix that they print and the one by Bayes' rule are not "
+        "the same, and both are trained beside forward correction."
+    ),
+    papers=(
+        "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020",
+        "Patrini, Rozza, Menon, Nock, Qu: Making deep neural networks robust to label noise: a loss correction "
+        "approach, 2017",
+    ),
+    trials=trials,
+    keep=KEEP,
+    measure=measure,
+    findings=findings,
+    axes=AXES,
+    seeds=3,
+    sizes=tuple(SIZES),
+)
