@@ -205,3 +205,12 @@ def test_relplot_agrees_to_the_width_of_its_search(truth):
     values = np.array(exact.pairs(p, y))
     theirs = relplot.smECE(values[:, 0], values[:, 1])
     assert library.smooth_calibration_error(p, y) == pytest.approx(float(theirs), abs=1.5e-3)
+
+
+def test_where_confidences_crowd_at_one_relplot_has_too_few_points_for_the_integral():
+    relplot = pytest.importorskip("relplot")
+    p, y = drawn(count=200, classes=6, scale=10.0, truth=0.1)
+    values = exact.pairs(p, y)
+    expected = exact.smooth_error(values, points=1000)
+    assert library.smooth_calibration_error(p, y) == pytest.approx(expected, abs=1e-4)
+    assert abs(relplot.smECE(*map(np.array, zip(*values, strict=True))) - expected) > 2e-3
