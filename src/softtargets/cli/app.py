@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softtargets.cli import bench, calibrate, compare, data, recipes, runs, studies, training, view
+from softtargets.cli import advise, bench, calibrate, compare, data, recipes, runs, studies, training, view
 
 app = typer.Typer(
     help="Train with soft targets, measure what they did, reproduce the papers.",
@@ -23,6 +23,7 @@ app.command("train")(training.train)
 app.command("calibrate")(calibrate.calibrate)
 app.command("compare")(compare.compare)
 app.command("view")(view.view)
+app.command("advise")(advise.advise)
 
 
 def _version(wanted: bool) -> None:
