@@ -73,8 +73,9 @@ def measure_calibration(
     of 10 classes (500 to 50000 examples; calibrated, a little and much overconfident; 40 to 200 repetitions each)
     intervals of 95 % held the true error in 85 to 99 % of cases for the ECE, 87 to 98 % for the adaptive, 90 to 98 %
     for the debiased and 81 to 99 % for the smooth error, and in 97 to 100 % for the class-wise error (1000 and 10000
-    examples), whose intervals are wide; cells were four times as wide as today. Low values are those of small true errors; for a
-    calibrated net (true error 0) all held it in 93 % or more. The maximum error has no interval: it hangs on bins of a few examples.
+    examples), whose intervals are wide; cells were four times as wide as today. Low values are those of small true
+    errors; for a calibrated net (true error 0) all held it in 93 % or more. The maximum error has no interval: it
+    hangs on bins of a few examples.
 
     >>> scores = torch.tensor([[2.0, 0.0], [0.0, 1.0], [3.0, 0.0], [0.0, 0.5]])
     >>> found = measure_calibration(scores, torch.tensor([0, 1, 1, -100]), from_logits=True, ignore_index=-100)
