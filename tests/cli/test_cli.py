@@ -91,6 +91,7 @@ def test_version(run):
         (["study", "run", "quickstart", "--set", "epoch=3"], "(did you mean 'epochs'?)"),
         (["study", "run", "quickstart", "--set", "model.hidden=[0]"], "model.hidden.0: 0 is out of range"),
         (["study", "run", "quickstart", "--set", "regulariser.alpha=0.3"], "it is what the study compares"),
+        (["study", "run", "quickstart", "--no-train"], "none of the 80 runs of 'quickstart' is finished in"),
         (["study", "run", "quickstart", "--device", "tpu"], "no such device: 'tpu'"),
         (["train", "missing.yaml"], "cannot read missing.yaml: No such file or directory"),
         (["runs", "show", "abcd"], "no run 'abcd'"),

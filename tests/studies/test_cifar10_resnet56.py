@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 
 import pytest
 import torch
@@ -158,7 +159,27 @@ def test_the_table_stands_beside_the_replication(tmp_path):
     ]
 
 
-def test_a_net_without_any_finished_run_is_said(tmp_path):
-    results = made_up(tmp_path, 93.6, 93.4)
-    with pytest.raises(StudyError, match=r"no finished run with .*0\.1"):
-        STUDY.findings(results.where(alpha=0.0))
+def test_a_page_of_one_net_when_the_other_is_not_trained_yet(tiny, tmp_path):
+    _, store, settings = tiny
+    some = RunStore(tmp_path / "runs")
+    for trial in STUDY.trials(settings):
+        if trial.labels["alpha"] == 0.1:
+            shutil.copytree(store.root / trial.recipe.id, some.root / trial.recipe.id)
+    page = run_study(STUDY, settings, some, tmp_path / "report", command="c", train=None, device="cpu")
+    results = json.loads((page.parent / "results.json").read_text())
+    assert results["warnings"] == ["2 of 4 runs have not been trained to their end and are left out."]
+    assert [claim["statement"] for claim in results["claims"]] == [
+        "ResNet-56 with label smoothing of 0.1 gets at least 93 % of the test images right."
+    ]
+    rows = list(csv.DictReader((page.parent / "tables" / "accuracies.csv").open()))
+    assert [row["accuracy_n"] for row in rows] == ["0", "2"]
+    assert sorted(path.name for path in some.root.iterdir() if path.is_dir()) == sorted(
+        trial.recipe.id for trial in STUDY.trials(settings) if trial.labels["alpha"] == 0.1
+    )
+
+
+def test_a_page_of_nothing_is_refused(tmp_path):
+    with pytest.raises(StudyError, match=r"none of the 6 runs of 'cifar10-resnet56' is finished in "):
+        run_study(
+            STUDY, STUDY.settings(), RunStore(tmp_path / "runs"), tmp_path / "report", command="c", train=None
+        )

@@ -93,6 +93,9 @@ def run(
     workers: Workers = None,
     checkpoint_seconds: CheckpointSeconds = 30.0,
     tensorboard: TensorBoardDir = None,
+    no_train: Annotated[
+        bool, typer.Option("--no-train", help="Train nothing: make the page of the runs that are finished.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Train what is missing, measure, and write the page."""
@@ -107,7 +110,7 @@ def run(
     from softtargets.studies import run_study
     from softtargets.training import train
 
-    command = _command(name, seeds, device, changes, runs_dir, data_dir, out)
+    command = _command(name, seeds, device, changes, runs_dir, data_dir, out, no_train)
     try:
         with watching(tensorboard) as watcher:
             page = run_study(
@@ -116,7 +119,7 @@ def run(
                 RunStore(runs_directory(runs_dir)),
                 out or Path("reports") / name,
                 command=command,
-                train=train,
+                train=None if no_train else train,
                 device=device,
                 data_dir=data_dir,
                 watcher=watcher,
@@ -144,6 +147,7 @@ def _command(
     runs_dir: Path | None,
     data_dir: Path | None,
     out: Path | None,
+    no_train: bool,
 ) -> str:
     """The command that makes this page again, without what is at its default."""
     words = ["softtargets", "study", "run", name]
@@ -158,4 +162,5 @@ def _command(
         words += [option, str(value)] if value is not None else []
     for change in changes or []:
         words += ["--set", change]
+    words += ["--no-train"] if no_train else []
     return shlex.join(words)

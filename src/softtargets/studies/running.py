@@ -25,22 +25,30 @@ def run_study(
     directory: Path,
     *,
     command: str,
-    train: Train,
+    train: Train | None,
     **how: Any,
 ) -> Path:
-    """Train the grid with `train` (an engine: recipes in, runs out), then write the page; return its path."""
+    """Train the grid with `train` (an engine: recipes in, runs out), then write the page; return its path.
+
+    Without an engine the page is made of the runs that are there, and says how many are not.
+    """
     started = time.monotonic()
-    trials = study.trials(settings)
+    wanted = trials = study.trials(settings)
     _check_splits(study, trials)
     make_directory(directory)  # found out now, not after hours of training
-    # A study that only computes asks no engine.
-    runs = train([trial.recipe for trial in trials], store, keep=study.keep, **how) if trials else []
+    if train is None:
+        trials, runs = _already_there(study, wanted, store)
+    else:
+        # A study that only computes asks no engine.
+        runs = train([trial.recipe for trial in trials], store, keep=study.keep, **how) if trials else []
     finished = [(trial, run) for trial, run in zip(trials, runs, strict=True) if run.status == "finished"]
     if trials and not finished:
         raise StudyError(f"every run of '{study.name}' failed: {runs[0].provenance.get('reason')}")
     warnings = [
         f"Run {run.id} failed: {run.provenance.get('reason')}." for run in runs if run.status != "finished"
     ]
+    if missing := len(wanted) - len(trials):
+        warnings.append(f"{missing} of {len(wanted)} runs have not been trained to their end and are left out.")
     measures = _measures(study, Place(how.get("data_dir"), how.get("device", "auto")))
     outcomes = []
     for trial, run in finished:
@@ -67,6 +75,13 @@ def run_study(
 
 def _measures(study: Study, place: Place) -> list[Measure]:
     return [study.measure, *([study.again(place)] if study.again else [])]
+
+
+def _already_there(study: Study, trials: list[Trial], store: RunStore) -> tuple[list[Trial], list[Run]]:
+    there = [(trial, run) for trial in trials if (run := store.find(trial.recipe)) is not None]
+    if trials and not there:
+        raise StudyError(f"none of the {len(trials)} runs of '{study.name}' is finished in {store.root}")
+    return [trial for trial, _ in there], [run for _, run in there]
 
 
 def _check_splits(study: Study, trials: list[Trial]) -> None:

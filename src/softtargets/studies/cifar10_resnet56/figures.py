@@ -39,6 +39,8 @@ def accuracy_over_epochs(results: Results) -> Figure:
                 for course in courses[alpha]:
                     values = [100 * value for value in course.values()]
                     panel.plot(list(course), values, color=colour, linewidth=0.6, alpha=0.4)
+                if not courses[alpha]:
+                    continue
                 mean = {row["epoch"]: 100 * row["accuracy"].mean for row in rows if row["alpha"] == alpha}
                 panel.plot(list(mean), list(mean.values()), color=colour, linewidth=1.8, label=name, zorder=3)
             panel.set(xlabel="epoch", ylabel="test accuracy, %")
@@ -69,7 +71,6 @@ def accuracy_over_epochs(results: Results) -> Figure:
 
 def _courses(results: Results, alpha: float) -> list[dict[int, float]]:
     """Test accuracy at the end of each epoch, for each seed."""
-    results.first(alpha=alpha)  # says so where every seed failed
     outcomes = sorted(results.where(alpha=alpha).outcomes, key=lambda outcome: outcome.trial.recipe.seed)
     # Where a net is measured several times in an epoch, the last time counts.
     return [
