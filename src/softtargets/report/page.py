@@ -23,8 +23,9 @@ class Column:
     percent: bool = False
 
     def show(self, value: Any) -> str:
-        """A cell as a person reads it: ``0.912``, ``91.2 %``, ``91.2 ± 0.4 %``."""
-        if value is None:
+        """A cell as a person reads it: ``0.912``, ``91.2 %``, ``91.2 ± 0.4 %``, ``–`` where there is no number."""
+        number = value.mean if isinstance(value, Sample) else value
+        if number is None or (isinstance(number, float) and math.isnan(number)):
             return "–"
         if isinstance(value, Sample):
             spread = "" if math.isnan(value.spread) else f" ± {self._number(value.spread)}"
@@ -36,8 +37,8 @@ class Column:
         return self._number(value) + (" %" if self.percent else "")
 
     def _number(self, value: float) -> str:
-        if not math.isfinite(value):
-            return "–"
+        if math.isinf(value):
+            return "∞" if value > 0 else "−∞"
         return f"{100 * value:.{max(self.digits - 2, 0)}f}" if self.percent else f"{value:.{self.digits}f}"
 
 

@@ -48,7 +48,9 @@ def run_study(
         f"Run {run.id} failed: {run.provenance.get('reason')}." for run in runs if run.status != "finished"
     ]
     if missing := len(wanted) - len(trials):
-        warnings.append(f"{missing} of {len(wanted)} runs have not been trained to their end and are left out.")
+        warnings.append(
+            f"{missing} of {len(wanted)} runs have not been trained to their end and are left out."
+        )
     measures = _measures(study, Place(how.get("data_dir"), how.get("device", "auto")))
     outcomes = []
     for trial, run in finished:

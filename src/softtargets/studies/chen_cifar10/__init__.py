@@ -3,7 +3,7 @@
 from functools import partial
 
 from softtargets.studies.chen_cifar10.grid import SCOPE, trials
-from softtargets.studies.chen_plane import AXES, KEEP, findings, measure
+from softtargets.studies.chen_plane import AXES, KEEP, Trained, findings, measure
 from softtargets.studies.study import Study
 
 study = Study(
@@ -20,6 +20,7 @@ study = Study(
     trials=trials,
     keep=KEEP,
     measure=measure,
+    again=Trained,
     findings=partial(findings, SCOPE),
     axes=AXES,
     seeds=3,

@@ -8,15 +8,14 @@ import numpy as np
 
 from softtargets.noise import observed_transitions
 from softtargets.recipes import Recipe
-from softtargets.runs import Run, RunStore
+from softtargets.runs import Run
 from softtargets.studies.chen_plane.measuring import both_losses
+from softtargets.studies.nets import Nets
 from softtargets.studies.study import Place, Trial
 from softtargets.theory import averaging_loss, effective_clean_rate, generalization_loss
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from softtargets.training.supplies import Supplies
 
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:
@@ -39,8 +38,7 @@ class Counted:
     """
 
     def __init__(self, place: Place) -> None:
-        self._place = place
-        self._supplies: Supplies | None = None
+        self._nets = Nets(place)
 
     def __call__(self, trial: Trial, run: Run) -> dict[str, float]:
         """The rates, and the predictions for the trial's p."""
@@ -56,13 +54,7 @@ class Counted:
         return measured
 
     def _labels(self, recipe: Recipe, run: Run) -> tuple[Tensor, Tensor, int]:
-        from softtargets.training import choose_device
-        from softtargets.training.supplies import Supplies
-
-        if self._supplies is None:
-            store = RunStore(run.directory.parent)
-            self._supplies = Supplies(store, choose_device(self._place.device), self._place.data_dir)
-        trained = self._supplies.noisy(recipe)
-        known = self._supplies.data(recipe.replace({"data.labels": "clean"}).data)
+        supplies = self._nets.supplies(run)
+        trained, known = supplies.noisy(recipe), supplies.data(recipe.replace({"data.labels": "clean"}).data)
         given, clean = (prepared.splits["train"].labels.cpu() for prepared in (trained, known))
         return clean, given, len(known.classes)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from softtargets.studies.chen_mnist.grid import SCOPE
-from softtargets.studies.chen_plane import AXES, KEEP, findings, measure, trials
+from softtargets.studies.chen_plane import AXES, KEEP, Trained, findings, measure, trials
 from softtargets.studies.study import Study
 
 study = Study(
@@ -21,6 +21,7 @@ study = Study(
     trials=partial(trials, SCOPE),
     keep=KEEP,
     measure=measure,
+    again=Trained,
     findings=partial(findings, SCOPE),
     axes=AXES,
     seeds=3,

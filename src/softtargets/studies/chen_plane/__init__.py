@@ -5,6 +5,6 @@ The studies of MNIST and of CIFAR-10 differ in nets, data and grids only; the re
 
 from softtargets.studies.chen_plane.findings import findings
 from softtargets.studies.chen_plane.grid import AXES, KEEP, Plane, Scope, noise, smoothing, trials
-from softtargets.studies.chen_plane.measuring import measure
+from softtargets.studies.chen_plane.measuring import Trained, measure
 
-__all__ = ["AXES", "KEEP", "Plane", "Scope", "findings", "measure", "noise", "smoothing", "trials"]
+__all__ = ["AXES", "KEEP", "Plane", "Scope", "Trained", "findings", "measure", "noise", "smoothing", "trials"]

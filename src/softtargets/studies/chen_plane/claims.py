@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from softtargets.claims import Claim, Region, Sample, published
-from softtargets.studies.chen_plane.optima import Grid
+from softtargets.studies.chen_plane.optima import AWAY, Grid
 from softtargets.theory import optimal_p
 
-# Within so much the measured loss is taken for the predicted one, up to this p: beyond, the prediction has no bounds.
+# Within so much the measured loss is taken for the predicted one.
 CLOSE = 0.10
-AWAY = 0.9
 # Clean rates of figure 7; up to TWO_MINIMA the paper finds two minima of the error, from MILD on smoothing is of use.
 BETA_RATES = (0.5, 0.95)
 TWO_MINIMA, MILD = 0.85, 0.9
@@ -28,6 +27,7 @@ class Cell:
     a: float
     p: float
     deviation: float
+    trained: float
     explained: float
     position: float
     by_heart: float
@@ -46,8 +46,8 @@ def counted(grid: Grid) -> list[Cell]:
             def mean(key: str, outcomes: tuple = outcomes) -> float:  # type: ignore[type-arg]
                 return Sample.of(o.measures[key] for o in outcomes if key in o.measures).mean
 
-            keys = ("deviation_alpha", "explained", "position_alpha", "by_heart", "accuracy")
-            found.append(Cell(a, p, *map(mean, keys)))
+            keys = ("deviation_alpha", "deviation_trained", "explained", "position_alpha", "by_heart")
+            found.append(Cell(a, p, *map(mean, (*keys, "accuracy"))))
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from softtargets.claims import Sample
 from softtargets.report import Column, Figure, Table
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from softtargets.studies.chen_plane.optima import Grid
+from softtargets.studies.chen_plane.optima import AWAY, Grid
 from softtargets.studies.plotting import errorbars, panels
 from softtargets.theory import averaging_loss, generalization_loss, optimal_p
 
@@ -40,6 +40,7 @@ def landscape(grid: Grid, classes: int) -> Figure:
                         for key in (
                             "loss_alpha",
                             "deviation_alpha",
+                            "deviation_trained",
                             "explained",
                             "position_alpha",
                             "accuracy",
@@ -59,7 +60,7 @@ def landscape(grid: Grid, classes: int) -> Figure:
         ):
             apart = title.endswith("%")
             shown = 100 * values if apart else values
-            reach = float(np.nanmax(np.abs(shown))) if apart else top
+            reach = _reach(shown, masses) if apart else top
             image = panel.imshow(
                 shown,
                 origin="lower",
@@ -73,7 +74,7 @@ def landscape(grid: Grid, classes: int) -> Figure:
             panel.set_yticks(range(len(masses)), [f"{p:g}" for p in masses])
             panel.set(title=title, xlabel="clean rate a", ylabel="p")
             panel.grid(visible=False)
-            drawing.colorbar(image, ax=panel, shrink=0.85)
+            drawing.colorbar(image, ax=panel, shrink=0.85, extend="both" if apart else "neither")
         return drawing
 
     columns = (
@@ -83,6 +84,7 @@ def landscape(grid: Grid, classes: int) -> Figure:
         Column("averaging", "averaging"),
         Column("loss_alpha", "measured"),
         Column("deviation_alpha", "deviation", percent=True),
+        Column("deviation_trained", "deviation on training images", percent=True),
         Column("explained", "deviation with the accuracy for a", percent=True),
         Column("position_alpha", "position", 2),
         Column("accuracy", "test accuracy", percent=True),
@@ -94,8 +96,8 @@ def landscape(grid: Grid, classes: int) -> Figure:
         "Test loss against clean labels over the plane, predicted and measured (figure 5).",
         draw,
         Table("landscape", "Test loss over the plane", columns, tuple(rows)),
-        "Means over seeds. Right: red is a loss above the prediction of the alpha type, blue below. p = 1 is left out: "
-        "there the predicted loss is infinite.",
+        "Means over seeds. Right: red is a loss above the prediction of the alpha type, blue below; colours reach as "
+        f"far as deviations up to p = {AWAY:g}. p = 1 is left out: there the predicted loss is infinite.",
         "Three maps over clean rate and smoothing: predicted loss, measured loss, and their relative difference.",
     )
 
@@ -248,6 +250,12 @@ def _map(rows: list[dict[str, Any]], key: str, rates: tuple[float, ...], masses:
 
     found = {(row["a"], row["p"]): number(row[key]) for row in rows}
     return np.array([[found[a, p] for a in rates] for p in masses])
+
+
+def _reach(values: Any, masses: list[float]) -> float:
+    # Beside p = 1 deviations have no bounds: coloured by them, all others would look alike.
+    away = values[: sum(p <= AWAY for p in masses)]
+    return float(np.nanmax(np.abs(away if away.size else values)))
 
 
 def _numbers(panel: Axes, values: Any, form: str, reach: float, apart: bool) -> None:

@@ -8,8 +8,12 @@ import numpy as np
 from torch import Tensor
 
 from softtargets.runs import Run
-from softtargets.studies.study import Trial
+from softtargets.studies.nets import Nets
+from softtargets.studies.study import Place, Trial
 from softtargets.theory import averaging_loss, generalization_loss
+
+# Of that many training images the loss is measured: enough for three digits.
+TRAINED = 10_000
 
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:
@@ -48,6 +52,29 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
             if predicted - averaging > 1e-9:
                 measured[f"position_{kind}"] = (loss - averaging) / (predicted - averaging)
     return measured
+
+
+class Trained:
+    """Measures the loss on training images against their clean labels, which the formula is about.
+
+    The theory computes it for the examples a net was trained on and takes test examples to fare alike (section 2).
+    What the loss on training images lies away from the prediction was not learned by heart; what the loss on test
+    images lies away from that is generalisation.
+
+    deviation_trained: the loss on training images against what is predicted: 0.1 is a tenth above.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._nets = Nets(place)
+
+    def __call__(self, trial: Trial, run: Run) -> dict[str, float]:
+        """For a run with smoothing; without there is no prediction."""
+        a, p = float(trial.labels["a"]), float(trial.labels["p"])
+        if p >= 1:
+            return {}
+        logits, clean = self._nets.on_training_images(run, trial.recipe, trial.recipe.data, TRAINED)
+        predicted = generalization_loss(p, a, logits.shape[-1], "alpha", limits=True)
+        return {"deviation_trained": both_losses(logits, clean, 1.0)[0] / predicted - 1}
 
 
 def both_losses(logits: Tensor, labels: Tensor, a: float) -> tuple[float, float]:

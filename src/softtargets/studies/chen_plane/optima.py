@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from softtargets.claims import Sample
 from softtargets.studies.study import Results
 
+# Up to this p predictions are compared with what is measured: towards 1 they have no bounds.
+AWAY = 0.9
 # What is best: the measure, and whether high or low is good.
 LOWEST = {
     "loss_alpha": True,

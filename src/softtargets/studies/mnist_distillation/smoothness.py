@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from softtargets.distillation import smoothness_index as index_of_probabilities
 from softtargets.recipes import Dataset, Distillation
-from softtargets.runs import Run, RunStore
+from softtargets.runs import Run
+from softtargets.studies.nets import Nets
 from softtargets.studies.study import Place, Trial
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from softtargets.training.supplies import Supplies
 
 
 def smoothness_index(logits: Tensor, labels: Tensor, temperature: float = 1.0) -> float:
@@ -30,8 +29,7 @@ class Smoothness:
     """Measures gamma on students of soft targets; what a teacher says is computed once, from its stored weights."""
 
     def __init__(self, place: Place) -> None:
-        self._place = place
-        self._supplies: Supplies | None = None
+        self._nets = Nets(place)
         self._said: dict[tuple[str, Dataset], tuple[Tensor, Tensor]] = {}
 
     def __call__(self, trial: Trial, run: Run) -> dict[str, float]:
@@ -42,28 +40,10 @@ class Smoothness:
         return {"gamma": smoothness_index(*self._teacher_says(trial, run), soft.temperature)}
 
     def _teacher_says(self, trial: Trial, run: Run) -> tuple[Tensor, Tensor]:
-        from softtargets.training.precision import float32_products
-        from softtargets.training.prediction import predict
-
-        recipe, teacher = trial.recipe, trial.recipe.teacher
+        data, teacher = trial.recipe.data, trial.recipe.teacher
         assert teacher is not None
-        key = (teacher.id, recipe.data)
+        key = (teacher.id, data)
         if key not in self._said:
-            supplies = self._supplies_of(run)
-            prepared = supplies.data(teacher.data)
             # A student's teacher lies beside it, in the same store.
-            weights = Run(run.directory.with_name(teacher.id)).weights()
-            model = supplies.model(teacher, weights, prepared)
-            with float32_products(teacher.precision):
-                said = predict(teacher, model, supplies.data(recipe.data).splits["train"], prepared)
-            self._said[key] = said["logits"].cpu(), said["labels"].cpu()
+            self._said[key] = self._nets.on_training_images(run, teacher, data)
         return self._said[key]
-
-    def _supplies_of(self, run: Run) -> Supplies:
-        from softtargets.training import choose_device
-        from softtargets.training.supplies import Supplies
-
-        if self._supplies is None:
-            store = RunStore(run.directory.parent)
-            self._supplies = Supplies(store, choose_device(self._place.device), self._place.data_dir)
-        return self._supplies

@@ -1,0 +1,54 @@
+"""Nets of finished runs, for measurements that stored predictions are not enough for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softtargets.recipes import Dataset, Recipe
+from softtargets.runs import Run, RunStore
+from softtargets.studies.study import Place
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from softtargets.training.supplies import Supplies
+
+
+class Nets:
+    """Data and nets of a study's runs, loaded when they are first asked for."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._supplies: Supplies | None = None
+
+    def supplies(self, run: Run) -> Supplies:
+        """What the runs of one store were trained with, on the device of the study."""
+        from softtargets.training import choose_device
+        from softtargets.training.supplies import Supplies
+
+        if self._supplies is None:
+            store = RunStore(run.directory.parent)
+            self._supplies = Supplies(store, choose_device(self._place.device), self._place.data_dir)
+        return self._supplies
+
+    def on_training_images(
+        self, run: Run, recipe: Recipe, data: Dataset, most: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """What the finished net of `recipe` says of training images without augmentation, and their labels as read.
+
+        run:  any run of the same store.
+        data: whose training images.
+        most: only so many, the first ones.
+        """
+        from softtargets.training.precision import float32_products
+        from softtargets.training.prediction import predict
+        from softtargets.training.preparation import Split
+
+        supplies = self.supplies(run)
+        prepared = supplies.data(recipe.data)
+        model = supplies.model(recipe, Run(run.directory.with_name(recipe.id)).weights(), prepared)
+        images = supplies.data(data).splits["train"]
+        split = Split(images.images[:most], images.clean_labels[:most], images.clean_labels[:most])
+        with float32_products(recipe.precision):
+            said = predict(recipe, model, split, prepared)
+        return said["logits"].cpu(), split.clean_labels.cpu()
