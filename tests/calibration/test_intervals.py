@@ -7,7 +7,7 @@ from scipy import stats
 from calibration import exact
 from softtargets.calibration import CalibrationSums, measure_calibration
 from softtargets.calibration.groups import Groups
-from softtargets.calibration.intervals import Resamples, _folded, classwise_interval, factors
+from softtargets.calibration.intervals import _folded, classwise_interval, factors, resampled
 
 NAMES = [
     "expected_calibration_error",
@@ -43,7 +43,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(truth):
 def test_scatter_has_the_variance_of_the_residuals():
     logits, y = exact.sampled(count=2000)
     groups = Groups.of_cells(CalibrationSums.of(logits, y, from_logits=True))
-    scatter = Resamples.draw(groups, 4000, seed=0).scatter
+    scatter = torch.cat(list(resampled(groups, 4000, seed=0)))
+    assert len(scatter) == 4000
     p = logits.softmax(-1).amax(1)
     each = p - (logits.argmax(1) == y).double()
     assert float(scatter.sum(1).std()) == pytest.approx(float(each.std()) / 2000**0.5, rel=0.05)

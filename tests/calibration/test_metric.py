@@ -93,6 +93,19 @@ def test_bad_batches_leave_no_trace():
     assert metric.compute().scalars() == pytest.approx(expected(), abs=1e-9)
 
 
+def test_batches_of_any_size_and_precision_follow_each_other():
+    logits, y = exact.sampled(count=300)
+    metric = a_metric()
+    for size, dtype in ((7, torch.float64), (100, torch.float32), (50, torch.float64), (143, torch.float16)):
+        start = metric.sums.examples
+        metric.update(logits[start : start + size].to(dtype), y[start : start + size])
+    found = metric.compute()
+    assert found.examples == 300
+    expected = measure_calibration(logits, y, from_logits=True, level=None).scalars()
+    assert found.scalars() == pytest.approx(expected, abs=2e-2)  # half precision moves a few to other bins
+    assert found.negative_log_likelihood == pytest.approx(expected["negative_log_likelihood"], rel=1e-3)
+
+
 def test_intervals_are_given_when_asked_for():
     assert updated().compute().intervals == {}
     assert updated(level=0.9, resamples=20).compute().intervals

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 
 import numpy as np
 import pytest
@@ -12,13 +11,19 @@ from hypothesis import strategies as st
 from calibration import exact
 from softtargets.calibration import CalibrationSums, calibration_of
 from softtargets.calibration import given as pieces
-from softtargets.calibration import sums as module
 from softtargets.calibration.rows import rows_of
 
 
 def assert_same(a, b, tolerance=1e-9):
     for name, tensor in a.tensors().items():
         torch.testing.assert_close(tensor, b.tensors()[name], rtol=tolerance, atol=tolerance)
+
+
+@pytest.fixture
+def with_threads():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
 
 
 def summed(logits, labels, **options):
@@ -65,20 +70,19 @@ def test_the_stream_may_be_split_anywhere(cut, rows, seed):
         assert_same(summed(logits, y), whole)
 
 
-def test_threads_share_the_rows(monkeypatch):
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_threads_share_the_rows_and_leave_no_trace_in_the_sums(threads, monkeypatch, with_threads):
     monkeypatch.setattr(pieces, "PIECE", 4 * 8)
     logits, y = exact.sampled(count=100, classes=4)
+    with_threads(1)
     alone = summed(logits, y)
-    threads = torch.get_num_threads()
-    try:
-        torch.set_num_threads(3)
-        assert_same(summed(logits, y), alone)
-        assert torch.get_num_threads() == 3
-        logits[97, 2] = torch.nan
-        with pytest.raises(ValueError, match="logits of example 97 are not all finite: nan for class 2"):
-            summed(logits, y)
-    finally:
-        torch.set_num_threads(threads)
+    with_threads(threads)
+    assert_same(summed(logits, y), alone, 0)
+    assert torch.get_num_threads() == threads
+    logits[97, 2] = torch.nan
+    with pytest.raises(ValueError, match="logits of example 97 are not all finite: nan for class 2"):
+        summed(logits, y)
+    assert torch.get_num_threads() == threads
 
 
 def test_adding_a_constant_to_logits_changes_nothing():
@@ -162,20 +166,6 @@ def test_gradients_are_left_alone():
     assert not summed(logits, y).moments.requires_grad
 
 
-def test_both_ways_of_finding_large_entries_agree(monkeypatch):
-    for truth in (0.1, 1.0):
-        logits, y = exact.sampled(classes=30, scale=1 + truth, truth=truth)
-        expected = summed(logits, y)
-
-        def by_topk(rows, bins):
-            values, classes = rows.probabilities.topk(min(bins, rows.probabilities.shape[1]), dim=1)
-            return classes.flatten(), values.flatten().double()
-
-        with monkeypatch.context() as patch:
-            patch.setattr(module, "_large", by_topk)
-            assert_same(summed(logits, y), expected)
-
-
 def test_many_entries_on_the_edge_of_the_first_bin_are_counted():
     p = torch.full((3, 15), 1 / 15, dtype=torch.float64)
     found = CalibrationSums.of(p, torch.tensor([0, 1, 2]), from_logits=False)
@@ -205,7 +195,5 @@ def test_pieces_cover_every_row_once(monkeypatch):
     logits, y = exact.sampled(count=50)
     seen = pieces.as_given(logits, y, from_logits=True)
     assert torch.equal(torch.cat([rows.labels for rows in rows_of(seen)]), y)
-    parts = seen.parts(3)
-    assert [row for part in parts for row in part] == list(range(50))
-    assert len(seen.parts(100)) == 8
-    assert dataclasses.is_dataclass(seen)
+    assert torch.equal(torch.cat([seen.piece(start)[0] for start in seen.starts]), logits)
+    assert list(seen.starts) == [0, 7, 14, 21, 28, 35, 42, 49]

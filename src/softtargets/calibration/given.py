@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -52,26 +50,22 @@ class Given:
         """How far probabilities of this precision may be from adding up to 1."""
         return SUM_TOLERANCE[self.scores.dtype]
 
-    def parts(self, most: int) -> list[range]:
-        """The rows that count in at most so many parts of nearly equal length, none shorter than a piece."""
-        pieces = -(-self.examples // self._rows)
-        parts = max(1, min(most, pieces))
-        ends = [self.examples * part // parts for part in range(parts + 1)]
-        return [range(a, b) for a, b in pairwise(ends)]
+    @property
+    def starts(self) -> range:
+        """Where pieces begin among the rows that count."""
+        return range(0, self.examples, self._rows)
 
-    def pieces(self, part: range | None = None) -> Iterator[tuple[int, Tensor, Tensor]]:
-        """Where a piece begins among the rows that count, its scores in at least float32, its labels."""
-        part = range(self.examples) if part is None else part
-        for start in range(part.start, part.stop, self._rows):
-            stop = min(start + self._rows, part.stop)
-            if self.kept is None:
-                scores, labels = self.scores[start:stop], self.labels[start:stop]
-            else:
-                which = self.kept[start:stop]
-                scores, labels = self.scores[which], self.labels[which]
-            if scores.dtype in (torch.float16, torch.bfloat16):
-                scores = scores.float()
-            yield start, scores, labels
+    def piece(self, start: int) -> tuple[Tensor, Tensor]:
+        """The piece that begins there: its scores in at least float32, its labels."""
+        stop = min(start + self._rows, self.examples)
+        if self.kept is None:
+            scores, labels = self.scores[start:stop], self.labels[start:stop]
+        else:
+            which = self.kept[start:stop]
+            scores, labels = self.scores.index_select(0, which), self.labels.index_select(0, which)
+        if scores.dtype in (torch.float16, torch.bfloat16):
+            scores = scores.float()
+        return scores, labels
 
     @property
     def _rows(self) -> int:
@@ -118,7 +112,8 @@ def as_given(
 
 def refuse(given: Given) -> None:
     """Raise the sentence about the first row that is wrong; return if there is none after all."""
-    for start, scores, _ in given.pieces():
+    for start in given.starts:
+        scores, _ = given.piece(start)
         bad = ~torch.isfinite(scores).all(1)
         if not given.from_logits:
             outside = (scores.amin(1) < 0) | (scores.amax(1) > 1 + given.tolerance)

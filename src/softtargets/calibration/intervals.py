@@ -19,8 +19,7 @@ same bins.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -34,67 +33,64 @@ from softtargets.calibration.groups import (
     smooth_error,
     smoothed,
 )
+from softtargets.calibration.threads import one_ahead
 
 Interval = tuple[float, float]
 Error = Callable[[Tensor], Tensor]
 COARSE = 512  # steps of the grid for resampled smooth errors
 HALVINGS = 16
+AT_ONCE = 16  # resamples that are worked on at a time: they stay in the cache
 MOST = 64.0  # how many times what was observed the truth may be
 
 
-@dataclass(frozen=True)
-class Resamples:
-    """Groups, and resampled scatter (resamples, groups) around their residuals."""
+def resampled(groups: Groups, resamples: int, seed: int) -> Iterator[Tensor]:
+    """Resampled scatter (some, groups) around the residuals of groups, some resamples at a time."""
+    if resamples < 2:
+        raise ValueError(f"intervals need at least 2 resamples, better 1000, not {resamples}")
+    generator = torch.Generator().manual_seed(seed)
+    both = torch.stack([groups.correct, groups.counts - groups.correct])
+    places, residuals = groups.places, groups.residuals
 
-    groups: Groups
-    scatter: Tensor
+    def draw(count: int) -> Tensor:
+        return torch.poisson(both.expand(count, 2, -1), generator=generator)
 
-    @classmethod
-    def draw(cls, groups: Groups, resamples: int, seed: int) -> Resamples:
-        """Resample the examples of all groups."""
-        if resamples < 2:
-            raise ValueError(f"intervals need at least 2 resamples, better 1000, not {resamples}")
-        generator = torch.Generator().manual_seed(seed)
-        both = torch.stack([groups.correct, groups.counts - groups.correct])
-        right, wrong = torch.poisson(both.expand(resamples, 2, -1), generator=generator).unbind(1)
+    sizes = [min(AT_ONCE, resamples - start) for start in range(0, resamples, AT_ONCE)]
+    for drawn in one_ahead(draw, sizes):  # draws take longer than all that is made of them
+        right, wrong = drawn.unbind(1)
         counts = right + wrong
         total = counts.sum(1, keepdim=True).clamp_(min=1)
-        return cls(groups, (counts * groups.places - right) / total - groups.residuals)
-
-    def binned(self, shares: Tensor, error: Error, level: float) -> Interval:
-        """The interval of an error of binned residuals (..., bins); `shares` (groups, bins) says what is where."""
-        observed = self.groups.residuals @ shares
-        low, high = factors(error, observed, self.scatter @ shares, level)
-        return float(error(low * observed)), float(error(high * observed))
-
-    def smooth(self, level: float) -> Interval:
-        """The interval of the smooth calibration error.
-
-        It is above e exactly where smoothing with bandwidth e leaves more than e: one bandwidth is enough.
-        """
-        places = self.groups.places
-        coefficients = frequencies(places, self.groups.residuals, COARSE)
-        bandwidth = smooth_error(coefficients).clamp(min=NARROWEST)
-        scatter = smoothed(frequencies(places, self.scatter, COARSE), bandwidth)
-        low, high = factors(_sum, smoothed(coefficients, bandwidth), scatter, level)
-        return float(smooth_error(low * coefficients)), float(smooth_error(high * coefficients))
+        yield counts.mul_(places).sub_(right).div_(total).sub_(residuals)
 
 
 def intervals_of_groups(
     groups: Groups, bin_of_group: Tensor, bins: int, level: float, resamples: int, seed: int
 ) -> dict[str, Interval]:
     """Intervals of the errors of the top label, by name."""
-    drawn = Resamples.draw(groups, resamples, seed)
     even = torch.nn.functional.one_hot(bin_of_group, bins).double()
     shares = (groups.counts @ even) / groups.examples
     even, shares = even[:, shares > 0], shares[shares > 0]
+    mass = equal_mass(groups, bins)
+    places, residuals = groups.places, groups.residuals
+    waves = frequencies(places, residuals, COARSE)
+    # The smooth error is above e exactly where smoothing with bandwidth e leaves more than e: one bandwidth is enough.
+    bandwidth = smooth_error(waves).clamp(min=NARROWEST)
+
+    def views(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return values @ even, values @ mass, smoothed(frequencies(places, values, COARSE), bandwidth)
+
+    parts = [views(scatter) for scatter in resampled(groups, resamples, seed)]
+    in_even, in_mass, on_grid = zip(views(residuals), map(torch.cat, zip(*parts, strict=True)), strict=True)
+
+    def interval(view: tuple[Tensor, Tensor], error: Error) -> Interval:
+        low, high = factors(error, *view, level)
+        return float(error(low * view[0])), float(error(high * view[0]))
+
+    low, high = factors(_sum, *on_grid, level)
     return {
-        "expected_calibration_error": drawn.binned(even, _sum, level),
-        "adaptive_calibration_error": drawn.binned(equal_mass(groups, bins), _sum, level),
-        "debiased_calibration_error": drawn.binned(
-            even, lambda r: (r.square() / shares).sum(-1).sqrt(), level
-        ),
-        "smooth_calibration_error": drawn.smooth(level),
+        "expected_calibration_error": interval(in_even, _sum),
+        "adaptive_calibration_error": interval(in_mass, _sum),
+        "debiased_calibration_error": interval(in_even, lambda r: (r.square() / shares).sum(-1).sqrt()),
+        "smooth_calibration_error": (float(smooth_error(low * waves)), float(smooth_error(high * waves))),
     }
 
 

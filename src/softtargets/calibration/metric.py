@@ -9,8 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from softtargets.arrays import ArrayLike
+from softtargets.calibration.given import as_given
 from softtargets.calibration.measure import Calibration, calibration_of
 from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration.workspace import Workspace
 
 
 class CalibrationMetric(nn.Module):
@@ -53,6 +55,7 @@ class CalibrationMetric(nn.Module):
         self.seed = seed
         self.sync_on_compute = sync_on_compute
         self.process_group = process_group
+        self._workspace = Workspace()
         for name, tensor in CalibrationSums.empty(classes, bins).tensors().items():
             self.register_buffer(name, tensor)
 
@@ -63,13 +66,15 @@ class CalibrationMetric(nn.Module):
 
     def update(self, scores: ArrayLike, labels: ArrayLike) -> None:
         """Add a batch: scores (..., K), labels (...). If anything is wrong with it, nothing is added."""
-        self.sums.merge(self._batch(scores, labels))
+        self._add_to(self.sums, scores, labels)
 
     def forward(self, scores: ArrayLike, labels: ArrayLike) -> Calibration:
         """Add a batch, and measure it alone."""
-        batch = self._batch(scores, labels)
+        own = self.sums
+        batch = CalibrationSums.empty(own.classes, own.bins, own.device)
+        self._add_to(batch, scores, labels)
         found = calibration_of(batch, level=None)
-        self.sums.merge(batch)
+        own.merge(batch)
         return found
 
     def compute(self) -> Calibration:
@@ -88,10 +93,9 @@ class CalibrationMetric(nn.Module):
         """Add what another metric has seen."""
         self.sums.merge(other if isinstance(other, CalibrationSums) else other.sums)
 
-    def _batch(self, scores: ArrayLike, labels: ArrayLike) -> CalibrationSums:
-        own = self.sums
-        batch = CalibrationSums.empty(own.classes, own.bins, own.device)
-        return batch.add(scores, labels, from_logits=self.from_logits, ignore_index=self.ignore_index)
+    def _add_to(self, sums: CalibrationSums, scores: ArrayLike, labels: ArrayLike) -> None:
+        given = as_given(scores, labels, from_logits=self.from_logits, ignore_index=self.ignore_index)
+        sums.add_given(given, self._workspace)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CalibrationMetric:
         # `.to(device)` moves the sums, `.half()` of the model around this metric must not round them.

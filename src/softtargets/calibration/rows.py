@@ -2,105 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from softtargets.calibration.given import Given, refuse
+from softtargets.calibration.ranks import rank_of
+from softtargets.calibration.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A piece of the rows. All but `probabilities` (n, K), `labels` and `rank` is float64, (n,).
+    """Numbers of some rows, (n,) each, in the precision of the pass; what follows from them is float64.
 
-    `scratch` has the shape of the probabilities, for whoever needs room.
-    `rank` is how many classes are ranked above the label: those with a higher score, and of those with the same
-    score the ones before it, so that rank 0 is what argmax says.
+    `top` is the highest probability, `highest` the highest score; `at_label` and `score` are those of the label; `norm`
+    is the length of the vector of probabilities. `rank` is how many classes are ranked above the label: those with a
+    higher score, and of those with the same score the ones before it, so that rank 0 is what argmax says.
     """
 
-    probabilities: Tensor
-    scratch: Tensor
+    from_logits: bool
     labels: Tensor
-    confidence: Tensor
+    score: Tensor
+    highest: Tensor
     at_label: Tensor
+    top: Tensor
+    norm: Tensor
     rank: Tensor
-    nll: Tensor
-    brier: Tensor
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Several, one after the other."""
+        names = [field.name for field in fields(cls) if field.name != "from_logits"]
+        joined = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
+        return cls(from_logits=parts[0].from_logits, **joined)
+
+    @property
+    def confidence(self) -> Tensor:
+        """The probability of the top label."""
+        return self.top.double()
+
+    @property
+    def nll(self) -> Tensor:
+        """The negative log-likelihood of the label."""
+        if not self.from_logits:
+            return (-self.at_label.double().log()).clamp_(min=0)
+        # Log-sum-exp is the highest logit less the log of the highest probability: no overflow, no underflow.
+        return (self.highest.double() - self.top.double().log() - self.score.double()).clamp_(min=0)
+
+    @property
+    def brier(self) -> Tensor:
+        """The squared distance between the probabilities and the label."""
+        return (self.norm.double().square() - 2 * self.at_label.double() + 1).clamp_(min=0)
 
 
-def rows_of(given: Given, part: range | None = None) -> Iterator[Rows]:
-    """All rows, or a part of them, piece after piece.
+class Look(NamedTuple):
+    """A piece that was looked at: its rows, their probabilities (n, K), and whether to believe them.
 
-    Whoever consumes them all knows that they were numbers, or gets a ValueError: whether everything is finite, and
-    probabilities add up to 1, is seen from sums on the device and asked once, at the end. The probabilities of a piece
-    are overwritten by the next one.
+    `doubt` is at most 0 where the scores are good, and above 0 or no number where they must be looked at again. It
+    stays on the device: to ask for each piece would wait for it.
     """
-    buffers: list[Tensor] = []
-    witness: Tensor | None = None
-    for _, scores, labels in given.pieces(part):
-        if not buffers:
-            buffers = [torch.empty_like(scores, memory_format=torch.contiguous_format) for _ in range(2)]
-        first, second = (buffer[: len(scores)] for buffer in buffers)
-        seen = _doubt(scores, given)
-        witness = seen if witness is None else torch.maximum(witness, seen)  # keeps what is not a number
-        label = labels.unsqueeze(1)
-        score = scores.gather(1, label)
-        rank = _rank(scores, label, score, second)
-        if given.from_logits:
-            p = torch.softmax(scores, 1, out=first)
-            top = p.amax(1).double()
-            at_label = p.gather(1, label).squeeze(1).double()
-            # log-sum-exp is the highest logit less the log of the highest probability: no overflow, no underflow.
-            nll = scores.amax(1).double() - top.log() - score.squeeze(1).double()
-        else:
-            p = scores
-            top = p.amax(1).double()
-            at_label = score.squeeze(1).double()
-            nll = -at_label.log()
-        squares = torch.linalg.vector_norm(p, dim=1).double().square()
-        yield Rows(
-            probabilities=p,
-            scratch=second,
-            labels=labels,
-            confidence=top,
-            at_label=at_label,
-            rank=rank,
-            nll=nll.clamp_(min=0),
-            brier=(squares - 2 * at_label + 1).clamp_(min=0),
-        )
-    if witness is not None and not float(witness) <= 0:
+
+    rows: Rows
+    probabilities: Tensor
+    doubt: Tensor
+
+
+def look_at(scores: Tensor, labels: Tensor, given: Given, room: Tensor, scratch: Tensor) -> Look:
+    """Look at a piece; `room`, which may become its probabilities, and `scratch` have the shape of the scores."""
+    doubt = _doubt(scores, given)
+    if given.from_logits:
+        p, top, highest = softmax(scores, room)
+    else:
+        p, top = scores, scores.amax(1)
+        highest = top
+    label = labels.unsqueeze(1)
+    score = scores.gather(1, label)
+    at_label = (p.gather(1, label) if given.from_logits else score).squeeze(1)
+    rows = Rows(
+        from_logits=given.from_logits,
+        labels=labels,
+        score=score.squeeze(1),
+        highest=highest,
+        at_label=at_label,
+        top=top,
+        norm=torch.linalg.vector_norm(p, dim=1),
+        rank=rank_of(scores, label, score, at_label, given.tolerance, scratch),
+    )
+    return Look(rows, p, doubt)
+
+
+def softmax(logits: Tensor, out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The probabilities of logits (n, K), written to `out`, the highest of each row, and its logit."""
+    highest = logits.amax(1)
+    if logits.device.type != "cpu":
+        p = torch.softmax(logits, 1, out=out)
+        return p, p.amax(1), highest
+    # On a CPU powers of 2 take half the time of powers of e. That of the highest logit is 1.
+    powers = torch.sub(logits, highest.unsqueeze(1), out=out).mul_(1 / math.log(2)).exp2_()
+    top = powers.sum(1).reciprocal_()
+    return powers.mul_(top.unsqueeze(1)), top, highest
+
+
+def rows_of(given: Given) -> Iterator[Rows]:
+    """All rows, piece after piece. Whoever consumes them all knows that they were numbers, or gets a ValueError."""
+    workspace, doubts = Workspace(), []
+    for start in given.starts:
+        scores, labels = given.piece(start)
+        with workspace.lend(scores) as (room, scratch):
+            rows, _, doubt = look_at(scores, labels, given, room, scratch)
+        doubts.append(doubt)
+        yield rows
+    settle(doubts, given)
+
+
+def settle(doubts: Sequence[Tensor], given: Given) -> None:
+    """Raise what is wrong with the scores, if anything is."""
+    if doubts and not float(torch.stack(list(doubts)).amax()) <= 0:  # amax keeps what is not a number
         refuse(given)
 
 
 def _doubt(scores: Tensor, given: Given) -> Tensor:
-    """At most 0 for good scores; above, or no number, for those that must be looked at."""
     if given.from_logits:
         return scores.sum() * 0  # infinities and what is not a number come out as nan
     apart = (scores.sum(1) - 1).abs().amax() - given.tolerance
     # None is above 1 if they add up to 1 and none is negative.
     return torch.maximum(apart, -scores.amin())
-
-
-def _rank(scores: Tensor, label: Tensor, score: Tensor, buffer: Tensor) -> Tensor:
-    # Comparisons written as numbers are counted several times faster than truth values.
-    if scores.device.type != "cpu":
-        above = torch.gt(scores, score, out=buffer).sum(1)
-        return (above + _equal_before(scores, label, score)).long()
-    # Where nothing else is as high as the label, as in most rows of a good model, there is nothing to count.
-    others = (torch.ge(scores, score, out=buffer).sum(1) - 1).clamp_(
-        min=0
-    )  # what is no number is refused later
-    below = (others > 0).nonzero().squeeze(1)
-    some, of = scores[below], score[below]
-    above = torch.gt(some, of, out=buffer[: len(some)]).sum(1)
-    tied = (above < others[below]).nonzero().squeeze(1)
-    if len(tied):
-        above[tied] += _equal_before(some[tied], label[below[tied]], of[tied])
-    return others.index_copy_(0, below, above).long()
-
-
-def _equal_before(scores: Tensor, label: Tensor, score: Tensor) -> Tensor:
-    places = torch.arange(scores.shape[1], device=scores.device)
-    return ((scores == score) & (places < label)).sum(1)

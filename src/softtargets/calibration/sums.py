@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.cells import bin_edges, cell_edges
+from softtargets.calibration.cells import bin_edges
+from softtargets.calibration.counting import count, edges_of
 from softtargets.calibration.given import Given, as_given
-from softtargets.calibration.rows import Rows, rows_of
-from softtargets.calibration.threads import in_threads
+from softtargets.calibration.workspace import Workspace
 
 RANKS = 5  # how many ranks of the label are told apart: top-1 to top-5
 
@@ -48,7 +48,7 @@ class CalibrationSums:
         if operator.index(classes) < 1:
             raise ValueError(f"classes must be at least 1, not {classes}")
         bins = len(bin_edges(bins)) - 1
-        cells = len(cell_edges(bins)) + 1
+        cells = len(edges_of(bins, torch.device("cpu"))[1]) + 1
 
         def zeros(*shape: int, dtype: torch.dtype) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
@@ -76,7 +76,7 @@ class CalibrationSums:
     ) -> CalibrationSums:
         """The sums over these examples, on their device; see `add`."""
         given = as_given(scores, labels, from_logits=from_logits, ignore_index=ignore_index)
-        return cls.empty(given.classes, bins, given.scores.device)._add(given)
+        return cls.empty(given.classes, bins, given.scores.device).add_given(given)
 
     @property
     def classes(self) -> int:
@@ -110,25 +110,17 @@ class CalibrationSums:
         Rows whose label is `ignore_index` are not counted and may hold anything. If anything is wrong with the others,
         nothing is added.
         """
-        return self._add(as_given(scores, labels, from_logits=from_logits, ignore_index=ignore_index))
+        return self.add_given(as_given(scores, labels, from_logits=from_logits, ignore_index=ignore_index))
 
-    def _add(self, given: Given) -> CalibrationSums:
+    def add_given(self, given: Given, workspace: Workspace | None = None) -> CalibrationSums:
+        """Add examples whose labels have been checked; a workspace that is kept makes many small batches faster."""
         if given.classes != self.classes:
             raise ValueError(
                 f"{given.name} must have a column for each of the {self.classes} classes, not {given.classes}"
             )
 
-        def count(part: range) -> CalibrationSums:
-            new = CalibrationSums.empty(self.classes, self.bins, given.scores.device)
-            counting = _Counting(new)
-            for rows in rows_of(given, part):
-                counting.add(rows)
-            counting.finish(len(part))
-            return new
-
-        for new in in_threads(count, given):
-            self.merge(new)
-        return self
+        new = CalibrationSums.empty(self.classes, self.bins, given.scores.device)
+        return self.merge(count(given, new, workspace or Workspace()))
 
     def merge(self, other: CalibrationSums) -> CalibrationSums:
         """Add the sums of other examples, in place. Returns itself."""
@@ -149,78 +141,3 @@ class CalibrationSums:
         return CalibrationSums(
             **{name: tensor.to(device, copy=copy) for name, tensor in self.tensors().items()}
         )
-
-
-class _Counting:
-    """Adding rows to sums, piece after piece. Nothing here waits for the device."""
-
-    def __init__(self, sums: CalibrationSums) -> None:
-        self.sums = sums
-        self.edges = bin_edges(sums.bins).to(sums.device)[1:-1]
-        self.cells = cell_edges(sums.bins).to(sums.device)
-        self.columns = torch.zeros(sums.classes, dtype=torch.float64, device=sums.device)
-
-    def add(self, rows: Rows) -> None:
-        sums, bins = self.sums, self.sums.bins
-        one = torch.ones_like(rows.labels)
-        cell = torch.bucketize(rows.confidence, self.cells, right=True)
-        sums.cell_counts.index_add_(0, cell, one)
-        sums.cell_confidence.index_add_(0, cell, rows.confidence)
-        sums.cell_correct.index_add_(0, cell, (rows.rank == 0).long())
-        within = rows.rank < RANKS
-        sums.ranks.index_add_(0, rows.rank.clamp(max=RANKS - 1), within.long())
-        sums.moments.add_(
-            torch.stack(
-                [rows.nll.sum(), rows.nll.square().sum(), rows.brier.sum(), rows.brier.square().sum()]
-            )
-        )
-        place = rows.labels * bins + torch.bucketize(rows.at_label, self.edges, right=True)
-        sums.class_positives.view(-1).index_add_(0, place, one)
-        self.columns.add_(rows.probabilities.sum(0))
-        if bins > 1:
-            classes, p = _large(rows, bins)
-            place = classes * bins + torch.bucketize(p, self.edges, right=True)
-            sums.class_counts.view(-1).index_add_(0, place, torch.ones_like(place))
-            sums.class_probability.view(-1).index_add_(0, place, p)
-
-    def finish(self, examples: int) -> None:
-        """The first bin of each class holds whatever is in no other."""
-        counts, probability = self.sums.class_counts, self.sums.class_probability
-        counts[:, 0] = examples - counts[:, 1:].sum(1)
-        # Rounding may leave less than nothing where every probability lies in another bin.
-        rest = (self.columns - probability[:, 1:].sum(1)).clamp_(min=0)
-        probability[:, 0] = torch.where(counts[:, 0] > 0, rest, torch.zeros_like(rest))
-
-
-def _large(rows: Rows, bins: int) -> tuple[Tensor, Tensor]:
-    """Classes and probabilities of all entries beyond the first bin, perhaps with a few that are not.
-
-    An example has at most `bins` of them, since they add up to 1.
-    """
-    p = rows.probabilities
-    if p.device.type != "cpu":
-        values, classes = p.topk(min(bins, p.shape[1]), dim=1)
-        return classes.flatten(), values.flatten().double()
-    # A little below the edge, which single precision may not hold; what then lies in the first bin does not matter.
-    edge = (1 - 1e-6) / bins
-    mask = torch.ge(p, edge, out=rows.scratch)
-    # To search is slow, and most rows have one or two: sums of places and of their squares say where.
-    numbers = torch.arange(p.shape[1], dtype=p.dtype)
-    many, places, squares = mask.sum(1), mask.mv(numbers).double(), mask.mv(numbers.square()).double()
-    apart = (2 * squares - places.square()).clamp_(min=0).sqrt_()
-    first, second = (places - apart) / 2, (places + apart) / 2
-    one, two = (many == 1).nonzero().squeeze(1), (many == 2).nonzero().squeeze(1)
-    row, column = (
-        torch.cat([one, two, two]),
-        torch.cat([places[one], first[two], second[two]]).round_().long(),
-    )
-    values = p[row, column.clamp_(0, p.shape[1] - 1)]
-    # Sums of many classes' squares, or products that a user wants less exact, may be off: those rows are searched too.
-    wrong = torch.zeros(len(p), dtype=torch.bool).index_fill_(0, row[values < edge], True)
-    wrong[two] |= column[len(one) : len(one) + len(two)] == column[len(one) + len(two) :]
-    searched = (wrong | (many > 2)).nonzero().squeeze(1)
-    kept = ~wrong[row]
-    flat = p[searched].view(-1)
-    where = (flat >= edge).nonzero().squeeze(1)
-    classes = torch.cat([column[kept], where % p.shape[1]])
-    return classes, torch.cat([values[kept], flat[where]]).double()

@@ -109,7 +109,7 @@ class PairedSums:
         )
 
     def _smooth_correlation(self) -> float:
-        # One bandwidth for each model, the one that its own smooth error has chosen (see `Resamples.smooth`).
+        # One bandwidth for each model, the one that its own smooth error has chosen (see `intervals_of_groups`).
         places = torch.arange(STEPS + 1, dtype=torch.float64) / STEPS
         both = []
         for nodes in self.nodes:
