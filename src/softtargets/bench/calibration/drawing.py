@@ -41,7 +41,9 @@ def draw_calibration(results: Results) -> Figure:
     weighed = any(entry.memory for item in results.cases for entry in item.entries)
     columns = 2 if weighed else 1
     heights = [HEAD + BAR * max(1, len(_shown(item))) for item in results.cases]
-    drawing = Figure(figsize=(6.2 * columns, sum(heights) + 0.6), layout="constrained")
+    # One column alone must hold the title of the whole.
+    width = 6.2 * columns if weighed else 7.8
+    drawing = Figure(figsize=(width, sum(heights) + 0.6), layout="constrained")
     grid = drawing.add_gridspec(len(results.cases), columns, height_ratios=heights)
     for row, item in enumerate(results.cases):
         _times(drawing.add_subplot(grid[row, 0]), item, results)
@@ -74,7 +76,7 @@ def _times(axes: Axes, item: CaseResult, results: Results) -> None:
         weight = "bold" if entry.name in ALL_OURS else "normal"
         write(axes, label, (max(entry.time.median, entry.time.high), place), fontweight=weight)
     # Room for the longest label, which is longer where there is a CPU to compare with.
-    axes.set_xlim(0, max(ends, default=1.0) * (1.5 if item.case.device == "cpu" else 1.9))
+    axes.set_xlim(0, max(ends, default=1.0) * (1.5 if item.case.device == "cpu" else 2.0))
     _names(axes, shown)
     where = f"CPU, {item.threads} thread{'s' * (item.threads != 1)}"
     device = where if item.case.device == "cpu" else _device(results, item)
