@@ -70,7 +70,8 @@ def landscape(grid: Grid, classes: int) -> Figure:
                 vmax=reach,
             )
             _numbers(panel, shown, ".0f" if apart else ".2f", reach, apart)
-            panel.set_xticks(range(len(grid.rates)), [f"{a:g}" for a in grid.rates])
+            slanted = 60 if len(grid.rates) > 6 else 0  # side by side there is no room
+            panel.set_xticks(range(len(grid.rates)), [f"{a:g}" for a in grid.rates], rotation=slanted)
             panel.set_yticks(range(len(masses)), [f"{p:g}" for p in masses])
             panel.set(title=title, xlabel="clean rate a", ylabel="p")
             panel.grid(visible=False)
