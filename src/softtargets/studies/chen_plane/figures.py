@@ -264,6 +264,8 @@ def _numbers(panel: Axes, values: Any, form: str, reach: float, apart: bool) -> 
         return
     for (i, j), value in np.ndenumerate(values):
         dark = abs(value) > 0.6 * reach if apart else value < 0.55 * reach
+        if apart:
+            value = np.round(value) + 0.0  # less than half a percent below is 0, not -0
         panel.text(j, i, f"{value:{form}}", ha="center", va="center", fontsize=7.5,
                    color="white" if dark else "black")  # fmt: skip
 
