@@ -106,6 +106,28 @@ def test_batches_of_any_size_and_precision_follow_each_other():
     assert found.negative_log_likelihood == pytest.approx(expected["negative_log_likelihood"], rel=1e-3)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_batches_in_inference_mode_and_outside_follow_each_other(threads):
+    generator = torch.Generator().manual_seed(5)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.inference_mode():
+            metric = CalibrationMetric(100, from_logits=True)
+        for turn in range(
+            4
+        ):  # several pieces, some of them looked at by helpers, which do not inherit the mode
+            with torch.inference_mode(turn % 2 == 0):
+                logits = torch.randn(25_000, 100, generator=generator)
+                metric.update(logits, torch.zeros(25_000, dtype=torch.long))
+                assert metric(logits[:10], torch.zeros(10, dtype=torch.long)).examples == 10
+        metric.reset()
+        metric.update(logits, torch.zeros(25_000, dtype=torch.long))
+        assert metric.sums.examples == 25_000
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_intervals_are_given_when_asked_for():
     assert updated().compute().intervals == {}
     assert updated(level=0.9, resamples=20).compute().intervals

@@ -35,6 +35,13 @@ def test_a_label_far_below_has_a_likelihood_all_the_same():
     assert (rows.nll.tolist(), rows.brier.tolist()) == ([200.0], [2.0])
 
 
+def test_between_two_huge_logits_it_is_a_toss():
+    logits = torch.tensor([[3.3e38, 3.3e38], [-3.3e38, -3.3e38]])
+    given = as_given(logits, torch.tensor([1, 0]), from_logits=True)
+    (rows,) = rows_of(given)
+    assert rows.nll.tolist() == [pytest.approx(math.log(2))] * 2
+
+
 def test_rows_are_joined_in_their_order(monkeypatch):
     logits, y = exact.sampled(count=50, dtype=torch.float32)
     (whole,) = rows_of(as_given(logits, y, from_logits=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 from collections import Counter
 
 import pytest
@@ -127,6 +128,24 @@ def tiny(tmp_path_factory):
         STUDY, settings, store, directory / "report", command="c", train=train, device="cpu", data_dir=None
     )
     return page, store, settings
+
+
+def test_a_student_without_its_teacher_is_left_out(tiny, tmp_path):
+    _, store, settings = tiny
+    other = RunStore(tmp_path / "runs")
+    shutil.copytree(store.root, other.root)
+    student = next(
+        trial.recipe
+        for trial in reversed(STUDY.trials(settings))
+        if isinstance(trial.recipe.regulariser, Distillation)
+        and trial.recipe.regulariser.match == "probabilities"
+    )
+    other.delete(student.teacher.id)
+    page = run_study(STUDY, settings, other, tmp_path / "report", command="c", train=None, device="cpu")
+    warnings = json.loads((page.parent / "results.json").read_text())["warnings"]
+    assert any(
+        f"Run {student.id} could not be measured: run {student.teacher.id}" in said for said in warnings
+    )
 
 
 def test_the_whole_study_on_a_few_digits(tiny):

@@ -99,6 +99,38 @@ def test_one_failed_run_is_reported_and_the_rest_is_shown(quick, tmp_path):
 DEVICE = {"device": "cpu", "device_name": "x"}
 
 
+def _without(store: RunStore, directory, leave_out) -> RunStore:
+    """A copy of a store in which some runs are not there."""
+    other = RunStore(directory / "runs")
+    shutil.copytree(store.root, other.root)
+    for recipe in leave_out:
+        other.delete(recipe.id)
+    return other
+
+
+def test_a_page_while_some_runs_are_missing(quick, tmp_path):
+    _, store, study, settings = quick
+    missing = [
+        t.recipe for t in study.trials(settings) if t.labels["role"] == "net" and t.labels["alpha"] == 0.2
+    ]
+    other = _without(store, tmp_path, missing)
+    page = run_study(study, settings, other, tmp_path / "report", command="c", train=None, device="cpu")
+    results = json.loads((page.parent / "results.json").read_text())
+    assert results["warnings"] == ["2 of 32 runs have not been trained to their end and are left out."]
+    assert "nan" not in json.dumps(results["claims"])
+    assert all(claim["measured"]["n"] for claim in results["claims"])
+
+
+def test_too_few_runs_for_a_page_are_told_and_leave_nothing_behind(quick, tmp_path):
+    _, store, study, settings = quick
+    other = _without(store, tmp_path, [t.recipe for t in study.trials(settings)][1:])
+    with pytest.raises(
+        StudyError, match="1 of 32 runs are too few for the page of 'quickstart'; without --no-t"
+    ):
+        run_study(study, settings, other, tmp_path / "report", command="c", train=None, device="cpu")
+    assert not (tmp_path / "report").exists()
+
+
 def test_degenerate_nets_are_warned_about_and_the_numbers_stay_valid_json(tmp_path):
     """One hidden unit has no template plane; with so little training nothing may crash or turn into NaN on disk."""
     study = find_study(STUDIES, "quickstart")

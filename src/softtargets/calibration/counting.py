@@ -111,7 +111,8 @@ class _Counting:
 @lru_cache(maxsize=16)
 def edges_of(bins: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """The edges between bins and those between cells, made once: nobody may change them."""
-    return bin_edges(bins)[1:-1].to(device), cell_edges(bins).to(device)
+    with torch.inference_mode(False):  # they outlive whatever mode the first caller is in
+        return bin_edges(bins)[1:-1].to(device), cell_edges(bins).to(device)
 
 
 def large_entries(p: Tensor, bins: int) -> tuple[Tensor, Tensor]:

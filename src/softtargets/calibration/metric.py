@@ -56,7 +56,9 @@ class CalibrationMetric(nn.Module):
         self.sync_on_compute = sync_on_compute
         self.process_group = process_group
         self._workspace = Workspace()
-        for name, tensor in CalibrationSums.empty(classes, bins).tensors().items():
+        with torch.inference_mode(False):  # sums made in that mode could not be added to outside of it
+            sums = CalibrationSums.empty(classes, bins)
+        for name, tensor in sums.tensors().items():
             self.register_buffer(name, tensor)
 
     @property
@@ -86,6 +88,7 @@ class CalibrationMetric(nn.Module):
 
     def reset(self) -> None:
         """Forget everything that has been added."""
+        self._workspace = Workspace()
         for tensor in self.buffers():
             tensor.zero_()
 

@@ -51,7 +51,8 @@ class Rows:
         if not self.from_logits:
             return (-self.at_label.double().log()).clamp_(min=0)
         # Log-sum-exp is the highest logit less the log of the highest probability: no overflow, no underflow.
-        return (self.highest.double() - self.top.double().log() - self.score.double()).clamp_(min=0)
+        # The difference of logits first: beside a huge logit, the log would be lost.
+        return (self.highest.double() - self.score.double() - self.top.double().log()).clamp_(min=0)
 
     @property
     def brier(self) -> Tensor:

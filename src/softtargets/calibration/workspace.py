@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 
@@ -31,9 +32,9 @@ class Workspace:
         try:
             buffer = self._idle.pop()
         except IndexError:
-            buffer = piece.new_empty(wanted)
+            buffer = _new(piece, wanted)
         if (buffer.dtype, buffer.device) != (piece.dtype, piece.device) or len(buffer) < wanted:
-            buffer = piece.new_empty(wanted)
+            buffer = _new(piece, wanted)
         first, second = buffer[:wanted].view(2, *piece.shape)
         try:
             yield first, second
@@ -50,3 +51,9 @@ class Workspace:
 
     def __reduce__(self) -> tuple[type[Workspace], tuple[()]]:
         return Workspace, ()
+
+
+def _new(like: Tensor, numbers: int) -> Tensor:
+    # A buffer made in inference mode could not be written to outside of it, nor by threads, which do not inherit it.
+    with torch.inference_mode(False):
+        return like.new_empty(numbers)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from softtargets.exceptions import StudyError
+from softtargets.exceptions import RunError, StorageError, StudyError
 from softtargets.report import Column, Page, Table, write_page
 from softtargets.runs import Run, RunStore
 from softtargets.runs.provenance import code_version, now
@@ -35,10 +36,10 @@ def run_study(
     started = time.monotonic()
     wanted = trials = study.trials(settings)
     _check_splits(study, trials)
-    make_directory(directory)  # found out now, not after hours of training
     if train is None:
         trials, runs = _already_there(study, wanted, store)
     else:
+        make_directory(directory)  # found out now, not after hours of training
         # A study that only computes asks no engine.
         runs = train([trial.recipe for trial in trials], store, keep=study.keep, **how) if trials else []
     finished = [(trial, run) for trial, run in zip(trials, runs, strict=True) if run.status == "finished"]
@@ -47,32 +48,52 @@ def run_study(
     warnings = [
         f"Run {run.id} failed: {run.provenance.get('reason')}." for run in runs if run.status != "finished"
     ]
-    if missing := len(wanted) - len(trials):
+    missing = len(wanted) - len(trials)
+    if missing:
         warnings.append(
             f"{missing} of {len(wanted)} runs have not been trained to their end and are left out."
         )
     measures = _measures(study, Place(how.get("data_dir"), how.get("device", "auto")))
+    # An instrument's refusal: a collapsed net, for instance, has no template plane. Where runs are missing, a student
+    # may be there without its teacher.
+    refusals = (ValueError, RunError) if missing else (ValueError,)
     outcomes = []
     for trial, run in finished:
         try:
             measured = {key: value for measure in measures for key, value in measure(trial, run).items()}
             outcomes.append(Outcome(trial, run, measured))
-        except ValueError as error:
-            # An instrument's refusal: a collapsed net, for instance, has no template plane.
+        except refusals as error:
             warnings.append(f"Run {run.id} could not be measured: {error}.")
-    findings = study.findings(Results(tuple(outcomes)))
-    page = Page(
-        name=study.name,
-        title=study.title,
-        lead=study.lead,
-        sections=findings.sections,
-        claims=findings.claims,
-        command=command,
-        provenance=_provenance(runs, time.monotonic() - started),
-        runs=_run_table(trials, runs, {outcome.run.id: outcome for outcome in outcomes}) if trials else None,
-        warnings=warnings,
-    )
-    return write_page(page, directory)
+    with _enough(study, len(outcomes), len(wanted)) if missing else nullcontext():
+        findings = study.findings(Results(tuple(outcomes)))
+        page = Page(
+            name=study.name,
+            title=study.title,
+            lead=study.lead,
+            sections=findings.sections,
+            claims=tuple(claim for claim in findings.claims if claim.sample.n or not missing),
+            command=command,
+            provenance=_provenance(runs, time.monotonic() - started),
+            runs=_run_table(trials, runs, {outcome.run.id: outcome for outcome in outcomes})
+            if trials
+            else None,
+            warnings=warnings,
+        )
+        return write_page(page, directory)
+
+
+@contextmanager
+def _enough(study: Study, there: int, wanted: int) -> Iterator[None]:
+    """Say that there are too few runs for a page, rather than where the study stumbled over it."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception as error:
+        raise StudyError(
+            f"{there} of {wanted} runs are too few for the page of '{study.name}'; without --no-train the others are "
+            "trained"
+        ) from error
 
 
 def _measures(study: Study, place: Place) -> list[Measure]:
