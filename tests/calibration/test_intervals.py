@@ -5,9 +5,15 @@ import torch
 from scipy import stats
 
 from calibration import exact
-from softtargets.calibration import CalibrationSums, measure_calibration
+from softtargets.calibration import CalibrationSums, Reliability, measure_calibration
 from softtargets.calibration.groups import Groups
-from softtargets.calibration.intervals import _folded, classwise_interval, factors, resampled
+from softtargets.calibration.intervals import (
+    _folded,
+    classwise_interval,
+    factors,
+    maximum_interval,
+    resampled,
+)
 
 NAMES = [
     "expected_calibration_error",
@@ -80,3 +86,38 @@ def test_the_classwise_interval_begins_at_zero_where_scatter_explains_all():
     low, high = classwise_interval(sums.class_counts, sums.class_probability, sums.class_positives, 0.95)
     assert low == 0
     assert 0 < high < 0.05
+
+
+def curve_of(counts, right, confidence) -> Reliability:
+    counts, right = torch.tensor(counts), torch.tensor(right, dtype=torch.float64)
+    said = torch.tensor(confidence, dtype=torch.float64)
+    return Reliability(torch.linspace(0, 1, len(counts) + 1), counts, said, right / counts)
+
+
+def test_the_maximum_gap_lies_between_what_exact_intervals_of_all_bins_allow():
+    counts, right, said = [3, 0, 40, 900], [3, 0, 11, 870], [0.1, float("nan"), 0.6, 0.9]
+    least, largest = 0.0, 0.0
+    for n, k, confidence in zip(counts, right, said, strict=True):
+        if n:
+            found = stats.binomtest(k, n).proportion_ci(1 - 0.1 / 3, method="exact")
+            least = max(least, found.low - confidence, confidence - found.high)
+            largest = max(largest, abs(found.low - confidence), abs(found.high - confidence))
+    assert maximum_interval(curve_of(counts, right, said), 0.9) == pytest.approx((least, largest))
+    assert least > 0.1  # of the third bin alone
+
+
+@pytest.mark.parametrize(("count", "shift"), [(60, 0.0), (60, 0.3), (3000, 0.0), (3000, 0.05)])
+def test_the_interval_of_the_maximum_holds_the_truth_at_least_as_often_as_it_says(count, shift):
+    generator = torch.Generator().manual_seed(count)
+    said = torch.linspace(0.05, 0.95, 10, dtype=torch.float64)
+    true, shares = (said - shift).clamp(min=0), torch.arange(1.0, 11)
+    hits = 0
+    for _ in range(100):
+        counts = torch.multinomial(shares, count, replacement=True, generator=generator).bincount(
+            minlength=10
+        )
+        right = torch.binomial(counts.double(), true, generator=generator)
+        low, high = maximum_interval(Reliability(torch.linspace(0, 1, 11), counts, said, right / counts), 0.9)
+        hits += low <= float((said - true)[counts > 0].max()) + 1e-9 <= high + 2e-9
+    # Of 100 intervals that hold it 9 times in 10, fewer than 83 do about once in a hundred times.
+    assert hits >= 83

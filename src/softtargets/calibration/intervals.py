@@ -21,10 +21,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from softtargets.calibration.binning import normal_quantile
+from softtargets.calibration.binning import Reliability, normal_quantile
 from softtargets.calibration.groups import (
     NARROWEST,
     Groups,
@@ -134,6 +135,34 @@ def classwise_interval(counts: Tensor, probability: Tensor, positives: Tensor, l
     low = _crossing(lambda factor: quantile(factor, 1), point, 1.0)
     high = max(low, _crossing(lambda factor: quantile(factor, -1), point, MOST))
     return low * point / classes, high * point / classes
+
+
+def maximum_interval(curve: Reliability, level: float) -> Interval:
+    r"""The interval of the maximum error: what all bins at once allow.
+
+    A largest gap hangs on bins of a few examples, where resampling says nothing. So the accuracy of each of the B bins
+    that have examples gets its exact interval (Clopper and Pearson 1934) at the level :math:`1 - (1 - level) / B`
+    (Bonferroni). All of them hold together with at least the level, and then the true maximum lies between the largest
+    of the least gaps and the largest of the largest gaps that they allow. It is wide where a bin has few examples, and
+    is meant for the bins that have any.
+
+    >>> from softtargets.calibration import reliability
+    >>> curve = reliability(torch.tensor([[0.9, 0.1]]).repeat(100, 1), torch.tensor([0] * 50 + [1] * 50))
+    >>> low, high = maximum_interval(curve, 0.95)  # gap 0.4; 50 of 100 are 0.4 to 0.6
+    >>> round(low, 3), round(high, 3)
+    (0.298, 0.502)
+    """
+    from scipy.special import betaincinv
+
+    normal_quantile(level)  # refuses a level that is none
+    full = curve.counts > 0
+    n, said = curve.counts[full].double().numpy(), curve.confidence[full].double().numpy()
+    right = (n * curve.accuracy[full].double().numpy()).round()
+    tail = (1 - level) / len(n) / 2
+    lowest = np.where(right > 0, betaincinv(np.maximum(right, 1), n - right + 1, tail), 0.0)
+    highest = np.where(right < n, betaincinv(right + 1, np.maximum(n - right, 1), 1 - tail), 1.0)
+    least = np.maximum(lowest - said, said - highest).max()
+    return max(float(least), 0.0), float(np.maximum(said - lowest, highest - said).max())
 
 
 def _crossing(rising: Callable[[float], float], level: float, most: float) -> float:
