@@ -17,6 +17,7 @@ from softtargets.studies.chen_forward_correction.grid import METHODS, MIXED, tra
 from softtargets.studies.chen_forward_correction.measuring import measure
 from softtargets.studies.chen_forward_correction.predicting import predicted, targets
 from softtargets.training import train
+from studies.written import Written
 
 STUDY = find_study(STUDIES, "chen-forward-correction")
 NOISES = [("pair", 0.3), ("pair", 0.45), ("alike", 0.45)]
@@ -119,21 +120,6 @@ def test_forward_correction_predicted_by_fitting_free_outputs(kind, rate):
             assert p == pytest.approx(np.eye(10)[T.argmax(0)], abs=0.01)
     assert predicted("forward", T).averaging == 0
     assert predicted("forward", T).by_heart == math.inf
-
-
-class Written:
-    """A run that says what it is told to."""
-
-    def __init__(self, logits, labels):
-        self.logits, self.labels = logits, labels
-        self.summary = {"train_accuracy": 0.75}
-
-    def predictions(self, split):
-        assert split == "test"
-        return self
-
-    def history(self):
-        return [{"test_accuracy": 0.6}, {"test_accuracy": 0.5}]
 
 
 def trial_of(method, kind="pair", rate=0.3):

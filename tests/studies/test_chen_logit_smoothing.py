@@ -17,6 +17,7 @@ from softtargets.studies.chen_logit_smoothing.findings import findings
 from softtargets.studies.chen_logit_smoothing.grid import moved
 from softtargets.studies.chen_logit_smoothing.measuring import chain, measure
 from softtargets.training import train
+from studies.written import Written
 
 STUDY, PLANE = find_study(STUDIES, "chen-logit-smoothing"), find_study(STUDIES, "chen-mnist")
 
@@ -70,21 +71,6 @@ def test_the_chain_by_plain_loops_and_its_first_inequality_always(h, p):
     found = [float(value) for value in chain(torch.tensor([h], dtype=torch.float64), p)]
     assert found == pytest.approx(by_loops(h, p), rel=1e-9, abs=1e-9)
     assert found[0] <= found[1] + 1e-9
-
-
-class Written:
-    """A run that says what it is told to."""
-
-    def __init__(self, logits, labels):
-        self.logits, self.labels = logits, labels
-        self.summary = {"train_accuracy": 0.75}
-
-    def predictions(self, split):
-        assert split == "test"
-        return self
-
-    def history(self):
-        return [{"test_accuracy": 0.6}, {"test_accuracy": 0.5}]
 
 
 @pytest.mark.parametrize("method", ["label smoothing", "logit smoothing", "forward correction", "none"])

@@ -29,6 +29,7 @@ from softtargets.studies.chen_plane.measuring import both_losses, measure, targe
 from softtargets.studies.chen_plane.optima import Grid
 from softtargets.theory import generalization_loss
 from softtargets.training import train
+from studies.written import Written
 
 STUDY = find_study(STUDIES, "chen-mnist")
 
@@ -81,21 +82,6 @@ def test_both_losses_by_plain_loops():
 def test_the_entropy_of_a_target_by_hand(p):
     by_hand = -p * math.log(p) - sum((1 - p) / 9 * math.log((1 - p) / 9) for _ in range(9))
     assert target_entropy(p, 10) == pytest.approx(by_hand)
-
-
-class Written:
-    """A run that says what it is told to."""
-
-    def __init__(self, logits, labels, history):
-        self.logits, self.labels, self._history = logits, labels, history
-        self.summary = history[-1]
-
-    def predictions(self, split):
-        assert split == "test"
-        return self
-
-    def history(self):
-        return self._history
 
 
 def said_by(a: float, p: float, averaging: bool):
