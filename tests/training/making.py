@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import torch
+from softtargets.training.preparation import prepare, with_noise
+from softtargets.training.targets import Teacher
 
 from softtargets.training.machinery import Machinery
 from softtargets.training.pack import Pack, Start
-from softtargets.training.preparation import prepare, with_noise
-from softtargets.training.targets import Teacher
 
 CPU = torch.device("cpu")
 

@@ -4,13 +4,13 @@ from functools import partial
 
 import pytest
 import torch
+from softtargets.training.preparation import prepare
+from softtargets.training.stepping import Stepping
 
 from softtargets.runs import RunStore
 from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
-from softtargets.training.preparation import prepare
 from softtargets.training.sizing import USED, footprint
-from softtargets.training.stepping import Stepping
 
 from .noting import Noting, packs_of
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import torch
+from softtargets.training.stepping import Stepping
 from torch.nn import functional as F
 
 from softtargets.exceptions import SofttargetsError
@@ -13,7 +14,6 @@ from softtargets.recipes import CNN, Adam, Crop, Distillation, Flip
 from softtargets.runs import RunStore
 from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
-from softtargets.training.stepping import Stepping
 
 from .making import finished, started
 from .noting import Noting, packs_of

@@ -9,11 +9,11 @@ from functools import partial
 
 import pytest
 import torch
+from softtargets.training.claiming import Claims
 
 from softtargets.runs import RunStore, RunWriter
 from softtargets.training import Watcher, looping
 from softtargets.training import train as train_anywhere
-from softtargets.training.claiming import Claims
 
 from .noting import Noting, packs_of
 

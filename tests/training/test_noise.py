@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from softtargets.training.preparation import prepare, with_noise
 
 from softtargets.exceptions import RecipeError
 from softtargets.noise import CORRUPTIONS, observed_transitions, symmetric
@@ -14,7 +15,6 @@ from softtargets.recipes import ClassConditional, Digits, Instance, Pair, Recipe
 from softtargets.runs import RunStore
 from softtargets.training import train
 from softtargets.training.building import build_loss
-from softtargets.training.preparation import prepare, with_noise
 
 CPU = torch.device("cpu")
 FLIPS = tuple(

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from softtargets.training.planning import with_teachers
 
 from softtargets.data import Examples
 from softtargets.exceptions import RecipeError
@@ -11,7 +12,6 @@ from softtargets.recipes import Crop, Digits, Distillation, TinyImageNet
 from softtargets.runs import RunStore
 from softtargets.training import Plan, preparation
 from softtargets.training import train as train_anywhere
-from softtargets.training.planning import with_teachers
 
 from .noting import Noting
 

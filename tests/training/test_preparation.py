@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from softtargets.training.preparation import evaluation_view, input_shape, prepare, with_noise
 
 from softtargets.data import Examples, load
 from softtargets.exceptions import RecipeError
@@ -24,7 +25,6 @@ from softtargets.recipes import (
     Symmetric,
 )
 from softtargets.training import preparation
-from softtargets.training.preparation import evaluation_view, input_shape, prepare, with_noise
 
 CPU = torch.device("cpu")
 

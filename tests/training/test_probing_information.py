@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from softtargets.training.informing import augmented_differences, chosen_examples, stands_still
+from softtargets.training.preparation import Prepared, Split, prepare, view_of, with_noise
 from torch import nn
 
 from softtargets.exceptions import RecipeError
@@ -15,8 +17,6 @@ from softtargets.recipes import Brightness, Calibration, Crop, Flip, Information
 from softtargets.runs import RunStore
 from softtargets.training import Watcher, train
 from softtargets.training.building import build_model
-from softtargets.training.informing import augmented_differences, chosen_examples, stands_still
-from softtargets.training.preparation import Prepared, Split, prepare, view_of, with_noise
 from softtargets.training.probing import Moment, probed
 
 from .making import CPU, advanced, finished, same, started, states

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from softtargets.training.alive import Alive
+from softtargets.training.preparation import prepare
 from torch import nn
 from torch.nn import functional as F
 
 from softtargets.models import MLP, MODELS, Classifier
 from softtargets.recipes import CNN, Adam, Crop, Distillation, Flip
-from softtargets.training.alive import Alive
-from softtargets.training.preparation import prepare
 from softtargets.training.sizing import (
     BACKWARD,
     USED,

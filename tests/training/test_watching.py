@@ -3,9 +3,9 @@ from __future__ import annotations
 import inspect
 
 import pytest
+from softtargets.training.watching import Watchers
 
 from softtargets.training import Plan, Watcher
-from softtargets.training.watching import Watchers
 
 EVENTS = [name for name in vars(Watcher) if not name.startswith("_")]
 

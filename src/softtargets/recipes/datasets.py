@@ -18,9 +18,18 @@ class Dataset(Part):
                  training deviation of each channel; ``image`` does so with each image's own.
     """
 
+    # What kind of training it is for, and in which unit its work is counted: no part of a recipe's identity.
+    task: ClassVar[str] = "images"
+    unit: ClassVar[str] = "images"
+
     validation: Index = 0
     limit: Count | None = None
     standardise: Literal["unit", "channel", "image"] = "unit"
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits that there are."""
+        return ("train", "validation", "test") if self.validation else ("train", "test")
 
     def reader_options(self) -> dict[str, Any]:
         """The fields that only this dataset has: what its reader must be told."""

@@ -12,7 +12,7 @@ from typing import Any
 from softtargets.exceptions import SofttargetsError
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
-from softtargets.training.watching import Watcher
+from softtargets.training.events import Watcher
 
 _FLUSH_SECONDS = 10
 _QUEUE = 1000  # numbers that wait for the thread which writes them; the training waits only if there are more

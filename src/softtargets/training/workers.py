@@ -17,7 +17,7 @@ from typing import Any
 
 from softtargets.recipes import Recipe
 from softtargets.runs import RunStore
-from softtargets.training.watching import Watcher
+from softtargets.training.events import Watcher
 
 
 def cores() -> int:
@@ -75,7 +75,7 @@ class _StopWithParent(Watcher):
     def __init__(self, parent: int) -> None:
         self._parent = parent
 
-    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
+    def progressed(self, recipe: Recipe, step: int, units: int) -> None:
         if os.getppid() != self._parent:
             os.kill(os.getpid(), signal.SIGTERM)  # taken between two steps, like any other request to stop
 

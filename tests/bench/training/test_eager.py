@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from softtargets.training.preparation import prepare
 from torch import nn
 
 from softtargets.bench.training import eager, images
@@ -30,7 +31,6 @@ from softtargets.recipes import (
     Shift,
     Symmetric,
 )
-from softtargets.training.preparation import prepare
 from training.making import advanced, started
 
 CPU = torch.device("cpu")

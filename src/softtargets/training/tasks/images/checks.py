@@ -1,40 +1,30 @@
-"""Refusing what cannot be trained before anything is trained."""
+"""Refusing what cannot be trained on images, before anything is trained."""
 
 from __future__ import annotations
 
-import torch
-
 from softtargets.exceptions import RecipeError
 from softtargets.recipes import ClassConditional, Crop, Information, Recipe, Shift
-from softtargets.training.building import build_loss, build_model
-from softtargets.training.informing import chosen_examples, stands_still
-from softtargets.training.optimisers import make_update
-from softtargets.training.preparation import Prepared, input_shape
+from softtargets.training.tasks.images.augmented_logits import chosen_examples, stands_still
+from softtargets.training.tasks.images.task import ImageTask
+from softtargets.training.tasks.task import Task
 
 
-def check_runnable(recipe: Recipe, prepared: Prepared, taught: Prepared | None) -> None:
-    """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, net, noise, probes, teacher."""
-    examples = len(prepared.splits["train"])
+def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
+    """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, noise, probes, teacher."""
+    examples = len(task.splits["train"])
     if recipe.batch > examples:
         raise RecipeError(f"{recipe.batch} is larger than the training set of {examples} examples", "batch")
-    _check_margins(recipe, prepared)
-    shape = input_shape(recipe, prepared)
-    with torch.device("meta"):  # shapes only: a large net costs nothing here
-        model = build_model(recipe, shape, len(prepared.classes))
-    try:
-        make_update([recipe.optimiser], [name for name, _ in model.named_parameters()], lead=0)
-    except ValueError as error:
-        raise RecipeError(str(error), "optimiser") from None
-    _check_noise(recipe, len(prepared.classes))
-    build_loss(recipe, len(prepared.classes))
-    _check_probes(recipe, prepared)
-    if recipe.teacher is None or taught is None:
+    _check_margins(recipe, task)
+    shape = task.input_shape(recipe)
+    _check_noise(recipe, len(task.classes))
+    _check_probes(recipe, task)
+    if recipe.teacher is None or not isinstance(taught, ImageTask):
         return
     if recipe.augmentation:
         # The teacher is asked about the very images the student sees.
-        shown, learnt = shape, input_shape(recipe.teacher, taught)
+        shown, learnt = shape, taught.input_shape(recipe.teacher)
     else:
-        shown, learnt = prepared.shape, taught.shape
+        shown, learnt = task.shape, taught.shape
     if shown != learnt:
         raise RecipeError(
             f"the student of run {recipe.id} is shown images of {_words(shown)}, but its teacher learnt on "
@@ -43,8 +33,8 @@ def check_runnable(recipe: Recipe, prepared: Prepared, taught: Prepared | None) 
         )
 
 
-def _check_margins(recipe: Recipe, prepared: Prepared) -> None:
-    _, height, width = prepared.shape
+def _check_margins(recipe: Recipe, task: ImageTask) -> None:
+    _, height, width = task.shape
     for position, part in enumerate(recipe.augmentation):
         field, margin = ("pixels", part.pixels) if isinstance(part, Shift) else ("padding", 0)
         margin = part.padding if isinstance(part, Crop) else margin
@@ -62,18 +52,18 @@ def _check_noise(recipe: Recipe, classes: int) -> None:
         )
 
 
-def _check_probes(recipe: Recipe, prepared: Prepared) -> None:
+def _check_probes(recipe: Recipe, task: ImageTask) -> None:
     for position, probe in enumerate(recipe.probes):
         if not isinstance(probe, Information):
             continue
-        last = len(prepared.classes) - 1
+        last = len(task.classes) - 1
         for place, label in enumerate(probe.classes):
             if label > last:
                 raise RecipeError(
                     f"{label} is no class of {recipe.data.name}, which has classes 0 to {last}",
                     f"probes.{position}.classes.{place}",
                 )
-        split = prepared.splits[probe.split]
+        split = task.splits[probe.split]
         # The rarer class first: its number serves both.
         there, label = min(
             (len(chosen_examples(split, [each], probe.examples)), each) for each in probe.classes
@@ -84,7 +74,7 @@ def _check_probes(recipe: Recipe, prepared: Prepared) -> None:
                 f"{probe.examples} of class {label} are wanted, and {probe.split} has {there or 'none'}; {remedy}",
                 f"probes.{position}.examples",
             )
-        if stands_still(recipe, prepared):
+        if stands_still(recipe, task):
             raise RecipeError(
                 "draws of the recipe's augmentation are all the same, so a logit difference has no noise to measure "
                 "information against; give augmentation that changes images, or leave the probe out",

@@ -11,8 +11,7 @@ from softtargets.models import Classifier
 from softtargets.randomness import key_words
 from softtargets.recipes import Recipe
 from softtargets.training.precision import autocast
-from softtargets.training.prediction import BATCH
-from softtargets.training.preparation import Prepared, Split, view_of
+from softtargets.training.tasks.images.task import BATCH, ImageTask, Split
 
 # Purposes of their own: what the probe draws, the training never draws.
 _PURPOSE = "information"
@@ -29,9 +28,9 @@ def chosen_examples(split: Split, classes: Sequence[int], examples: int) -> Tens
     return torch.cat([(split.clean_labels == label).nonzero().flatten()[:examples] for label in classes])
 
 
-def stands_still(recipe: Recipe, prepared: Prepared) -> bool:
+def stands_still(recipe: Recipe, task: ImageTask) -> bool:
     """Whether the recipe's augmentation does the same to every image, as far as many draws can tell."""
-    drawn = view_of(recipe, prepared).draw(key_words(recipe.seed, _PURPOSE), torch.arange(_TRIALS), epoch=0)
+    drawn = task.view(recipe).draw(key_words(recipe.seed, _PURPOSE), torch.arange(_TRIALS), epoch=0)
     return all(bool((values == values[0]).all()) for kind in drawn for values in kind.values())
 
 
@@ -39,7 +38,7 @@ def stands_still(recipe: Recipe, prepared: Prepared) -> bool:
 def augmented_differences(
     recipe: Recipe,
     model: Classifier,
-    prepared: Prepared,
+    task: ImageTask,
     step: int,
     split: str,
     classes: tuple[int, int],
@@ -52,8 +51,8 @@ def augmented_differences(
     example x at a step comes from the recipe's seed, "information", the split, l, x and the step, so that it is the
     same after a resume, and however many other draws and examples there are.
     """
-    shown = prepared.splits[split]
-    view = view_of(recipe, prepared)
+    shown = task.splits[split]
+    view = task.view(recipe)
     device = shown.images.device
     keys = torch.stack(
         [key_words(recipe.seed, f"{_PURPOSE}/{split}/{draw}", device) for draw in range(draws)]
@@ -66,7 +65,7 @@ def augmented_differences(
     for block in places.split(max(1, BATCH // draws), dim=1):
         images = view.apply(shown.images[block.flatten()], view.draw(keys, block, step))
         with autocast(recipe.precision, device):
-            logits = model(prepared.standardise(images)).float()
+            logits = model(task.standardise(images)).float()
         found.append(logits.unflatten(0, (draws, -1)))
     model.train(was_training)
     said = torch.cat(found, dim=1).double()

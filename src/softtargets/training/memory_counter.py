@@ -12,16 +12,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 
-class Alive(TorchDispatchMode):
+class MemoryCounter(TorchDispatchMode):
     """Counts the tensors that are made inside this context; `most` is what there was of them at any one time.
 
     It counts what they would take, also of tensors that have a shape and no content (on "meta").
 
-    >>> with Alive() as alive:
+    >>> with MemoryCounter() as counter:
     ...     total = torch.zeros(100)
     ...     for _ in range(5):
     ...         total = total + torch.ones(100)
-    >>> alive.most, alive.now  # the total, what is added and the sum, of 4 bytes a number; then the total alone
+    >>> counter.most, counter.now  # the total, what is added and the sum, of 4 bytes a number; then the total alone
     (1200, 400)
     """
 

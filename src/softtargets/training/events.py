@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,13 +14,18 @@ from softtargets.runs import Run
 class Plan:
     """What one call of the engine has to do.
 
-    images:  by run id, how many images each run that is to be trained sees from its first step to its last; those of
-             which it is not known are left out.
+    units:  by run id, how much work each run that is to be trained is from its first step to its last, in the unit of
+            its data (`Recipe.data.unit`: images, tokens); those of which it is not known are left out.
     """
 
     runs: int
     reused: int
-    images: Mapping[str, int] = field(default_factory=dict)
+    units: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def images(self) -> Mapping[str, int]:
+        """The units, by the name they had when all of them were images."""
+        return self.units
 
 
 class Watcher:
@@ -35,8 +40,8 @@ class Watcher:
     def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
         """A run begins, or goes on from `step`."""
 
-    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
-        """Some steps are done; `images` of them since the last call. Called a few times a second at most."""
+    def progressed(self, recipe: Recipe, step: int, units: int) -> None:
+        """Some steps are done, so many `units` of work since the last call. Called a few times a second at most."""
 
     def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
         """An epoch is done and measured."""
@@ -54,37 +59,14 @@ class Watchers(Watcher):
     def __init__(self, *watchers: Watcher) -> None:
         self._watchers = watchers
 
-    def planned(self, plan: Plan) -> None:
-        """To each."""
-        for watcher in self._watchers:
-            watcher.planned(plan)
 
-    def reused(self, run: Run) -> None:
-        """To each."""
+def _tell_each(name: str) -> Callable[..., None]:
+    def tell(self: Watchers, *event: Any) -> None:
         for watcher in self._watchers:
-            watcher.reused(run)
+            getattr(watcher, name)(*event)
 
-    def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
-        """To each."""
-        for watcher in self._watchers:
-            watcher.started(recipe, step, total_steps)
+    return tell
 
-    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
-        """To each."""
-        for watcher in self._watchers:
-            watcher.progressed(recipe, step, images)
 
-    def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
-        """To each."""
-        for watcher in self._watchers:
-            watcher.epoch(recipe, row)
-
-    def waiting(self, recipe: Recipe) -> None:
-        """To each."""
-        for watcher in self._watchers:
-            watcher.waiting(recipe)
-
-    def finished(self, run: Run) -> None:
-        """To each."""
-        for watcher in self._watchers:
-            watcher.finished(run)
+for _event in ("planned", "reused", "started", "progressed", "epoch", "waiting", "finished"):
+    setattr(Watchers, _event, _tell_each(_event))

@@ -13,7 +13,7 @@ from softtargets.training.optimisers.update import Update
 
 
 @dataclass(frozen=True)
-class Change:
+class WeightUpdate:
     """Penalty, clipping, update and averages, in this order; `clip` and `average` are a recipe's."""
 
     update: Update

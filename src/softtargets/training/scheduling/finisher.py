@@ -8,58 +8,55 @@ from collections.abc import Sequence
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunWriter
 from softtargets.runs.provenance import environment, now
+from softtargets.training.events import Watcher
 from softtargets.training.fleet import Fleet
 from softtargets.training.pack import Pack
 from softtargets.training.precision import float32_products
-from softtargets.training.prediction import predict
-from softtargets.training.supplies import Supplies
-from softtargets.training.watching import Watcher
-from softtargets.training.work import Work
+from softtargets.training.scheduling.resources import Resources
+from softtargets.training.scheduling.work import Work
 
 POLL_SECONDS = 0.2  # between two looks at what another process is doing
 
 
-class Endings:
+class Finisher:
     """Writes what runs have come to; `keep` are the splits on which predictions are kept."""
 
-    def __init__(self, supplies: Supplies, keep: Sequence[str], watcher: Watcher) -> None:
-        self._supplies = supplies
+    def __init__(self, resources: Resources, keep: Sequence[str], watcher: Watcher) -> None:
+        self._resources = resources
         self._keep = keep
         self._watcher = watcher
 
     def end(self, pack: Pack | Fleet, run: int, work: Work, together: int, todo: dict[str, Recipe]) -> None:
         """Write what a run has come to, and give it back."""
-        recipe, slot, prepared = work.recipe, pack.slots[run], work.start.prepared
+        recipe, slot, task = work.recipe, pack.slots[run], work.task
         weights = pack.weights(run)
         provenance = {
-            **environment(str(self._supplies.device)),
+            **environment(str(self._resources.device)),
             **work.begun,
             "finished": now(),
             "seconds": round(work.begun["seconds"], 3),
-            "images": slot.images,
+            recipe.data.unit: slot.units,
             "steps": slot.step,
             "runs_together": together,
-            "examples": {name: len(split) for name, split in prepared.splits.items()},
-            "classes": list(prepared.classes),
+            **task.provenance(),
         }
         if slot.failure is not None:
             concluded = work.writer.fail(slot.failure, slot.history, provenance)
         else:
-            model = self._supplies.model(recipe, weights, prepared)
+            model = self._resources.model(recipe, weights, task)
             provenance["parameters"] = sum(weight.numel() for weight in model.parameters())
-            kept = [name for name in self._keep if name in prepared.splits]
-            said = {name: predict(recipe, model, prepared.splits[name], prepared) for name in kept}
+            said = {name: task.predict(recipe, model, name) for name in self._keep if name in task.splits}
             concluded = work.writer.finish(weights, said, slot.history, provenance)
         work.writer.release()
         self.conclude(todo, recipe, concluded)
 
     def fail_orphan(self, recipe: Recipe, writer: RunWriter) -> bool:
         """Whether the teacher failed; the student then fails too."""
-        if recipe.teacher is None or Run(self._supplies.store.root / recipe.teacher.id).status == "finished":
+        if recipe.teacher is None or Run(self._resources.store.root / recipe.teacher.id).status == "finished":
             return False
-        nothing = {"started": now(), "finished": now(), "seconds": 0.0, "images": 0}
+        nothing = {"started": now(), "finished": now(), "seconds": 0.0, recipe.data.unit: 0}
         reason = f"its teacher {recipe.teacher.id} failed"
-        writer.fail(reason, [], environment(str(self._supplies.device)) | nothing)
+        writer.fail(reason, [], environment(str(self._resources.device)) | nothing)
         return True
 
     def conclude(self, todo: dict[str, Recipe], recipe: Recipe, run: Run) -> None:
@@ -72,15 +69,14 @@ class Endings:
         """Add predictions that an earlier call did not keep, from the finished weights."""
         if run.status != "finished" or not self._missing(recipe, run):
             return
-        while (writer := self._supplies.store.claim(recipe)) is None:
+        while (writer := self._resources.store.claim(recipe)) is None:
             time.sleep(POLL_SECONDS)  # another process is adding predictions to the same run
         with writer, float32_products(recipe.precision):
             run = Run(run.directory)
-            prepared = self._supplies.noisy(recipe)
-            model = self._supplies.model(recipe, run.weights(), prepared)
+            task = self._resources.noisy(recipe)
+            model = self._resources.model(recipe, run.weights(), task)
             for name in self._missing(recipe, run):
-                writer.add_predictions(name, predict(recipe, model, prepared.splits[name], prepared))
+                writer.add_predictions(name, task.predict(recipe, model, name))
 
     def _missing(self, recipe: Recipe, run: Run) -> list[str]:
-        available = ["train", "test", *(["validation"] if recipe.data.validation else [])]
-        return [name for name in self._keep if name in available and not run.has_predictions(name)]
+        return [name for name in self._keep if name in recipe.data.splits and not run.has_predictions(name)]

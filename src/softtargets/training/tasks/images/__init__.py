@@ -1,0 +1,5 @@
+"""Classifying images: splits of one shape, batches of one size, augmentation, label noise, teachers and partners."""
+
+from softtargets.training.tasks.images.task import ImageTask, Split
+
+__all__ = ["ImageTask", "Split"]
