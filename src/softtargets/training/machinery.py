@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -35,7 +34,7 @@ class Machinery:
         if not self.recorded and not self.stacked:
             return None
         if self._forward is None:
-            self._forward = Forward(deepcopy(model), self.stacked, self._worth)
+            self._forward = Forward(model, self.stacked, self._worth)
         return self._forward
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from typing import Any, ClassVar
 
 import torch
@@ -87,15 +87,15 @@ class Forward:
     """
 
     def __init__(
-        self, skeleton: Classifier, stacked: bool, worth: Callable[[torch.Size], bool] | None = None
+        self, model: Classifier, stacked: bool, worth: Callable[[torch.Size], bool] | None = None
     ) -> None:
-        self._skeleton = skeleton
+        self._skeleton = model if worth is None else deepcopy(model)
         self._stacked = stacked
         self._worth = worth
         if worth is not None:
             from softtargets.models.kernels.layers import use_kernels  # Triton, which not every machine has
 
-            use_kernels(skeleton, stacked)
+            use_kernels(self._skeleton, stacked)
         self._links = self._kinds(worth is not None)
 
     def __call__(

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from softtargets.training.informing import augmented_differences, chosen_examples, stands_still
-from softtargets.training.preparation import Prepared, Split, prepare, view_of, with_noise
 from torch import nn
 
 from softtargets.exceptions import RecipeError
@@ -18,8 +16,15 @@ from softtargets.runs import RunStore
 from softtargets.training import Watcher, train
 from softtargets.training.building import build_model
 from softtargets.training.probing import Moment, probed
+from softtargets.training.tasks import prepare
+from softtargets.training.tasks.images import ImageTask, Split
+from softtargets.training.tasks.images.augmented_logits import (
+    augmented_differences,
+    chosen_examples,
+    stands_still,
+)
 
-from .making import CPU, advanced, finished, same, started, states
+from ...making import CPU, advanced, finished, same, started, states
 
 EVERY_3 = Information(every=3, classes=(3, 8), examples=10)
 NATS = "information.train_3_8_nats"
@@ -42,7 +47,7 @@ def grey(count=40):
     """Images of one grey each, 5 apart, classes 0 and 1 in turn; a net is shown values from 0 to 255."""
     images = (5 * torch.arange(count, dtype=torch.uint8)).reshape(-1, 1, 1, 1).expand(-1, 1, 2, 2)
     labels = torch.arange(count) % 2
-    return Prepared({"train": Split(images, labels, labels)}, ("a", "b", "c"), lambda shown: shown.float())
+    return ImageTask({"train": Split(images, labels, labels)}, ("a", "b", "c"), lambda shown: shown.float())
 
 
 def found(recipe, says, prepared, augmentation, examples=20, draws=5):
@@ -65,7 +70,7 @@ def test_logits_that_ignore_the_input_say_nothing(recipe):
 def test_logits_that_only_follow_the_augmentation_say_nothing(recipe):
     black = grey()
     split = Split(torch.zeros_like(black.splits["train"].images), *[black.splits["train"].labels] * 2)
-    black = Prepared({"train": split}, black.classes, black.standardise)
+    black = ImageTask({"train": split}, black.classes, black.standardise)
     nats, error, _ = found(recipe, brightness, black, [Brightness(delta=9)])
     assert 0 < error < 0.1
     assert abs(nats) < 0.15
@@ -108,9 +113,9 @@ def test_a_net_that_says_no_numbers_of_some_image_finds_nothing_and_goes_on(reci
 def test_samples_made_one_by_one(recipe, augmentation):
     """Every image by itself, and the definition of which are looked at with a loop over labels."""
     recipe = recipe.replace({"augmentation": augmentation, "model.dropout": 0.5})
-    prepared = with_noise(prepare(recipe.data, CPU), recipe.noise, recipe.seed)
-    view = view_of(recipe, prepared)
-    model = build_model(recipe, view.output_shape, 10).train()
+    prepared = prepare(recipe.data, CPU).with_noise(recipe)
+    view = prepared.view(recipe)
+    model = build_model(recipe, prepared).train()
     samples = augmented_differences(recipe, model, prepared, 7, "train", (3, 8), examples=6, draws=4)
     assert model.training, "left as it was"
     split = prepared.splits["train"]
@@ -129,22 +134,22 @@ def test_samples_made_one_by_one(recipe, augmentation):
 
 
 def test_blocks_give_what_one_block_gives(recipe, monkeypatch):
-    from softtargets.training import informing
+    from softtargets.training.tasks.images import augmented_logits
 
     prepared = prepare(recipe.data, CPU)
-    model = build_model(recipe, prepared.shape, 10)
+    model = build_model(recipe, prepared)
     ask = (recipe, model, prepared, 3, "train", (3, 8), 10, 5)
     whole = augmented_differences(*ask)
     for size in (1, 7, 23):
-        monkeypatch.setattr(informing, "BATCH", size)
+        monkeypatch.setattr(augmented_logits, "BATCH", size)
         assert torch.allclose(augmented_differences(*ask), whole, atol=1e-5)
 
 
 def test_draws_are_other_ones_for_other_steps_seeds_and_splits_and_the_same_ones_again(recipe):
     prepared = prepare(recipe.data, CPU)
     splits = prepared.splits | {"test": prepared.splits["train"]}
-    prepared = Prepared(splits, prepared.classes, prepared.standardise)
-    model = build_model(recipe, prepared.shape, 10)
+    prepared = ImageTask(splits, prepared.classes, prepared.standardise)
+    model = build_model(recipe, prepared)
 
     def samples(recipe=recipe, step=3, split="train", draws=5):
         return augmented_differences(recipe, model, prepared, step, split, (3, 8), 10, draws)
@@ -159,7 +164,7 @@ def test_draws_are_other_ones_for_other_steps_seeds_and_splits_and_the_same_ones
 
 def test_the_same_examples_whatever_the_label_noise(recipe):
     prepared = prepare(recipe.data, CPU)
-    noisy = with_noise(prepared, recipe.replace({"noise.rate": 0.9}).noise, seed=1)
+    noisy = prepared.with_noise(recipe.replace({"noise.rate": 0.9, "seed": 1}))
     chosen = chosen_examples(noisy.splits["train"], (3, 8), 10)
     assert torch.equal(chosen, chosen_examples(prepared.splits["train"], (3, 8), 10))
     assert prepared.splits["train"].labels[chosen].tolist() == [3] * 10 + [8] * 10
@@ -208,7 +213,7 @@ def test_a_run_finds_the_same_in_any_company(recipe):
 def test_it_looks_at_the_net_in_the_precision_of_the_recipe(recipe):
     low = recipe.replace({"precision": "bf16"})
     prepared = prepare(recipe.data, CPU)
-    model = build_model(recipe, prepared.shape, 10)
+    model = build_model(recipe, prepared)
     ask = (model, prepared, 3, "train", (3, 8), 10, 5)
     rough, fine = augmented_differences(low, *ask), augmented_differences(recipe, *ask)
     assert not torch.equal(rough, fine)
@@ -282,7 +287,7 @@ def test_augmentation_that_changes_nothing_is_noticed(recipe, augmentation, stil
 
 @pytest.mark.cuda
 def test_a_gpu_finds_what_a_cpu_finds(recipe):
-    model = build_model(recipe, (1, 8, 8), 10)
+    model = build_model(recipe, prepare(recipe.data, CPU))
     found = []
     for device in (CPU, torch.device("cuda")):
         prepared = prepare(recipe.data, device)

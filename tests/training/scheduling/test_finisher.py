@@ -13,7 +13,7 @@ from softtargets.runs import RunStore
 from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
 
-from .noting import Noting
+from ..noting import Noting
 
 train = partial(train_anywhere, device="cpu")
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from softtargets.training.preparation import evaluation_view, input_shape, prepare, with_noise
 
 from softtargets.data import Examples, load
 from softtargets.exceptions import RecipeError
@@ -24,7 +23,8 @@ from softtargets.recipes import (
     Shift,
     Symmetric,
 )
-from softtargets.training import preparation
+from softtargets.training.tasks import prepare
+from softtargets.training.tasks.images import task as image_task
 
 CPU = torch.device("cpu")
 
@@ -49,7 +49,7 @@ def coloured(monkeypatch):
         asked.append((name, split, data_dir, options))
         return made[split]
 
-    monkeypatch.setattr(preparation, "load", fake_load)
+    monkeypatch.setattr(image_task, "load", fake_load)
     made["asked"] = asked
     return made
 
@@ -142,14 +142,14 @@ def test_channel_standardisation_uses_what_is_trained_on_and_nothing_else(colour
 def test_channel_standardisation_of_many_images_is_exact():
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (5000, 2, 3, 3), generator=generator, dtype=torch.uint8)
-    found = preparation._standardiser("channel", images)(images).double()
+    found = image_task.standardiser("channel", images)(images).double()
     assert found.mean((0, 2, 3)).abs().max().item() < 1e-6
     assert found.var((0, 2, 3), correction=0).tolist() == pytest.approx([1, 1], rel=1e-6)
 
 
 def test_a_channel_that_is_the_same_everywhere_becomes_zero():
     images = torch.full((4, 1, 2, 2), 37, dtype=torch.uint8)
-    assert preparation._standardiser("channel", images)(images).abs().max().item() == 0
+    assert image_task.standardiser("channel", images)(images).abs().max().item() == 0
 
 
 def test_image_standardisation_is_tensorflows(coloured):
@@ -168,7 +168,7 @@ def test_a_flat_image_does_not_blow_up():
     images[0, 0, 0, 0] = 201
     values = [float(value) for value in images.flatten().tolist()]
     mean = sum(values) / 48
-    found = preparation._standardiser("image", images)(images)
+    found = image_task.standardiser("image", images)(images)
     assert found.flatten().tolist() == pytest.approx([(v - mean) * math.sqrt(48) for v in values], abs=1e-4)
 
 
@@ -183,7 +183,7 @@ def test_each_image_is_standardised_on_its_own(coloured):
 
 def test_noise_touches_training_labels_only(coloured):
     clean = prepare(MNIST(validation=4), CPU)
-    noisy = with_noise(clean, Symmetric(rate=1), seed=0)
+    noisy = clean.with_noise(noisy_recipe(Symmetric(rate=1), 0))
     before, after = clean.splits["train"], noisy.splits["train"]
     assert not (after.labels == before.labels).any()
     assert torch.equal(after.clean_labels, before.labels)
@@ -196,21 +196,22 @@ def test_noise_touches_training_labels_only(coloured):
 
 def test_noise_comes_from_the_seed_for_noise(coloured):
     clean = prepare(MNIST(), CPU)
-    found = with_noise(clean, Symmetric(rate=0.7), seed=5).splits["train"].labels
+    found = clean.with_noise(noisy_recipe(Symmetric(rate=0.7), 5)).splits["train"].labels
     assert found.dtype == torch.int64
     labels = coloured["train"].labels
     assert found.tolist() == symmetric(labels, 0.7, 3, derive(5, "noise")).tolist()
-    assert torch.equal(found, with_noise(clean, Symmetric(rate=0.7), seed=5).splits["train"].labels)
+    assert torch.equal(found, clean.with_noise(noisy_recipe(Symmetric(rate=0.7), 5)).splits["train"].labels)
     others = [
-        with_noise(clean, Symmetric(rate=0.7), seed=seed).splits["train"].labels for seed in range(6, 9)
+        clean.with_noise(noisy_recipe(Symmetric(rate=0.7), seed)).splits["train"].labels
+        for seed in range(6, 9)
     ]
     assert not all(torch.equal(found, other) for other in others)
 
 
 def test_noise_starts_from_the_clean_labels_even_twice(coloured):
     clean = prepare(MNIST(), CPU)
-    once = with_noise(clean, Pair(rate=1), seed=0)
-    twice = with_noise(once, Pair(rate=1), seed=0)
+    once = clean.with_noise(noisy_recipe(Pair(rate=1), 0))
+    twice = once.with_noise(noisy_recipe(Pair(rate=1), 0))
     assert twice.splits["train"].labels.tolist() == [
         (label + 1) % 3 for label in coloured["train"].labels.tolist()
     ]
@@ -218,7 +219,11 @@ def test_noise_starts_from_the_clean_labels_even_twice(coloured):
 
 def test_no_noise_is_the_same_data(coloured):
     clean = prepare(MNIST(), CPU)
-    assert with_noise(clean, Clean(), seed=0) is clean
+    assert clean.with_noise(noisy_recipe(Clean(), 0)) is clean
+
+
+def noisy_recipe(noise, seed):
+    return Recipe(data=MNIST(), model=CNN(), epochs=1, noise=noise, seed=seed)
 
 
 def recipe(*augmentation):
@@ -238,8 +243,11 @@ def recipe(*augmentation):
 )
 def test_the_net_and_evaluation_see_what_the_crops_leave(coloured, augmentation, shape):
     prepared = prepare(MNIST(), CPU)
-    assert input_shape(recipe(*augmentation), prepared) == shape
-    assert evaluation_view(recipe(*augmentation), prepared.splits["test"].images).shape == (4, *shape)
+    assert prepared.input_shape(recipe(*augmentation)) == shape
+    assert prepared.evaluation_inputs(recipe(*augmentation), prepared.splits["test"].images).shape == (
+        4,
+        *shape,
+    )
 
 
 @pytest.mark.parametrize(
@@ -252,19 +260,22 @@ def test_the_net_and_evaluation_see_what_the_crops_leave(coloured, augmentation,
 )
 def test_a_crop_larger_than_the_image_is_refused(coloured, augmentation, message):
     with pytest.raises(RecipeError) as caught:
-        input_shape(recipe(*augmentation), prepare(MNIST(), CPU))
+        prepare(MNIST(), CPU).input_shape(recipe(*augmentation))
     assert str(caught.value) == message
 
 
 def test_evaluation_sees_the_middle(coloured):
-    images = prepare(MNIST(), CPU).splits["test"].images
-    found = evaluation_view(recipe(Flip(), Crop(size=3, padding=4)), images)
-    assert torch.equal(found, images[:, :, 1:4, 0:3])
+    prepared = prepare(MNIST(), CPU)
+    images = prepared.splits["test"].images
+    found = prepared.evaluation_inputs(recipe(Flip(), Crop(size=3, padding=4)), images)
+    assert torch.equal(found, images[:, :, 1:4, 0:3].float() / 255)
 
 
 def test_evaluation_without_crops_sees_the_images_themselves(coloured):
-    images = prepare(MNIST(), CPU).splits["test"].images
-    assert evaluation_view(recipe(Shift(), Crop(padding=2), Flip()), images) is images
+    prepared = prepare(MNIST(), CPU)
+    images = prepared.splits["test"].images
+    found = prepared.evaluation_inputs(recipe(Shift(), Crop(padding=2), Flip()), images)
+    assert torch.equal(found, images.float() / 255)
 
 
 def test_the_digits_as_they_are_really_cut():

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from softtargets.training.alive import Alive
+
+from softtargets.training.memory_counter import MemoryCounter
 
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_what_is_alive_at_a_time(device):
     before = torch.ones(1000, device=device)
-    with Alive() as alive:
+    with MemoryCounter() as alive:
         one = before + before
         two = one * 2
         assert alive.now == 8000
@@ -29,7 +30,7 @@ def test_what_is_alive_at_a_time(device):
 
 def test_what_is_kept_for_the_backward_pass_is_alive():
     weight = torch.ones(500, requires_grad=True)
-    with Alive() as alive:
+    with MemoryCounter() as alive:
         total = weight.exp().exp().sum()
         held = alive.now
         total.backward()

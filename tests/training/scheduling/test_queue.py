@@ -4,15 +4,15 @@ from functools import partial
 
 import pytest
 import torch
-from softtargets.training.preparation import prepare
-from softtargets.training.stepping import Stepping
 
 from softtargets.runs import RunStore
 from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
+from softtargets.training.device_state import DeviceState
 from softtargets.training.sizing import USED, footprint
+from softtargets.training.tasks import prepare
 
-from .noting import Noting, packs_of
+from ..noting import Noting, packs_of
 
 # These tests compare bits; that is for the CPU, also where there is a GPU.
 train = partial(train_anywhere, device="cpu")
@@ -56,7 +56,7 @@ def room_for(recipe, runs):
 
 
 def free(monkeypatch, memory):
-    monkeypatch.setattr("softtargets.training.claiming.free_memory", lambda device: memory)
+    monkeypatch.setattr("softtargets.training.scheduling.queue.free_memory", lambda device: memory)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_pack_that_was_made_small_is_refilled_and_grows_no_larger(recipe, tmp_
     """What is free is looked at once, before the pack: later its own memory would be counted against it."""
     sizes = packs_of(monkeypatch)
     figures = iter([room_for(recipe, 3)])
-    monkeypatch.setattr("softtargets.training.claiming.free_memory", lambda device: next(figures))
+    monkeypatch.setattr("softtargets.training.scheduling.queue.free_memory", lambda device: next(figures))
     lengths = [1, 2, 4, 3, 1, 2]
     recipes = [recipe.replace({"seed": seed, "epochs": epochs}) for seed, epochs in enumerate(lengths)]
     watcher = Noting()
@@ -120,14 +120,14 @@ def test_where_nothing_is_known_the_table_decides(recipes, tmp_path, monkeypatch
 
 def test_what_was_estimated_too_low_is_still_halved(recipes, tmp_path, monkeypatch):
     sizes = packs_of(monkeypatch)
-    step = Stepping._step
+    step = DeviceState._step
 
     def greedy(self, size):
         if len(self.courses) > 1:
             raise torch.OutOfMemoryError("CUDA out of memory")
         step(self, size)
 
-    monkeypatch.setattr(Stepping, "_step", greedy)
+    monkeypatch.setattr(DeviceState, "_step", greedy)
     free(monkeypatch, room_for(recipes[0], 4))
     runs = train(recipes, RunStore(tmp_path))
     assert [run.status for run in runs] == ["finished"] * 5

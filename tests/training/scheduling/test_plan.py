@@ -4,16 +4,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from softtargets.training.planning import with_teachers
 
 from softtargets.data import Examples
 from softtargets.exceptions import RecipeError
 from softtargets.recipes import Crop, Digits, Distillation, TinyImageNet
 from softtargets.runs import RunStore
-from softtargets.training import Plan, preparation
+from softtargets.training import Plan
 from softtargets.training import train as train_anywhere
+from softtargets.training.scheduling.plan import with_teachers
+from softtargets.training.tasks.images import task as image_task
 
-from .noting import Noting
+from ..noting import Noting
 
 train = partial(train_anywhere, device="cpu")
 
@@ -71,7 +72,7 @@ def test_a_student_shown_other_shapes_than_its_teacher_is_refused(recipe, augmen
     def pictures(name, split, data_dir, size):
         return Examples(np.zeros((200, 3, size, size), np.uint8), np.arange(200) % 4, tuple("abcd"))
 
-    monkeypatch.setattr(preparation, "load", pictures)
+    monkeypatch.setattr(image_task, "load", pictures)
     teacher = recipe.replace({"data": TinyImageNet(size=8), "augmentation": augmentation})
     student = teacher.replace({"data.size": 16, "regulariser": Distillation(teacher=teacher)})
     with pytest.raises(

@@ -9,13 +9,13 @@ from functools import partial
 
 import pytest
 import torch
-from softtargets.training.claiming import Claims
 
 from softtargets.runs import RunStore, RunWriter
-from softtargets.training import Watcher, looping
+from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
+from softtargets.training.scheduling import Queue, loop
 
-from .noting import Noting, packs_of
+from ..noting import Noting, packs_of
 
 # These tests compare bits; that is for the CPU, also where there is a GPU.
 train = partial(train_anywhere, device="cpu")
@@ -90,7 +90,7 @@ def test_runs_cut_at_different_places_go_on_in_packs_of_their_own(recipe, tmp_pa
             if step >= self.until:
                 raise RuntimeError("power cut")
 
-    monkeypatch.setattr(looping, "_REPORT_SECONDS", 0)
+    monkeypatch.setattr(loop, "_REPORT_SECONDS", 0)
     for until, part in ((3, recipes[:2]), (4, recipes[2:])):
         watcher = Stop()
         watcher.until = until
@@ -115,7 +115,7 @@ def test_a_run_among_many_short_ones_is_saved_in_time(recipe, tmp_path, monkeypa
 
     monkeypatch.setattr(RunWriter, "checkpoint", noting)
     clock = iter(range(10**9))
-    monkeypatch.setattr(looping.time, "monotonic", lambda: next(clock) / 100)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: next(clock) / 100)
     recipes = [recipe.replace({"seed": 0, "epochs": 12})]
     recipes += [recipe.replace({"seed": seed, "epochs": 1}) for seed in range(1, 8)]
     train(recipes, RunStore(tmp_path), checkpoint_seconds=0.3)
@@ -128,17 +128,17 @@ def test_interrupted_between_two_packs_nothing_is_lost(recipe, tmp_path, monkeyp
     monkeypatch.setattr("softtargets.training.packing.CPU_RUNS", 2)
     recipes = [recipe.replace({"seed": seed, "epochs": epochs}) for seed, epochs in ((0, 6), (1, 1), (2, 1))]
     store = RunStore(tmp_path / "cut")
-    take = Claims.take
+    take = Queue.take
 
     def interrupted(self, locks, joining=()):
         if joining:
             os.kill(os.getpid(), signal.SIGINT)
         return take(self, locks, joining)
 
-    monkeypatch.setattr(Claims, "take", interrupted)
+    monkeypatch.setattr(Queue, "take", interrupted)
     with pytest.raises(KeyboardInterrupt):
         train(recipes, store)
-    monkeypatch.setattr(Claims, "take", take)
+    monkeypatch.setattr(Queue, "take", take)
     watcher = Noting()
     (resumed, *_) = train(recipes, store, watcher=watcher)
     assert (recipes[0].id, 5) in watcher.starts

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from softtargets.training.preparation import prepare, with_noise
 
 from softtargets.exceptions import RecipeError
 from softtargets.noise import CORRUPTIONS, observed_transitions, symmetric
 from softtargets.predictions import open_predictions
 from softtargets.randomness import derive
-from softtargets.recipes import ClassConditional, Digits, Instance, Pair, Recipe, Symmetric
+from softtargets.recipes import MLP, ClassConditional, Digits, Instance, Pair, Recipe, Symmetric
 from softtargets.runs import RunStore
 from softtargets.training import train
 from softtargets.training.building import build_loss
+from softtargets.training.tasks import prepare
 
 CPU = torch.device("cpu")
 FLIPS = tuple(
@@ -29,13 +29,17 @@ def digits():
     return prepare(Digits(validation=297), CPU)
 
 
+def noisy_recipe(noise, seed):
+    return Recipe(data=Digits(), model=MLP(), epochs=1, noise=noise, seed=seed)
+
+
 def of_type(noise, kind):
     return type(noise)(**(vars(noise) | {"type": kind}))
 
 
 @pytest.mark.parametrize("noise", KINDS, ids=lambda noise: noise.name)
 def test_alpha_type_touches_training_labels_only(digits, noise):
-    noisy = with_noise(digits, noise, seed=0)
+    noisy = digits.with_noise(noisy_recipe(noise, 0))
     assert (noisy.splits["train"].labels != digits.splits["train"].labels).any()
     for name in ("validation", "test"):
         assert noisy.splits[name] is digits.splits[name]
@@ -43,7 +47,7 @@ def test_alpha_type_touches_training_labels_only(digits, noise):
 
 @pytest.mark.parametrize("noise", KINDS, ids=lambda noise: noise.name)
 def test_beta_type_touches_all_splits_and_keeps_the_clean_labels(digits, noise):
-    noisy = with_noise(digits, of_type(noise, "beta"), seed=0)
+    noisy = digits.with_noise(noisy_recipe(of_type(noise, "beta"), 0))
     for name, split in noisy.splits.items():
         before = digits.splits[name]
         assert torch.equal(split.clean_labels, before.labels)
@@ -52,12 +56,12 @@ def test_beta_type_touches_all_splits_and_keeps_the_clean_labels(digits, noise):
         expected = 0.06 if isinstance(noise, ClassConditional) else 0.4  # two classes of ten, each with 0.3
         assert changed == pytest.approx(expected, abs=5 * (expected * (1 - expected) / len(split)) ** 0.5)
     # Training labels are those of alpha type: test labels have draws of their own.
-    alpha = with_noise(digits, noise, seed=0)
+    alpha = digits.with_noise(noisy_recipe(noise, 0))
     assert torch.equal(noisy.splits["train"].labels, alpha.splits["train"].labels)
 
 
 def test_splits_are_corrupted_independently(digits):
-    noisy = with_noise(digits, Symmetric(rate=0.5, type="beta"), seed=0)
+    noisy = digits.with_noise(noisy_recipe(Symmetric(rate=0.5, type="beta"), 0))
     moved = [(split.labels != split.clean_labels)[:297].double() for split in noisy.splits.values()]
     table = torch.corrcoef(torch.stack(moved))
     assert (table - torch.eye(3)).abs().max() < 4 / 297**0.5
@@ -68,13 +72,15 @@ def test_splits_are_corrupted_independently(digits):
 
 def test_the_same_seed_makes_the_same_noise_and_another_seed_another(digits):
     for noise in (of_type(each, "beta") for each in KINDS):
-        first, again, other = (with_noise(digits, noise, seed).splits["test"].labels for seed in (1, 1, 2))
+        first, again, other = (
+            digits.with_noise(noisy_recipe(noise, seed)).splits["test"].labels for seed in (1, 1, 2)
+        )
         assert torch.equal(first, again)
         assert not torch.equal(first, other)
 
 
 def test_a_matrix_says_what_becomes_of_labels(digits):
-    split = with_noise(digits, ClassConditional(matrix=FLIPS), seed=0).splits["train"]
+    split = digits.with_noise(noisy_recipe(ClassConditional(matrix=FLIPS), 0)).splits["train"]
     found = observed_transitions(split.clean_labels, split.labels, 10)
     assert np.abs(found - np.array(FLIPS)).max() < 0.2
     assert not found[np.array(FLIPS) == 0].any()
@@ -82,7 +88,7 @@ def test_a_matrix_says_what_becomes_of_labels(digits):
 
 def test_instance_noise_does_not_depend_on_what_the_net_is_shown():
     shown = [prepare(Digits(standardise=kind), CPU) for kind in ("unit", "channel", "image")]
-    labels = [with_noise(each, Instance(rate=0.5), seed=0).splits["train"].labels for each in shown]
+    labels = [each.with_noise(noisy_recipe(Instance(rate=0.5), 0)).splits["train"].labels for each in shown]
     assert torch.equal(labels[0], labels[1])
     assert torch.equal(labels[0], labels[2])
 
@@ -92,7 +98,7 @@ def test_instance_noise_against_the_noise_room(digits):
     inputs = ((images - images.mean()) / images.std(correction=0)).flatten(1)
     test = digits.splits["test"]
     seen = ((test.images.double() - images.mean()) / images.std(correction=0)).flatten(1)
-    noisy = with_noise(digits, Instance(rate=0.5, type="beta"), seed=4)
+    noisy = digits.with_noise(noisy_recipe(Instance(rate=0.5, type="beta"), 4))
     own = derive(4, "noise")
     expected = CORRUPTIONS["instance"](digits.splits["train"].labels, inputs, 0.5, 10, own)
     assert (
@@ -127,7 +133,7 @@ def test_each_run_of_a_pack_is_measured_on_its_own_labels(recipe, tmp_path):
     recipes = [recipe, recipe.replace(beta), recipe.replace({**beta, "seed": 1})]
     runs = train(recipes, RunStore(tmp_path / "pack"), device="cpu", keep=["test", "validation"])
     for one, run in zip(recipes, runs, strict=True):
-        prepared = with_noise(prepare(one.data, CPU), one.noise, one.seed)
+        prepared = prepare(one.data, CPU).with_noise(one)
         for split in ("test", "validation"):
             said = run.predictions(split)
             assert torch.equal(said.labels, prepared.splits[split].labels)

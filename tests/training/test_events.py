@@ -3,9 +3,9 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from softtargets.training.watching import Watchers
 
 from softtargets.training import Plan, Watcher
+from softtargets.training.events import Watchers
 
 EVENTS = [name for name in vars(Watcher) if not name.startswith("_")]
 
@@ -29,6 +29,7 @@ def test_several_watchers_hear_everything_in_order(event):
     assert log == [("first", event, *told), ("second", event, *told)]
 
 
-def test_a_plan_may_know_nothing_of_images():
-    assert Plan(3, 1).images == {}
-    assert Plan(3, 1) == Plan(runs=3, reused=1, images={})
+def test_a_plan_may_know_nothing_of_the_work():
+    assert Plan(3, 1).units == {}
+    assert Plan(3, 1, {"a": 5}).images == {"a": 5}, "as it was called when all units were images"
+    assert Plan(3, 1) == Plan(runs=3, reused=1, units={})
