@@ -114,7 +114,7 @@ class Run:
             return Predictions(**kept)
         except TypeError:
             raise RunError(
-                f"run {self.id} kept {', '.join(kept)} on '{split}', not logits, labels and features of each example; "
+                f"run {self.id} kept {', '.join(sorted(kept))} on '{split}', not logits, labels and features of each example; "
                 f"read them with Run.kept('{split}')"
             ) from None
 
