@@ -6,15 +6,15 @@ import hashlib
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes.corruptions import Augmentation, Clean, Instance, Noise
+from softtargets.recipes.augmentation import Augmentation
 from softtargets.recipes.datasets import Dataset
 from softtargets.recipes.models import Model
+from softtargets.recipes.noise import Clean, Instance, Noise
 from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
 from softtargets.recipes.probes import Information, Probe
 from softtargets.recipes.regularisers import CrossEntropy, Distillation, ForwardCorrection, Regulariser
@@ -25,7 +25,6 @@ from softtargets.recipes.yaml import parse_yaml, read_yaml
 FORMAT = 2
 
 
-@dataclass(frozen=True, kw_only=True)
 class Recipe(Part):
     """One training. Two recipes with the same `id` are the same training, and share one run.
 

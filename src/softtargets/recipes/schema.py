@@ -18,9 +18,29 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields
 from numbers import Real
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from softtargets.exceptions import RecipeError, nearest
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_):
+        """For type checkers only; Python itself has it from 3.11 on."""
+        return lambda part: part
+
 
 P = TypeVar("P", bound="Part")
 
@@ -56,12 +76,23 @@ Count = Annotated[int, Range(1)]
 Index = Annotated[int, Range(0)]
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True)
 class Part:
-    """A frozen, validated piece of a recipe. Subclasses that a recipe can name set `name`."""
+    """A frozen, validated piece of a recipe. Subclasses are dataclasses of themselves, and say how recipes name them.
+
+    >>> class Bread(Part, name="bread"):
+    ...     slices: Count = 2
+    >>> Bread(slices=3), Bread.name
+    (Bread(slices=3), 'bread')
+    """
 
     name: ClassVar[str] = ""
     shorthand: ClassVar[str] = ""  # the field that `value` fills where a recipe says ``name:value``
+
+    def __init_subclass__(cls, name: str = "", shorthand: str = "") -> None:
+        cls.name, cls.shorthand = name or cls.name, shorthand or cls.shorthand
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         hints = _hints(type(self))

@@ -114,8 +114,8 @@ class Run:
             return Predictions(**kept)
         except TypeError:
             raise RunError(
-                f"run {self.id} kept {', '.join(sorted(kept))} on '{split}', not logits, labels and features of each example; "
-                f"read them with Run.kept('{split}')"
+                f"run {self.id} kept {', '.join(sorted(kept))} on '{split}', not logits, labels and features of each "
+                f"example; read them with Run.kept('{split}')"
             ) from None
 
     def kept(self, split: str) -> dict[str, Tensor]:

@@ -32,7 +32,6 @@ PADDING = -100  # no label
 BLANK = 0  # before the first character, and after the last
 
 
-@dataclass(frozen=True, kw_only=True)
 class Characters(Dataset):
     """Nameless until `registered`: no other test shall find it among the datasets."""
 
@@ -40,7 +39,6 @@ class Characters(Dataset):
     unit: ClassVar[str] = "characters"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Window(Model):
     """Sees the last few characters; `fused`, its last layer is computed together with the loss."""
 
