@@ -241,10 +241,7 @@ class Stacked(Nets):
         forward: Forward | None,
         low: torch.dtype | None = None,
     ) -> None:
-        for model, key in zip(models, keys, strict=True):
-            # One place each: of what is shared, only the first is stacked.
-            for dropout in model.number_dropouts():
-                dropout.place = torch.cat((key, key.new_zeros(1)))
+        _give_places(models, keys)
         self.runs = len(models)
         parameters, self._buffers = stack_module_state(list(models))
         self._forward = forward or Forward(models[0], stacked=True)
@@ -291,6 +288,13 @@ class Stacked(Nets):
 
     def _said(self, inputs: Inputs, training: bool, shared: bool) -> Tensor:
         return self._forward(self._named(self.leaves), self._buffers, inputs, training, shared)
+
+
+def _give_places(models: Sequence[Classifier], keys: Tensor) -> None:
+    """To each dropout one of its own: of what is shared, only the first is stacked."""
+    for model, key in zip(models, keys, strict=True):
+        for dropout in model.number_dropouts():
+            dropout.place = torch.cat((key, key.new_zeros(1)))
 
 
 def _linear_weights(model: Classifier) -> set[str]:

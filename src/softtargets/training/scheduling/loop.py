@@ -100,14 +100,18 @@ class Loop:
                 stretch.save()
                 stretch.saver.wait()
                 raise KeyboardInterrupt
-            if active and moment - self._saved >= self._checkpoint_seconds and not stretch.saver.busy:
-                stretch.save()
-                self._saved = time.monotonic()
-            if len(active) < width and stretch.pack.place == 0 and active and self._queue.others_wait(works):
+            self._save_if_due(stretch, moment)
+            if 0 < len(active) < width and stretch.pack.place == 0 and self._queue.others_wait(works):
                 stretch.keep()
                 break
         stretch.saver.wait()
         return active
+
+    def _save_if_due(self, stretch: _Stretch, moment: float) -> None:
+        late = moment - self._saved >= self._checkpoint_seconds
+        if late and stretch.active and not stretch.saver.busy:
+            stretch.save()
+            self._saved = time.monotonic()
 
     def _measure(self, stretch: _Stretch, due: list[int]) -> None:
         """Measure these runs, and write what those have come to that are done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -40,28 +40,35 @@ class Queue:
         Or, for a pack in which runs have ended, others to join it. `locks` gives back all that is taken.
         """
         works = list(joining)
+        kinds = self._ready_kinds()
+        keys = iter(kinds)
+        place = 0  # where those that others join are
         if not works:
             self._not_now.clear()
-        ours = {work.recipe.id for work in works}
-        kinds = self._ready_kinds()
-        wanted = kinds[works[0].recipe.id] if works else None
-        width = self._width(works[0].recipe, kinds) if works else 1
-        place = 0  # where those that others join are
-        for key, kind in kinds.items():
-            if len(works) >= width:
-                break
-            if key in ours or (works and kind != wanted) or (work := self._claim(key, locks)) is None:
-                continue
-            if not works:
-                self._measure(work.recipe)
-                wanted, width, place = kind, self._width(work.recipe, kinds), work.place
-            elif work.place != place:
-                work.writer.release()
-                self._not_now.add(key)
-                continue
-            work.teacher = self._resources.teacher(work.recipe)
-            works.append(work)
+            first = next((work for key in keys if (work := self._claim(key, locks))), None)
+            if first is None:
+                return []
+            self._measure(first.recipe)
+            works.append(self._taught(first))
+            place = first.place
+        width = self._width(works[0].recipe, kinds)
+        for key in self._alike(works, kinds, keys):
+            if len(works) < width and (work := self._claim(key, locks)) is not None:
+                if work.place == place:
+                    works.append(self._taught(work))
+                else:
+                    work.writer.release()
+                    self._not_now.add(key)
         return works
+
+    def _taught(self, work: Work) -> Work:
+        work.teacher = self._resources.teacher(work.recipe)
+        return work
+
+    def _alike(self, works: Sequence[Work], kinds: dict[str, Kind], keys: Iterable[str]) -> list[str]:
+        """Those runs that are of the same kind as these, and not among them."""
+        ours, kind = {work.recipe.id for work in works}, kinds[works[0].recipe.id]
+        return [key for key in keys if kinds[key] == kind and key not in ours]
 
     def _claim(self, key: str, locks: ExitStack) -> Work | None:
         """A run that nobody else is training, unless it has come to its end meanwhile."""
@@ -89,14 +96,10 @@ class Queue:
 
     def others_wait(self, works: list[Work]) -> bool:
         """Whether runs of the same kind could join, at the beginning of an epoch."""
-        ours = {work.recipe.id for work in works}
-        kind = kind_of_run(works[0].recipe)
+        kinds = self._ready_kinds()
         return any(
-            key not in ours
-            and key not in self._not_now
-            and other == kind
-            and not self._resources.store.is_claimed(self.todo[key])
-            for key, other in self._ready_kinds().items()
+            key not in self._not_now and not self._resources.store.is_claimed(self.todo[key])
+            for key in self._alike(works, kinds, kinds)
         )
 
     def _measure(self, recipe: Recipe) -> None:

@@ -51,21 +51,19 @@ class TeacherAdviser:
         train = task.splits["train"]
         device = train.images.device
         there = [teacher for teacher in teachers if teacher is not None]
+        models = [teacher.model.to(device).eval() for teacher in there]
         self._first = there[0]
         self.stored: Tensor | None = None
-        for teacher in there:
-            teacher.model.to(device).eval()
         if recipes[0].augmentation:
             # One for each run, which all have one: they are asked about different images.
-            models = [teacher.model for teacher in there]
             keys = torch.zeros(len(models), 2, dtype=torch.int64, device=device)
             self._nets: Nets = Stacked(models, keys, None) if stacked else Single(models[0], keys, None)
         else:
-            taught = list({id(teacher): teacher for teacher in there}.values())
             # Runs without a teacher are given what the first one says; their losses do not ask for it.
-            whose = [0 if teacher is None else taught.index(teacher) for teacher in teachers]
+            asked = {id(teacher): teacher for teacher in there}
+            whose = [list(asked).index(id(teacher or there[0])) for teacher in teachers]
             self._whose = torch.tensor(whose, device=device)
-            said = [each.task.say(each.recipe, each.model, train)["logits"] for each in taught]
+            said = [each.task.say(each.recipe, each.model, train)["logits"] for each in asked.values()]
             self.stored = torch.stack(said)
 
     @torch.no_grad()
