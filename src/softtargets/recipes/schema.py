@@ -159,15 +159,10 @@ def build(slot: type[P], value: object) -> P:
 def _chosen(slot: type[P], value: object) -> tuple[type[P], dict[str, Any]]:
     """The part of a slot that plain values are for, and its options."""
     choices = kinds(slot)
-    if isinstance(value, str) and choices:
-        value = {"name": value}
-    if not isinstance(value, Mapping):
-        expected = f"one of {_listed(choices)}" if choices else "a mapping of fields"
-        raise RecipeError(f"{_show(value)} is not {expected}")
-    options = {str(key): option for key, option in value.items()}
+    options = _options(value, choices)
     if not choices:
-        if slot.name == options.get("name", ""):  # the one kind of its slot may say its name
-            options.pop("name", None)
+        if slot.name and options.get("name") == slot.name:
+            del options["name"]
         return slot, options
     if "name" not in options:
         raise RecipeError(f"has no 'name'; allowed: {_listed(choices)}")
@@ -225,6 +220,15 @@ def _all_parts() -> dict[str, type[Part]]:
         found[part.__name__] = part
         queue += part.__subclasses__()
     return found
+
+
+def _options(value: object, choices: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(value, str) and choices:
+        return {"name": value}
+    if isinstance(value, Mapping):
+        return {str(key): option for key, option in value.items()}
+    expected = f"one of {_listed(choices)}" if choices else "a mapping of fields"
+    raise RecipeError(f"{_show(value)} is not {expected}")
 
 
 def _default(field: Field[Any]) -> Any:

@@ -24,7 +24,7 @@ from softtargets.training.building import build_model
 from softtargets.training.course import Course
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets, Single, Stacked
-from softtargets.training.optimisers import bucketed, make_update
+from softtargets.training.optimisers import make_update
 from softtargets.training.pack_loss import SingleLoss, StackedLoss
 from softtargets.training.precision import autocast
 from softtargets.training.recording import Recorder
@@ -59,16 +59,14 @@ class DeviceState:
         self.adviser = self.task.adviser(recipes, self.nets, alone, teachers)
         self.feed = self.task.feed(recipes, tasks, machinery)
         self._make_tables()
-        self._recorder: Recorder | None = None
-        self._looker: Recorder | None = None
+        self._recorder = Recorder(self._changed(), machinery.recorded)
+        self._looker = Recorder([], machinery.recorded)
         self._stream: torch.cuda.Stream | None = None
         self._change: Callable[..., Tensor | None] = WeightUpdate(
             self.update, self.recipe.clip, self.recipe.average, self.nets.lead
         )
         if machinery.recorded:
             self._change = torch.compile(self._change, dynamic=False)
-            self._recorder = Recorder(self._changed())
-            self._looker = Recorder([])
             self._stream = torch.cuda.Stream(device)
             self._stream.wait_stream(torch.cuda.current_stream(device))
 
@@ -105,22 +103,15 @@ class DeviceState:
     def step(self, shape: Hashable, number: int) -> None:
         """Take the next step in every run, on batches of this shape; `number` is the first run's."""
         with self._at_work():
-            if self._recorder is not None:
-                self._recorder.ready(self._step, shape)
+            self._recorder.ready(self._step, shape)
             if self._draws_at_random:
                 torch.manual_seed(derive(self.recipe.seed, "loss", number))
-            if self._recorder is None:
-                self._step(shape)
-            else:
-                self._recorder.run(self._step, shape)
+            self._recorder.run(self._step, shape)
 
     def look(self) -> None:
         """Measure all splits but the training set."""
         with self._at_work():
-            if self._looker is None:
-                self._look()
-            else:
-                self._looker.run(self._look)
+            self._looker.run(self._look)
 
     def seen(self) -> tuple[dict[str, list[float]], Tensor, Tensor | None]:
         """What was measured of each run: scores by name, and the losses and hits of every step of the epoch so far.
@@ -202,7 +193,7 @@ class DeviceState:
             in_bf16 = self.machinery.recorded and self.recipe.precision == "bf16"
             return Stacked(models, keys, forward, torch.bfloat16 if in_bf16 else None)
         (model,) = models
-        return Single(model, keys, forward, bucketed(self.update, len(names)))
+        return Single(model, keys, forward, self.update.bucketed())
 
     def _make_loss(self, recipes: Sequence[Recipe]) -> SingleLoss | StackedLoss:
         classes = len(self.task.classes)

@@ -17,21 +17,26 @@ class Recorder:
     """A function as CUDA graphs, one for each combination of its arguments.
 
     The function must be the same, and read and write the same tensors, in every call. `changed` are those that it
-    changes depending on what they were: trials before the recording leave no trace in them.
+    changes depending on what they were: trials before the recording leave no trace in them. Where there is no GPU it is
+    not `on`, and functions are called.
     """
 
-    def __init__(self, changed: Sequence[Tensor]) -> None:
+    def __init__(self, changed: Sequence[Tensor], on: bool = True) -> None:
         self._changed = changed
+        self._on = on
         self._graphs: dict[tuple[Hashable, ...], torch.cuda.CUDAGraph] = {}
 
     def run(self, function: Callable[..., None], *arguments: Hashable) -> None:
         """Call the function on the current stream, which must not be the default one."""
         self.ready(function, *arguments)
-        self._graphs[arguments].replay()
+        if self._on:
+            self._graphs[arguments].replay()
+        else:
+            function(*arguments)
 
     def ready(self, function: Callable[..., None], *arguments: Hashable) -> None:
         """Record what `run` will replay, if that has not been done; random numbers are best seeded in between."""
-        if arguments not in self._graphs:
+        if self._on and arguments not in self._graphs:
             self._graphs[arguments] = self._record(function, arguments)
 
     def _record(self, function: Callable[..., None], arguments: tuple[Hashable, ...]) -> torch.cuda.CUDAGraph:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunWriter
@@ -18,13 +19,13 @@ from softtargets.training.scheduling.work import Work
 POLL_SECONDS = 0.2  # between two looks at what another process is doing
 
 
+@dataclass(frozen=True)
 class Finisher:
-    """Writes what runs have come to; `keep` are the splits on which predictions are kept."""
+    """Writes what runs have come to, for the watcher to hear; `_keep` are the splits of which predictions are kept."""
 
-    def __init__(self, resources: Resources, keep: Sequence[str], watcher: Watcher) -> None:
-        self._resources = resources
-        self._keep = keep
-        self._watcher = watcher
+    _resources: Resources
+    _keep: Sequence[str]
+    _watcher: Watcher
 
     def end(self, pack: Pack | Fleet, run: int, work: Work, together: int, todo: dict[str, Recipe]) -> None:
         """Write what a run has come to, and give it back."""

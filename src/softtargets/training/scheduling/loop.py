@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 
 import torch
 
@@ -22,24 +23,17 @@ from softtargets.training.scheduling.work import Work
 _REPORT_SECONDS = 0.1
 
 
+@dataclass
 class Loop:
     """Trains packs of one kind, one after another, until no run of that kind is left that could join."""
 
-    def __init__(
-        self,
-        queue: Queue,
-        resources: Resources,
-        finisher: Finisher,
-        watcher: Watcher,
-        checkpoint_seconds: float,
-    ) -> None:
-        self._queue = queue
-        self._resources = resources
-        self._finisher = finisher
-        self._watcher = watcher
-        self._checkpoint_seconds = checkpoint_seconds
-        self._saved = 0.0  # when checkpoints were last written
-        self._told: set[str] = set()  # runs that the watcher knows to have started
+    _queue: Queue
+    _resources: Resources
+    _finisher: Finisher
+    _watcher: Watcher
+    _checkpoint_seconds: float
+    _saved: float = 0.0  # when checkpoints were last written
+    _told: set[str] = field(default_factory=set)  # runs that the watcher knows to have started
 
     def train(self, works: list[Work], locks: ExitStack) -> None:
         """Train these runs and those that join them; `works` is always the pack of the moment."""
