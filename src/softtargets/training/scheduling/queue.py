@@ -67,7 +67,7 @@ class Queue:
 
     def _alike(self, works: Sequence[Work], kinds: dict[str, Kind], keys: Iterable[str]) -> list[str]:
         """Those runs that are of the same kind as these, and not among them."""
-        ours, kind = {work.recipe.id for work in works}, kinds[works[0].recipe.id]
+        ours, kind = {work.recipe.id for work in works}, kind_of_run(works[0].recipe)
         return [key for key in keys if kinds[key] == kind and key not in ours]
 
     def _claim(self, key: str, locks: ExitStack) -> Work | None:
