@@ -203,6 +203,17 @@ def test_partners_are_augmented_on_their_own(plain, monkeypatch):
         assert torch.allclose(own, partners) == (not augmentation)
 
 
+def test_partners_draw_dropout_of_their_own(plain, monkeypatch):
+    """Each is its own partner here, and shown as it is: what the net says of it differs by dropout alone."""
+    calls = spied(monkeypatch, CSKD)
+    monkeypatch.setattr("softtargets.training.tasks.images.task.load", one_of_each)
+    changes = {"regulariser": "cs_kd", "augmentation": [], "data.limit": 10, "batch": 10}
+    for dropout in (0.0, 0.5):
+        advanced(started(plain.replace(changes | {"model.dropout": dropout})), 1)
+        own, _, partners = calls[-1]
+        assert torch.allclose(own, partners) == (dropout == 0)
+
+
 # --- Beta smoothing ---
 
 

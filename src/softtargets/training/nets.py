@@ -50,13 +50,13 @@ class Nets(ABC):
     def set_place(self, steps: Tensor) -> None:
         """Tell whatever draws at random inside the nets which step of each run this is."""
 
-    @abstractmethod
     def collected(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """Gradients of the leaves, as those of the parameters."""
+        """Gradients of the leaves, as those of the parameters: as they are, unless parameters lie side by side."""
+        return list(gradients)
 
-    @abstractmethod
     def apart(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Tensors like the parameters, as views, one for each name."""
+        return list(tensors)
 
     @abstractmethod
     def state(self, run: int) -> Named:
@@ -259,14 +259,6 @@ class Stacked(Nets):
     def set_place(self, steps: Tensor) -> None:
         for name in self._places:
             self._buffers[name][:, 2] = steps
-
-    def collected(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """As they are."""
-        return list(gradients)
-
-    def apart(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """As they are."""
-        return list(tensors)
 
     def state(self, run: int) -> Named:
         own = self._named(self.parameters) | self._buffers

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from softtargets.exceptions import SofttargetsError
@@ -40,9 +39,7 @@ class TensorBoard(Watcher, AbstractContextManager["TensorBoard"]):
         with self._trying():  # found out now, not after the first epoch
             self._directory.mkdir(parents=True, exist_ok=True)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

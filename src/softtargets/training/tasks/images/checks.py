@@ -16,7 +16,9 @@ def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
         raise RecipeError(f"{recipe.batch} is larger than the training set of {examples} examples", "batch")
     _check_margins(recipe, task)
     shape = task.input_shape(recipe)
-    _check_noise(recipe, len(task.classes))
+    if isinstance(recipe.noise, ClassConditional) and len(recipe.noise.matrix) != len(task.classes):
+        wrong = f"is for {len(recipe.noise.matrix)} classes, but {recipe.data.name} has {len(task.classes)}"
+        raise RecipeError(wrong, "noise.matrix")
     _check_probes(recipe, task)
     if recipe.teacher is None or not isinstance(taught, ImageTask):
         return
@@ -43,13 +45,6 @@ def _check_margins(recipe: Recipe, task: ImageTask) -> None:
                 f"{margin} is as large as the image of {height} x {width} itself",
                 f"augmentation.{position}.{field}",
             )
-
-
-def _check_noise(recipe: Recipe, classes: int) -> None:
-    if isinstance(recipe.noise, ClassConditional) and len(recipe.noise.matrix) != classes:
-        raise RecipeError(
-            f"is for {len(recipe.noise.matrix)} classes, but {recipe.data.name} has {classes}", "noise.matrix"
-        )
 
 
 def _check_probes(recipe: Recipe, task: ImageTask) -> None:

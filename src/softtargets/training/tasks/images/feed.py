@@ -55,17 +55,16 @@ class ImageFeed(Feed):
         self._view_keys = stacked_keys(seeds, "augmentation", device)
         self._order = torch.zeros(len(seeds), len(self._images), dtype=torch.int64, device=device)
         self._epoch_labels = torch.zeros_like(self._order)
-        self._views: Views = self._draw(torch.zeros(len(seeds), dtype=torch.int64, device=device))
+        self._views: Views = self._view.draw(self._view_keys, self._order, self._order[:, 0])
         self._within = torch.arange(self._recipe.batch, device=device)
-
-    def _draw(self, epochs: Tensor) -> Views:
-        return self._view.draw(self._view_keys, self._order, epochs)
 
     def open(self, epochs: Tensor) -> None:
         """Orders, labels in that order, and augmentation."""
         self._order.copy_(permutation(self._order_keys, len(self._images), epochs))
         self._epoch_labels.copy_(self._labels.gather(1, self._order))
-        for table, drawn in zip(self._views, self._draw(epochs), strict=True):
+        for table, drawn in zip(
+            self._views, self._view.draw(self._view_keys, self._order, epochs), strict=True
+        ):
             for name, values in drawn.items():
                 table[name].copy_(values)
 
