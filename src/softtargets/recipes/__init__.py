@@ -19,6 +19,7 @@ from softtargets.recipes.datasets import (
     Dataset,
     Digits,
     FashionMNIST,
+    ImageDataset,
     ImageNet,
     TinyImageNet,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "Flip",
     "Focal",
     "ForwardCorrection",
+    "ImageDataset",
     "ImageNet",
     "Information",
     "Instance",

@@ -13,17 +13,16 @@ class Dataset(Part):
 
     validation:  so many examples at the end of the training set are held out as the ``validation`` split.
     limit:       train on the first so many of the rest; nothing means all of them.
-    standardise: ``unit`` divides by 255; ``channel`` also subtracts the training mean and divides by the
-                 training deviation of each channel; ``image`` does so with each image's own.
+
+    A kind of dataset says which task of the engine it is for, and in which unit its work is counted. Neither is part
+    of a recipe's identity.
     """
 
-    # What kind of training it is for, and in which unit its work is counted: no part of a recipe's identity.
-    task: ClassVar[str] = "images"
-    unit: ClassVar[str] = "images"
+    task: ClassVar[str]
+    unit: ClassVar[str]
 
     validation: Index = 0
     limit: Count | None = None
-    standardise: Literal["unit", "channel", "image"] = "unit"
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -32,54 +31,68 @@ class Dataset(Part):
 
     def reader_options(self) -> dict[str, Any]:
         """The fields that only this dataset has: what its reader must be told."""
-        shared = {field.name for field in fields(Dataset)}
+        above = [kind for kind in type(self).__mro__[1:] if issubclass(kind, Dataset)]
+        shared = {field.name for kind in above for field in fields(kind)}
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in shared}
 
 
-class Digits(Dataset, name="digits"):
+class ImageDataset(Dataset):
+    """Labelled images.
+
+    standardise: ``unit`` divides by 255; ``channel`` also subtracts the training mean and divides by the
+                 training deviation of each channel; ``image`` does so with each image's own.
+    """
+
+    task: ClassVar[str] = "images"
+    unit: ClassVar[str] = "images"
+
+    standardise: Literal["unit", "channel", "image"] = "unit"
+
+
+class Digits(ImageDataset, name="digits"):
     """scikit-learn's handwritten digits: 1,797 grey images of 8 x 8, 10 classes, no download."""
 
 
-class MNIST(Dataset, name="mnist"):
+class MNIST(ImageDataset, name="mnist"):
     """Handwritten digits, 28 x 28 grey, 60,000 + 10,000, 10 classes."""
 
 
-class FashionMNIST(Dataset, name="fashion-mnist"):
+class FashionMNIST(ImageDataset, name="fashion-mnist"):
     """Articles of clothing, 28 x 28 grey, 60,000 + 10,000, 10 classes."""
 
 
-class EMNIST(Dataset, name="emnist"):
+class EMNIST(ImageDataset, name="emnist"):
     """Handwritten digits and letters, 28 x 28 grey; the replication uses the balanced part, 47 classes."""
 
     part: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = "balanced"
 
 
-class CIFAR10(Dataset, name="cifar10"):
+class CIFAR10(ImageDataset, name="cifar10"):
     """Colour images of 32 x 32, 50,000 + 10,000, 10 classes; `labels` may be CIFAR-10N's human ones."""
 
     labels: Literal["clean", "aggregate", "worse", "random1", "random2", "random3"] = "clean"
 
 
-class CIFAR100(Dataset, name="cifar100"):
+class CIFAR100(ImageDataset, name="cifar100"):
     """Colour images of 32 x 32, 50,000 + 10,000, 100 fine or 20 coarse classes; see CIFAR-10 for `labels`."""
 
     labels: Literal["clean", "noisy"] = "clean"
     coarse: bool = False
 
 
-class CUB200(Dataset, name="cub200"):
+class CUB200(ImageDataset, name="cub200"):
     """Caltech-UCSD Birds 200-2011: 5,994 + 5,794 photographs, 200 classes, resized and cropped to `size`."""
 
     size: Count = 224
 
 
-class TinyImageNet(Dataset, name="tiny-imagenet"):
+class TinyImageNet(ImageDataset, name="tiny-imagenet"):
     """Tiny ImageNet: 100,000 + 10,000 images of 64 x 64, 200 classes; its validation set is our test."""
 
     size: Count = 64
 
 
-class ImageNet(Dataset, name="imagenet"):
+class ImageNet(ImageDataset, name="imagenet"):
     """ImageNet (ILSVRC 2012), resized and cropped to `size`; its validation set is our test."""
 
     size: Count = 224

@@ -161,8 +161,7 @@ def _from_tree(tree: Any, source: str) -> Recipe:
 
 def _classes_of(data: Dataset) -> tuple[Any, ...]:
     # Human labels and sizes change the examples, not the set of classes.
-    options = data.reader_options()
-    return data.name, options.get("coarse"), options.get("part")
+    return data.name, getattr(data, "coarse", None), getattr(data, "part", None)
 
 
 def _set(tree: dict[str, Any], path: str, value: Any) -> None:

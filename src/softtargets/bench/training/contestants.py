@@ -13,7 +13,7 @@ from softtargets.bench.training.eager import EagerLoop
 from softtargets.bench.training.images import Images
 from softtargets.bench.training.nets import SUBJECTS, Subject
 from softtargets.bench.training.results import EAGER, Case
-from softtargets.recipes import Digits, Recipe
+from softtargets.recipes import Digits, ImageDataset, Recipe
 from softtargets.training.building import build_model
 from softtargets.training.fleet import Fleet
 from softtargets.training.machinery import Machinery
@@ -67,6 +67,7 @@ def prepared_for(recipe: Recipe, images: Images) -> ImageTask:
         "train": Split(images.train, images.train_labels, images.train_labels),
         "test": Split(images.test, images.test_labels, images.test_labels),
     }
+    assert isinstance(recipe.data, ImageDataset)
     there = ImageTask.prepare(Digits(standardise=recipe.data.standardise), images.device)
     return replace(there, splits=splits, classes=images.classes)
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -92,6 +92,7 @@ class Task(ABC):
 
     splits: Mapping[str, Any]  # whatever a split is, it has a length
     classes: Sequence[str]
+    takes: ClassVar[frozenset[str]] = frozenset()  # by name, such parts of recipes as not every task knows
 
     # --- what there is ---
 
@@ -111,7 +112,7 @@ class Task(ABC):
     def check(self, recipe: Recipe, taught: Task | None) -> None:
         """Refuse what cannot be trained on this; `taught` is the task of the teacher, where there is one.
 
-        A task that does not say otherwise takes neither augmentation, label noise, probes nor advice.
+        A task takes neither augmentation, label noise, probes nor losses that want advice but those that it `takes`.
         """
         loss = REGULARISERS[recipe.regulariser.name]
         refused = {
@@ -121,7 +122,7 @@ class Task(ABC):
             "regulariser": (recipe.regulariser,) if loss.needs or issubclass(loss, ASKING) else (),
         }
         for field, parts in refused.items():
-            for part in parts:
+            for part in (part for part in parts if part.name not in self.takes):
                 raise RecipeError(
                     f"{part.name} is for images, and {recipe.data.name} is made of {recipe.data.unit}; leave it out",
                     field,

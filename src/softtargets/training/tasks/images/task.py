@@ -18,7 +18,7 @@ from softtargets.losses import REGULARISERS, SoftTargetLoss
 from softtargets.models import Classifier
 from softtargets.noise import CORRUPTIONS
 from softtargets.randomness import derive
-from softtargets.recipes import Clean, Crop, Dataset, Instance, Noise, Recipe
+from softtargets.recipes import Clean, Crop, Dataset, ImageDataset, Instance, Noise, Recipe
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
 from softtargets.training.pack_loss import ALONE
@@ -69,6 +69,7 @@ class ImageTask(Task):
     @classmethod
     def prepare(cls, data: Dataset, device: torch.device, data_dir: Path | None = None) -> ImageTask:
         """Read a dataset, cut its splits and move it to the device."""
+        assert isinstance(data, ImageDataset)
         train = load(data.name, "train", data_dir, **data.reader_options())
         test = load(data.name, "test", data_dir, **data.reader_options())
         kept = len(train) - data.validation
@@ -246,7 +247,7 @@ def _to_device(examples: Examples, which: slice, device: torch.device) -> Split:
 
 
 def standardiser(kind: str, training_images: Tensor) -> Callable[[Tensor], Tensor]:
-    """How images as stored become what nets are shown; see `Dataset.standardise`."""
+    """How images as stored become what nets are shown; see `ImageDataset.standardise`."""
     if kind == "unit":
         return lambda images: images.float() / 255
     if kind == "image":
