@@ -145,3 +145,20 @@ def test_interrupted_between_two_packs_nothing_is_lost(recipe, tmp_path, monkeyp
     (alone,) = train(recipes[:1], RunStore(tmp_path / "alone"))
     assert all(torch.equal(value, resumed.weights()[name]) for name, value in alone.weights().items())
     assert not any(store.is_claimed(each) for each in recipes)
+
+
+def test_a_checkpoint_still_being_written_does_not_end_up_beside_a_finished_run(recipe, tmp_path, monkeypatch):
+    """As on a GPU, where a thread writes while the device goes on; here with a slow disk."""
+    monkeypatch.setattr(loop, "Saver", partial(loop.Saver, in_background=True))
+    checkpoint, written = RunWriter.checkpoint, []
+
+    def slowly(self, saved):
+        time.sleep(0.5)
+        checkpoint(self, saved)
+        written.append(saved.progress["step"])
+
+    monkeypatch.setattr(RunWriter, "checkpoint", slowly)
+    (run,) = train([recipe.replace({"epochs": 1})], RunStore(tmp_path), checkpoint_seconds=0)
+    assert written
+    assert not (run.directory / "checkpoint.safetensors").exists()
+    assert run.problems() == []

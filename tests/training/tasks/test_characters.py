@@ -279,7 +279,9 @@ def test_a_run_moves_from_a_stack_to_one_of_its_own(recipe):
     other = recipe.replace({"seed": 1})
     whole = finished(started(recipe, other))
     saved = advanced(started(recipe, other), 5).save(1)
-    assert same(states(finished(started(other, checkpoints=[saved], stacked=True))), states(whole, 1))
+    moved = finished(started(other, checkpoints=[saved], stacked=True))
+    assert same(states(moved), states(whole, 1))
+    assert moved.slots[0].units == whole.slots[1].units, "the work before counts too"
 
 
 # --- the last layer and the loss as one ---
