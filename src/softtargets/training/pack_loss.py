@@ -10,14 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
-from softtargets.losses import (
-    CSKD,
-    BetaSmoothing,
-    DisturbLabel,
-    KnowledgeRefinery,
-    LinearLoss,
-    SoftTargetLoss,
-)
+from softtargets.losses import CSKD, BetaSmoothing, DisturbLabel, KnowledgeRefinery, SoftTargetLoss
 from softtargets.recipes import Recipe
 from softtargets.training.building import build_loss, free_numbers
 
@@ -54,12 +47,15 @@ class SingleLoss:
     ) -> None:
         self.loss = build_loss(recipe, classes).to(device)
         self._head = head
-        self._linear = None if head is None else LinearLoss(self.loss)
+        if head is not None:
+            from softtargets.losses import LinearLoss  # here, since torch's compiler comes with it
+
+            self._linear = LinearLoss(self.loss)
 
     def __call__(self, said: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
         """The mean over the batch, (1,); everything given has the run as first dimension."""
         advice = () if given is None else (given[0],)
-        if self._linear is None or self._head is None:
+        if self._head is None:
             loss: Tensor = self.loss(said[0].float(), labels[0], *advice)
         else:
             loss = self._linear(said[0], self._head.weight, labels[0], self._head.bias, *advice)

@@ -147,7 +147,9 @@ def test_interrupted_between_two_packs_nothing_is_lost(recipe, tmp_path, monkeyp
     assert not any(store.is_claimed(each) for each in recipes)
 
 
-def test_a_checkpoint_still_being_written_does_not_end_up_beside_a_finished_run(recipe, tmp_path, monkeypatch):
+def test_a_checkpoint_still_being_written_does_not_end_up_beside_a_finished_run(
+    recipe, tmp_path, monkeypatch
+):
     """As on a GPU, where a thread writes while the device goes on; here with a slow disk."""
     monkeypatch.setattr(loop, "Saver", partial(loop.Saver, in_background=True))
     checkpoint, written = RunWriter.checkpoint, []
