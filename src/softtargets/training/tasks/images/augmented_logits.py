@@ -11,7 +11,8 @@ from softtargets.models import Classifier
 from softtargets.randomness import key_words
 from softtargets.recipes import Recipe
 from softtargets.training.precision import autocast
-from softtargets.training.tasks.images.task import BATCH, ImageTask, Split
+from softtargets.training.tasks.images.split import Split
+from softtargets.training.tasks.images.task import BATCH, ImageTask
 
 # Purposes of their own: what the probe draws, the training never draws.
 _PURPOSE = "information"

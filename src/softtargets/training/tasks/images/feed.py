@@ -14,7 +14,8 @@ from softtargets.recipes import Recipe
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
 from softtargets.training.precision import autocast
-from softtargets.training.tasks.images.task import ImageTask, Split
+from softtargets.training.tasks.images.split import Split
+from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Batch, Feed
 
 Views = list[dict[str, Tensor]]

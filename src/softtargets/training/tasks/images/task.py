@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softtargets.data import Examples, load
+from softtargets.data import load
 from softtargets.data.augment import AUGMENTATIONS, View, centre
 from softtargets.exceptions import RecipeError
 from softtargets.losses import REGULARISERS, SoftTargetLoss
@@ -24,6 +24,7 @@ from softtargets.training.nets import Nets
 from softtargets.training.pack_loss import ALONE
 from softtargets.training.precision import autocast
 from softtargets.training.sizing import activations, outline
+from softtargets.training.tasks.images.split import Split, standardiser, to_device
 from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teacher
 
 # Images that a net is shown at a time where it is not trained.
@@ -35,21 +36,6 @@ _STREAMS = {"train": 0, "validation": 1, "test": 2}
 _TABLES = 3
 _DRAWN = 12
 _FLOAT, _INTEGER = 4, 8
-
-
-@dataclass(frozen=True)
-class Split:
-    """Examples on the device: images as stored (uint8), labels as trained or measured on, and labels as read.
-
-    The two kinds of label differ where a recipe asks for synthetic noise. Human labels (CIFAR-N) are read.
-    """
-
-    images: Tensor
-    labels: Tensor
-    clean_labels: Tensor
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
 
 @dataclass(frozen=True)
@@ -81,10 +67,10 @@ class ImageTask(Task):
         limit = data.limit or kept
         if limit > kept:
             raise RecipeError(f"{limit} is more than the {kept} training examples there are", "data.limit")
-        splits = {"train": _to_device(train, slice(0, limit), device)}
+        splits = {"train": to_device(train, slice(0, limit), device)}
         if data.validation:
-            splits["validation"] = _to_device(train, slice(kept, None), device)
-        splits["test"] = _to_device(test, slice(None), device)
+            splits["validation"] = to_device(train, slice(kept, None), device)
+        splits["test"] = to_device(test, slice(None), device)
         return cls(splits, train.classes, standardiser(data.standardise, splits["train"].images))
 
     def net_arguments(self, recipe: Recipe) -> dict[str, Any]:
@@ -239,38 +225,3 @@ class ImageTask(Task):
 def _epoch(examples: int, batch: int) -> Epoch:
     sizes = tuple(min(batch, examples - begin) for begin in range(0, examples, batch))
     return Epoch(sizes, sizes)
-
-
-def _to_device(examples: Examples, which: slice, device: torch.device) -> Split:
-    labels = torch.from_numpy(examples.labels[which]).to(device)
-    return Split(torch.from_numpy(examples.images[which]).to(device), labels, labels)
-
-
-def standardiser(kind: str, training_images: Tensor) -> Callable[[Tensor], Tensor]:
-    """How images as stored become what nets are shown; see `ImageDataset.standardise`."""
-    if kind == "unit":
-        return lambda images: images.float() / 255
-    if kind == "image":
-        return _per_image
-    # Blocks keep the float64 copy small; exact sums make the result the same on every device.
-    total = torch.zeros(training_images.shape[1], dtype=torch.float64)
-    squares = torch.zeros_like(total)
-    for block in training_images.split(4096):
-        values = block.to(torch.int64)
-        total += values.sum((0, 2, 3)).cpu()
-        squares += values.square().sum((0, 2, 3)).cpu()
-    count = training_images[:, 0].numel()
-    mean = total / count
-    deviation = (squares / count - mean.square()).clamp(min=1e-12).sqrt()
-    shape = (1, -1, 1, 1)
-    centre_, scale = (value.float().view(shape).to(training_images.device) for value in (mean, deviation))
-    return lambda images: (images.float() - centre_) / scale
-
-
-def _per_image(images: Tensor) -> Tensor:
-    # TensorFlow's per_image_standardization, on values from 0 to 255: the deviation is at least
-    # 1/sqrt(number of values), so that a flat image does not blow up.
-    values = images.float()
-    flat = values.flatten(1)
-    deviation = flat.std(1, correction=0).clamp(min=flat.shape[1] ** -0.5)
-    return (values - flat.mean(1)[:, None, None, None]) / deviation[:, None, None, None]
