@@ -54,6 +54,19 @@ def test_permutations_are_permutations_and_all_equally_likely():
     assert (numbers > 0).sum() == 6
 
 
+def test_orders_are_drawn_from_63_bits():
+    """Two of these 100,000 examples draw the same first word: the second decides, not their place."""
+    key, count = key_words(2, "order"), 100_000
+    drawn = words(key, torch.arange(count), 0)
+    first, second = drawn[13789], drawn[52528]
+    assert first[0] == second[0]
+    assert first[1] > second[1]
+    places = permutation(key, count, 0).argsort()
+    assert places[13789] == places[52528] + 1
+    numbers = [(int(a) << 31) + (int(b) >> 1) for a, b in drawn[:2000, :2]]
+    assert permutation(key, 2000, 0).tolist() == sorted(range(2000), key=numbers.__getitem__)
+
+
 def test_every_epoch_and_run_has_its_own_order():
     keys = stacked_keys([0, 1], "order")
     together = permutation(keys, 100, torch.tensor([4, 9]))

@@ -61,17 +61,16 @@ def fabricate(store: RunStore, count: int) -> None:
         (directory / "run.json").write_text(json.dumps(manifest))
 
 
-def test_ten_thousand_runs_are_listed_filtered_and_indexed_fast(store):
-    fabricate(store, 10_000)
+def test_a_thousand_runs_are_listed_filtered_and_indexed_fast(store):
+    fabricate(store, 1000)
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
-        assert len(store.entries({"regulariser.alpha": 0.3, "model": "mlp"})) == 1000
+        assert len(store.entries({"regulariser.alpha": 0.3, "model": "mlp"})) == 100
         seconds.append(time.perf_counter() - start)
-    print(f"10,000 runs: {seconds[0]:.2f} s without an index, {min(seconds[1:]):.2f} s with one")
     # Generous: the point is that nobody waits, not to measure a busy machine.
-    assert seconds[0] < 15
-    assert min(seconds[1:]) < 3
+    assert seconds[0] < 1.5
+    assert min(seconds[1:]) < 0.3
 
 
 def test_the_files_are_the_truth_and_the_index_can_be_lost_or_damaged(store):
@@ -91,6 +90,27 @@ def test_the_files_are_the_truth_and_the_index_can_be_lost_or_damaged(store):
     manifest["summary"]["test_accuracy"] = 0.123456
     (store.root / name / "run.json").write_text(json.dumps(manifest))
     assert {e.id: e.summary for e in store.entries()}[name] == {"test_accuracy": 0.123456}
+
+
+def test_a_manifest_that_changed_is_read_again_whichever_of_time_and_size_tells(store):
+    """Clocks of file systems are coarse, and a copy may keep the time of what it replaces."""
+    fabricate(store, 3)
+    name = store.entries()[0].id
+    path = store.root / name / "run.json"
+    before = path.stat()
+    text = path.read_text()
+    for accuracy, keep in ((0.123, "time"), (0.7, "size")):
+        path.write_text(text.replace("0.9", str(accuracy)))
+        if keep == "time":
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        else:
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
+        assert (path.stat().st_size == before.st_size) == (keep == "size")
+        assert (path.stat().st_mtime_ns == before.st_mtime_ns) == (keep == "time")
+        assert {entry.id: entry.summary for entry in store.entries()}[name] == {"test_accuracy": accuracy}
+        path.write_text(text)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert {entry.id: entry.summary for entry in store.entries()}[name] == {"test_accuracy": 0.9}
 
 
 def test_deleted_runs_leave_the_listing(store):
@@ -211,9 +231,9 @@ def test_a_file_or_a_link_that_looks_like_a_run_is_left_alone(run, store, tmp_pa
     assert run.problems() == []
 
 
-def write_and_fail(recipe, root, count):
-    """Claim and conclude a run again and again, while somebody deletes it."""
-    for _ in range(count):
+def write_and_fail(recipe, root, enough):
+    """Claim and conclude a run again and again, while somebody deletes it, until there is a file that says enough."""
+    while not enough.exists():
         writer = RunStore(root).claim(recipe)
         if writer is not None:
             with writer:
@@ -221,17 +241,19 @@ def write_and_fail(recipe, root, count):
                     writer.fail("on purpose", [], {"seconds": 0.0})
 
 
-def test_deleting_and_writing_at_once_never_leaves_half_a_run(recipe, store):
-    child = start(write_and_fail, recipe, store.root, 120)
+def test_deleting_and_writing_at_once_never_leaves_half_a_run(recipe, store, tmp_path):
+    enough = tmp_path / "enough"
+    child = start(write_and_fail, recipe, store.root, enough)
     deleted = 0
-    while child.is_alive():
+    while deleted < 10 and child.is_alive():
         try:
             store.delete(recipe.id)
             deleted += 1
         except RunError:  # not there, or just being written
             continue
+    enough.touch()
     assert finish(child) == 0, "the writer lost a run it had claimed"
-    assert deleted > 3
+    assert deleted == 10
     found = store.find(recipe)
     assert found is None or found.problems() == []
     assert not list(store.root.glob(".deleted-*"))

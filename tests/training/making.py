@@ -6,18 +6,17 @@ import torch
 
 from softtargets.training.machinery import Machinery
 from softtargets.training.pack import Pack, Start
-from softtargets.training.preparation import prepare, with_noise
-from softtargets.training.targets import Teacher
+from softtargets.training.tasks import Teacher, prepare
 
 CPU = torch.device("cpu")
 
 
 def start_of(recipe, device=CPU, checkpoint=None):
-    prepared = with_noise(prepare(recipe.data, device), recipe.noise, recipe.seed)
+    prepared = prepare(recipe.data, device).with_noise(recipe)
     teacher = None
     if recipe.teacher is not None:
         teacher = Teacher(
-            recipe.teacher, started(recipe.teacher, device=device).stepping.nets.model, prepared
+            recipe.teacher, started(recipe.teacher, device=device).on_device.nets.model, prepared
         )
     return Start(recipe, prepared, teacher, checkpoint)
 
@@ -27,7 +26,7 @@ def started(*recipes, device=CPU, checkpoints=None, stacked=None):
     checkpoints = checkpoints or [None] * len(recipes)
     starts = [start_of(recipe, device, saved) for recipe, saved in zip(recipes, checkpoints, strict=True)]
     stacked = len(recipes) > 1 if stacked is None else stacked
-    return Pack(starts, device, Machinery(recipes[0], starts[0].prepared, device, stacked))
+    return Pack(starts, device, Machinery(recipes[0], starts[0].task, device, stacked))
 
 
 def advanced(pack, steps):
@@ -47,8 +46,8 @@ def finished(pack):
 def states(pack, run=0):
     """All that a run has come to, by name."""
     return {
-        **{f"model.{name}": value for name, value in pack.stepping.nets.state(run).items()},
-        **{f"loss.{name}": value for name, value in pack.stepping.loss.state(run).items()},
+        **{f"model.{name}": value for name, value in pack.on_device.nets.state(run).items()},
+        **{f"loss.{name}": value for name, value in pack.on_device.loss.state(run).items()},
     }
 
 

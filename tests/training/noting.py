@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from softtargets.training import Watcher, looping
+from softtargets.training import Watcher
+from softtargets.training.scheduling import loop
 
 
 class Noting(Watcher):
@@ -15,7 +16,7 @@ class Noting(Watcher):
     def started(self, recipe, step, total_steps):
         self.starts.append((recipe.id, step))
 
-    def progressed(self, recipe, step, images):
+    def progressed(self, recipe, step, units):
         self.at[recipe.id] = step
 
     def epoch(self, recipe, row):
@@ -29,10 +30,10 @@ def packs_of(monkeypatch):
     """The sizes of all packs that are made."""
     sizes = []
 
-    class Counted(looping.Pack):
+    class Counted(loop.Pack):
         def __init__(self, starts, *rest):
             sizes.append(len(starts))
             super().__init__(starts, *rest)
 
-    monkeypatch.setattr(looping, "Pack", Counted)
+    monkeypatch.setattr(loop, "Pack", Counted)
     return sizes

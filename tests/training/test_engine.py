@@ -13,7 +13,7 @@ from softtargets.recipes import CNN, Adam, Crop, Distillation, Flip
 from softtargets.runs import RunStore
 from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
-from softtargets.training.stepping import Stepping
+from softtargets.training.device_state import DeviceState
 
 from .making import finished, started
 from .noting import Noting, packs_of
@@ -39,13 +39,14 @@ def test_a_step_is_what_plain_pytorch_would_do(recipe, store):
     from softtargets.data import load
     from softtargets.randomness import key_words, permutation
     from softtargets.training.building import build_model
+    from softtargets.training.tasks import prepare
 
     plain = recipe.replace({"epochs": 1, "noise": "none", "augmentation": [], "model.dropout": 0.0})
     (run,) = train([plain], store)
     train_set = load("digits", "train").take(range(150))
     images = torch.from_numpy(train_set.images).float() / 255
     labels = torch.from_numpy(train_set.labels)
-    model = build_model(plain, (1, 8, 8), 10)
+    model = build_model(plain, prepare(plain.data, torch.device("cpu")))
     order = permutation(key_words(0, "order"), 150, 0)
     momentum = [torch.zeros_like(p) for p in model.parameters()]
     for step in range(5):
@@ -162,14 +163,14 @@ def test_too_little_memory_is_said_in_one_sentence(recipe, store):
 
 def test_too_little_memory_halves_the_pack(recipe, tmp_path, monkeypatch):
     sizes = packs_of(monkeypatch)
-    step = Stepping._step
+    step = DeviceState._step
 
     def greedy(self, size):
         if len(self.courses) > 2:
             raise torch.OutOfMemoryError("CUDA out of memory")
         step(self, size)
 
-    monkeypatch.setattr(Stepping, "_step", greedy)
+    monkeypatch.setattr(DeviceState, "_step", greedy)
     recipes = [recipe.replace({"seed": seed, "epochs": 1}) for seed in range(6)]
     runs = train(recipes, RunStore(tmp_path))
     assert [run.status for run in runs] == ["finished"] * 6
@@ -181,7 +182,7 @@ def test_a_single_run_that_does_not_fit_is_said(recipe, tmp_path, monkeypatch):
     def never(self, size):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(Stepping, "_step", never)
+    monkeypatch.setattr(DeviceState, "_step", never)
     with pytest.raises(SofttargetsError, match=f"run {recipe.id} does not fit into the memory of cpu"):
         train([recipe], RunStore(tmp_path))
 
@@ -189,14 +190,14 @@ def test_a_single_run_that_does_not_fit_is_said(recipe, tmp_path, monkeypatch):
 def test_a_pack_too_large_is_halved_by_its_size_not_by_what_is_left(recipe, tmp_path, monkeypatch):
     """One of two has ended; the other was never tried alone."""
     sizes = packs_of(monkeypatch)
-    step = Stepping._step
+    step = DeviceState._step
 
     def greedy(self, size):
         if len(self.courses) > 1 and int(self._steps[1]) >= 6:
             raise RuntimeError("CUDA error: out of memory")
         step(self, size)
 
-    monkeypatch.setattr(Stepping, "_step", greedy)
+    monkeypatch.setattr(DeviceState, "_step", greedy)
     recipes = [recipe.replace({"seed": seed, "epochs": epochs}) for seed, epochs in ((0, 1), (1, 3))]
     runs = train(recipes, RunStore(tmp_path))
     assert [run.status for run in runs] == ["finished"] * 2

@@ -116,7 +116,7 @@ def test_the_state_matters(recipe):
         whole = finished(started(varied))
         saved = copy.deepcopy(advanced(started(varied), 7).save(0))
         saved.tensors.update(
-            {f"loss.{name}": value for name, value in started(varied).stepping.loss.state(0).items()}
+            {f"loss.{name}": value for name, value in started(varied).on_device.loss.state(0).items()}
         )
         second = finished(started(varied, checkpoints=[saved]))
         assert not same(states(second), states(whole)), regulariser
@@ -137,7 +137,7 @@ def test_every_regulariser_trains(recipe, regulariser, precision):
     changes = {"regulariser": regulariser, "precision": precision}
     training = finished(started(recipe.replace(easy | changes)))
     assert training.slots[0].history[-1]["test_accuracy"] > 0.8
-    assert not any(parameter.requires_grad for parameter in training.stepping.loss.loss.parameters())
+    assert not any(parameter.requires_grad for parameter in training.on_device.loss.loss.parameters())
 
 
 def test_a_distillation_may_match_logits_or_scale_its_gradients(recipe):
@@ -157,15 +157,15 @@ def test_a_distillation_may_match_logits_or_scale_its_gradients(recipe):
 def test_partners_are_training_images_of_the_same_class(plain, augmentation, monkeypatch, normalising):
     calls = spied(monkeypatch, CSKD)
     training = started(plain.replace({"regulariser": "cs_kd", "seed": 5, "augmentation": augmentation}))
-    images = training.stepping.prepared.splits["train"].images
-    labels = training.stepping.prepared.splits["train"].labels
+    images = training.on_device.task.splits["train"].images
+    labels = training.on_device.task.splits["train"].labels
     key = key_words(5, "partners")
     for step in range(3):
-        model = training.stepping.nets.model
+        model = training.on_device.nets.model
         before = {name: value.clone() for name, value in model.state_dict().items()}
         advanced(training, 1)
         _, shown_labels, partner_logits = calls[-1]
-        chosen = training.stepping._order[0, 32 * step : 32 * step + 32]
+        chosen = training.on_device.feed._order[0, 32 * step : 32 * step + 32]
         assert torch.equal(labels[chosen], shown_labels)
         partners = []
         for index, label in zip(chosen.tolist(), shown_labels.tolist(), strict=True):
@@ -173,13 +173,13 @@ def test_partners_are_training_images_of_the_same_class(plain, augmentation, mon
             partners.append(members[int(words(key, index, 0)[0]) * len(members) >> 32])
         pictures = images[partners]
         if augmentation:
-            view = training.stepping.machinery.view
+            view = training.on_device.feed._view
             drawn = view.draw(key_words(5, "partners' augmentation"), chosen, 0)
             pictures = view.apply(pictures, drawn)
         after = {name: value.clone() for name, value in model.state_dict().items()}
         model.load_state_dict(before)
         with torch.no_grad():
-            expected = model.train()(training.stepping.prepared.standardise(pictures))
+            expected = model.train()(training.on_device.task.standardise(pictures))
         model.load_state_dict(after)
         torch.testing.assert_close(partner_logits, expected)
         assert not partner_logits.requires_grad
@@ -196,11 +196,22 @@ def test_partners_are_augmented_on_their_own(plain, monkeypatch):
     for augmentation in ([], ["shift"]):
         changes = {"regulariser": "cs_kd", "augmentation": augmentation, "data.limit": 10, "batch": 10}
         monkeypatch.setattr(
-            "softtargets.training.preparation.load", one_of_each
+            "softtargets.training.tasks.images.task.load", one_of_each
         )  # so each is its own partner
         advanced(started(plain.replace(changes)), 1)
         own, _, partners = calls[-1]
         assert torch.allclose(own, partners) == (not augmentation)
+
+
+def test_partners_draw_dropout_of_their_own(plain, monkeypatch):
+    """Each is its own partner here, and shown as it is: what the net says of it differs by dropout alone."""
+    calls = spied(monkeypatch, CSKD)
+    monkeypatch.setattr("softtargets.training.tasks.images.task.load", one_of_each)
+    changes = {"regulariser": "cs_kd", "augmentation": [], "data.limit": 10, "batch": 10}
+    for dropout in (0.0, 0.5):
+        advanced(started(plain.replace(changes | {"model.dropout": dropout})), 1)
+        own, _, partners = calls[-1]
+        assert torch.allclose(own, partners) == (dropout == 0)
 
 
 # --- Beta smoothing ---
@@ -209,7 +220,7 @@ def test_partners_are_augmented_on_their_own(plain, monkeypatch):
 def test_the_averaged_net_is_asked_about_the_same_images_and_follows_the_net(plain, monkeypatch, normalising):
     calls = spied(monkeypatch, BetaSmoothing)
     training = started(plain.replace({"regulariser": {"name": "beta_smoothing", "decay": 0.6}}))
-    model, loss = training.stepping.nets.model, training.stepping.loss.loss
+    model, loss = training.on_device.nets.model, training.on_device.loss.loss
     average = [parameter.detach().clone() for parameter in model.parameters()]
     for step in range(1, 6):
         advanced(training, 1)
@@ -248,8 +259,8 @@ def test_the_table_is_made_when_an_epoch_is_complete_and_only_then(plain, monkey
         ]
         if said:
             rows[k] = torch.stack(said).mean(0)
-    torch.testing.assert_close(training.stepping.loss.loss.table, rows)
-    assert training.stepping.loss.loss.counts.sum() > 0, (
+    torch.testing.assert_close(training.on_device.loss.loss.table, rows)
+    assert training.on_device.loss.loss.counts.sum() > 0, (
         "what the last, incomplete epoch said is still being collected"
     )
 
@@ -272,12 +283,12 @@ def test_forward_correction_takes_its_matrix_from_the_noise(recipe, noise):
 
 
 def test_a_loss_that_the_data_makes_impossible_is_a_mistake_of_the_recipe(recipe, tmp_path, monkeypatch):
-    from softtargets.training import preparation
+    from softtargets.training.tasks.images import task
 
     def one_class(name, split, data_dir):
         return Examples(np.zeros((400, 1, 8, 8), np.uint8), np.zeros(400, np.int64), ("only",))
 
-    monkeypatch.setattr(preparation, "load", one_class)
+    monkeypatch.setattr(task, "load", one_class)
     varied = recipe.replace({"regulariser": "knowledge_refinery", "noise": "none"})
     with pytest.raises(RecipeError, match="regulariser: classes must be at least 2, not 1"):
         train([varied], RunStore(tmp_path))

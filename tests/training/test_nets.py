@@ -50,6 +50,11 @@ def compiled(monkeypatch):
     return noting
 
 
+def batches_of(size):
+    """Worth compiling: inputs of so many images."""
+    return lambda shape: shape[0] == size
+
+
 def trained(net, images):
     """The net after a step of its batch norms, so that its buffers are its own."""
     net.train()(images)
@@ -64,7 +69,7 @@ def check_same(forward, models, images, training, exactly):
     """Logits, gradients and buffers are those of the nets; `models` in a stack if there are several."""
     stacked = len(models) > 1
     parameters, buffers = stack_module_state(models) if stacked else weights(models[0])
-    logits = forward(parameters, buffers, images if stacked else images[0], training, shared=not stacked)
+    logits = forward(parameters, buffers, (images if stacked else images[0],), training, shared=not stacked)
     gradients = torch.autograd.grad(logits.square().sum(), list(parameters.values()))
     for run, model in enumerate(models):
         alone = deepcopy(model).train(training)
@@ -97,7 +102,7 @@ def test_links_one_after_another_are_the_net(name, training, compiled):
     """As a smaller batch is computed, and whatever is compiled."""
     torch.manual_seed(0)
     net, other = (trained(NETS[name](), torch.randn(4, *SHAPE)) for _ in range(2))
-    forward = Forward(other, stacked=False, compiled_for=5)
+    forward = Forward(other, stacked=False, worth=batches_of(5))
     check_same(forward, [net], torch.randn(1, 4, *SHAPE), training, exactly=True)
     assert bool(compiled.called) != training
 
@@ -108,7 +113,7 @@ def test_links_of_a_stack_are_those_of_its_nets(name, training, compiled):
     """But for the net whose last maps have one place: of four numbers, batch norm makes too much of rounding."""
     torch.manual_seed(0)
     models = [trained(NETS[name](), torch.randn(4, *SHAPE)) for _ in range(3)]
-    forward = Forward(models[0], stacked=True, compiled_for=5)
+    forward = Forward(models[0], stacked=True, worth=batches_of(5))
     check_same(forward, models, torch.randn(3, 4, *SHAPE), training, exactly=False)
 
 
@@ -119,7 +124,9 @@ def test_a_stack_may_look_at_the_same_images(name, batch, compiled):
     models = [trained(NETS[name](), torch.randn(4, *SHAPE)) for _ in range(2)]
     images = torch.randn(5, *SHAPE)
     with torch.no_grad():
-        logits = Forward(models[0], True, batch)(*stack_module_state(models), images, False, shared=True)
+        logits = Forward(models[0], True, batch and batches_of(batch))(
+            *stack_module_state(models), (images,), False, shared=True
+        )
         assert logits.shape == (2, 5, 7)
         for found, model in zip(logits, models, strict=True):
             torch.testing.assert_close(found, model.eval()(images), rtol=1e-3, atol=1e-4)
@@ -128,8 +135,10 @@ def test_a_stack_may_look_at_the_same_images(name, batch, compiled):
 def test_the_net_that_lends_its_shape_keeps_its_weights_buffers_and_layers(compiled):
     net = trained(NETS["he"](), torch.randn(4, *SHAPE))
     before, kinds = deepcopy(net.state_dict()), [type(module) for module in net.modules()]
-    forward = Forward(net, stacked=True, compiled_for=4)
-    forward(*stack_module_state([NETS["he"](), NETS["he"]()]), torch.randn(2, 4, *SHAPE), True, shared=False)
+    forward = Forward(net, stacked=True, worth=batches_of(4))
+    forward(
+        *stack_module_state([NETS["he"](), NETS["he"]()]), (torch.randn(2, 4, *SHAPE),), True, shared=False
+    )
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
     assert [type(module) for module in net.modules()] == kinds
 
@@ -138,7 +147,7 @@ def test_the_net_that_lends_its_shape_keeps_its_weights_buffers_and_layers(compi
 
 
 def kinds_of(model, stacked=False):
-    forward = Forward(model, stacked, compiled_for=4)
+    forward = Forward(model, stacked, worth=batches_of(4))
     return [link for _, link in forward._links]
 
 
@@ -187,11 +196,11 @@ def test_what_computes_something_else_is_of_another_kind(other):
 
 def test_only_batches_of_the_known_size_are_compiled_in_training(compiled):
     net = NETS["he"]()
-    forward = Forward(net, stacked=False, compiled_for=4)
+    forward = Forward(net, stacked=False, worth=batches_of(4))
     links = len(net.links)
     for size, training, expected in ((4, True, links), (3, True, 0), (3, False, links), (9, False, links)):
         compiled.called.clear()
-        forward(*weights(net), torch.randn(size, *SHAPE), training, shared=True)
+        forward(*weights(net), (torch.randn(size, *SHAPE),), training, shared=True)
         assert len(compiled.called) == expected, (size, training)
 
 
@@ -208,11 +217,11 @@ def test_no_link_is_left_to_eager_mode(monkeypatch):
     )
     torch.compiler.reset()
     net = PreActResNet(SHAPE, 7, depth=14, **SMALL)
-    forward = Forward(net, stacked=False, compiled_for=4)
+    forward = Forward(net, stacked=False, worth=batches_of(4))
     for training in (True, False):
         called.clear()
         with compiling_as_often_as_needed():
-            forward(*weights(net), torch.randn(4, *SHAPE), training, shared=True)
+            forward(*weights(net), (torch.randn(4, *SHAPE),), training, shared=True)
         assert len(called) == len(net.links)
 
 
@@ -233,12 +242,12 @@ def check_compiled(models, device, dtype, tolerance, modes=(True, False)):
     models = [trained(model, seen) for model, seen in zip(models, images, strict=True)]
     exact = [deepcopy(model).double() for model in models]
     models, images = [model.to(device) for model in models], images.to(device)
-    forward = Forward(models[0], stacked, compiled_for=4)
+    forward = Forward(models[0], stacked, worth=batches_of(4))
     parameters, buffers = stack_module_state(models) if stacked else weights(models[0])
     for training in modes:
         with torch.autocast(device, dtype):
             seen = images if stacked else images[0]
-            logits = forward(parameters, buffers, seen, training, shared=not stacked)
+            logits = forward(parameters, buffers, (seen,), training, shared=not stacked)
         gradients = torch.autograd.grad(logits.float().square().sum(), list(parameters.values()))
         for run, net in enumerate(exact):
             wanted = net.train(training)(images[run].double().cpu())

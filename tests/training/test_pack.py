@@ -126,7 +126,7 @@ def test_batch_normalisation_is_of_each_run(recipe, monkeypatch):
     together = finished(started(*recipes))
     for run, each in enumerate(recipes):
         alone = finished(started(each))
-        assert alone.stepping.nets.state(0)["body.2.num_batches_tracked"] == 20
+        assert alone.on_device.nets.state(0)["body.2.num_batches_tracked"] == 20
         assert_near(states(alone), states(together, run))
         assert together.slots[run].history[-1]["test_loss"] == pytest.approx(
             alone.slots[0].history[-1]["test_loss"], rel=1e-4
@@ -187,16 +187,16 @@ def test_runs_of_different_length(recipe):
 def loop_of(recipe, change):
     """A training re-derived with plain PyTorch: the same data, order and initial weights, the rest by `change`."""
     pack = started(recipe, stacked=False)
-    model = copy.deepcopy(pack.stepping.nets.model)
+    model = copy.deepcopy(pack.on_device.nets.model)
     model.draw_from(None)
-    train = pack.stepping.prepared.splits["train"]
-    images, labels = pack.stepping.prepared.standardise(train.images), train.labels
+    train = pack.on_device.task.splits["train"]
+    images, labels = pack.on_device.task.standardise(train.images), train.labels
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
     steps = 0
     for _epoch in range(recipe.epochs):
-        pack.stepping.open_epoch(0, [0]) if steps == 0 else None
+        pack.on_device.open_epoch(0, [0]) if steps == 0 else None
         for place in range(5):
-            chosen = pack.stepping._order[0, 32 * place : 32 * place + 32]
+            chosen = pack.on_device.feed._order[0, 32 * place : 32 * place + 32]
             optimiser.zero_grad()
             change(model, F.cross_entropy(model(images[chosen]), labels[chosen]), optimiser)
             steps += 1
@@ -223,8 +223,8 @@ def test_the_loss_is_multiplied_and_the_gradient_clipped(recipe):
         optimiser.step()
 
     expected = loop_of(wanted, change).state_dict()
-    assert_near(finished(started(wanted)).stepping.nets.state(0), expected)
-    assert_near(finished(started(wanted, wanted.replace({"seed": 4}))).stepping.nets.state(0), expected)
+    assert_near(finished(started(wanted)).on_device.nets.state(0), expected)
+    assert_near(finished(started(wanted, wanted.replace({"seed": 4}))).on_device.nets.state(0), expected)
 
 
 def test_weight_decay_in_the_loss_is_clipped_with_it_and_reported(recipe):
@@ -242,14 +242,14 @@ def test_weight_decay_in_the_loss_is_clipped_with_it_and_reported(recipe):
 
     expected = loop_of(wanted, change).state_dict()
     pack = finished(started(wanted))
-    assert_near(pack.stepping.nets.state(0), expected)
+    assert_near(pack.on_device.nets.state(0), expected)
     mean = (sum(32 * value for value in reported[:4]) + 22 * reported[4]) / 150
     assert pack.slots[0].history[0]["train_loss"] == pytest.approx(mean, rel=1e-5)
 
 
 def test_the_average_of_the_weights_is_what_is_measured_and_kept(recipe):
     wanted = plain_recipe(recipe, average=0.8)
-    averages = {name: value.clone() for name, value in started(wanted).stepping.nets.state(0).items()}
+    averages = {name: value.clone() for name, value in started(wanted).on_device.nets.state(0).items()}
 
     def change(model, loss, optimiser):
         loss.backward()
@@ -261,11 +261,11 @@ def test_the_average_of_the_weights_is_what_is_measured_and_kept(recipe):
     last = {name: value.clone() for name, value in model.state_dict().items()}
     model.load_state_dict(averages)
     for pack in (finished(started(wanted)), finished(started(wanted, wanted.replace({"seed": 4})))):
-        assert_near(pack.stepping.nets.state(0), last)
+        assert_near(pack.on_device.nets.state(0), last)
         assert_near(pack.weights(0), averages)
-        test = pack.stepping.prepared.splits["test"]
+        test = pack.on_device.task.splits["test"]
         with torch.no_grad():
-            loss = F.cross_entropy(model(pack.stepping.prepared.standardise(test.images)), test.labels)
+            loss = F.cross_entropy(model(pack.on_device.task.standardise(test.images)), test.labels)
         assert pack.slots[0].history[-1]["test_loss"] == pytest.approx(float(loss), rel=1e-5)
 
 
@@ -280,9 +280,9 @@ def test_averages_survive_a_resume(recipe):
 def test_layers_may_have_rates_of_their_own(recipe):
     wanted = plain_recipe(recipe, optimiser=SGD(lr=0.1, rates={"head.*": 0.0}))
     pack = finished(started(wanted))
-    before = started(wanted).stepping.nets.state(0)
-    assert pack.stepping.nets.state(0)["head.weight"].equal(before["head.weight"])
-    assert not pack.stepping.nets.state(0)["body.1.weight"].equal(before["body.1.weight"])
+    before = started(wanted).on_device.nets.state(0)
+    assert pack.on_device.nets.state(0)["head.weight"].equal(before["head.weight"])
+    assert not pack.on_device.nets.state(0)["body.1.weight"].equal(before["body.1.weight"])
 
 
 def test_measuring_every_few_steps(recipe):
@@ -382,7 +382,7 @@ def test_packs_are_gone_when_they_are_done_with(recipe):
     gc.disable()
     try:
         pack = advanced(started(recipe, recipe.replace({"seed": 1})), 6)
-        gone = weakref.ref(pack.stepping)
+        gone = weakref.ref(pack.on_device)
         del pack
         assert gone() is None, "a circle of references keeps the memory of a pack"
     finally:

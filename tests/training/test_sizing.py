@@ -9,8 +9,7 @@ from torch.nn import functional as F
 
 from softtargets.models import MLP, MODELS, Classifier
 from softtargets.recipes import CNN, Adam, Crop, Distillation, Flip
-from softtargets.training.alive import Alive
-from softtargets.training.preparation import prepare
+from softtargets.training.memory_counter import MemoryCounter
 from softtargets.training.sizing import (
     BACKWARD,
     USED,
@@ -19,12 +18,17 @@ from softtargets.training.sizing import (
     fitting,
     footprint,
 )
+from softtargets.training.tasks import prepare
 
 from .making import advanced, started
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 FLOAT, LONG, BOOL = 4, 8, 1
 OURS = [name for name in MODELS if name != "timm"]
+
+
+def images(count, shape, device="cpu"):
+    return [torch.zeros(count, *shape, device=device)]
 
 
 def need(recipe, device=CPU, stacked=True):
@@ -37,7 +41,7 @@ def need(recipe, device=CPU, stacked=True):
 def test_what_a_fully_connected_net_remembers():
     """The images, and of each hidden layer what its ReLU says, which is also what the next layer is shown."""
     net = MLP(shape=(1, 8, 8), classes=10, hidden=(48, 24))
-    found = activations(net, (1, 8, 8), 32, "fp32")
+    found = activations(net, images(32, (1, 8, 8)), "fp32")
     assert found.saved == 32 * (64 + 48 + 24) * FLOAT
     assert found.shown == (64 + 48 + 48) * FLOAT, "shown an image: that, the first layer, and its ReLU"
 
@@ -45,7 +49,9 @@ def test_what_a_fully_connected_net_remembers():
 def test_what_dropout_adds():
     """The mask, and what it leaves."""
     net = MLP(shape=(1, 8, 8), classes=10, hidden=(48,), dropout=0.5)
-    assert activations(net, (1, 8, 8), 32, "fp32").saved == 32 * (64 * FLOAT + 48 * (2 * FLOAT + BOOL))
+    assert activations(net, images(32, (1, 8, 8)), "fp32").saved == 32 * (
+        64 * FLOAT + 48 * (2 * FLOAT + BOOL)
+    )
 
 
 def test_what_convolution_and_pooling_remember():
@@ -61,7 +67,7 @@ def test_what_convolution_and_pooling_remember():
             return self.body(images)
 
     whole, half = 16 * 16, 8 * 8
-    found = activations(Pooling(), (3, 16, 16), 5, "fp32")
+    found = activations(Pooling(), images(5, (3, 16, 16)), "fp32")
     assert found.saved == 5 * (3 * whole * FLOAT + 4 * (whole * FLOAT + half * LONG + half * FLOAT))
     assert found.shown == (3 + 4 + 4) * whole * FLOAT
 
@@ -71,16 +77,16 @@ def test_without_content_a_net_remembers_as_much_as_with_it(name):
     shape = (3, 24, 24)
     with torch.device("meta"):
         outline = MODELS[name](shape=shape, classes=10)
-    without = activations(outline, shape, 2, "fp32")
-    with_it = activations(MODELS[name](shape=shape, classes=10), shape, 2, "fp32")
+    without = activations(outline, images(2, shape, "meta"), "fp32")
+    with_it = activations(MODELS[name](shape=shape, classes=10), images(2, shape), "fp32")
     assert without.saved == with_it.saved
     assert without.shown == pytest.approx(with_it.shown, rel=0.01)  # statistics of channels, on their way
 
 
 def test_half_the_precision_is_half_the_activations():
     net = MODELS["resnet18"](shape=(3, 16, 16), classes=10, width=8)
-    full = activations(net, (3, 16, 16), 4, "fp32")
-    half = activations(net, (3, 16, 16), 4, "bf16")
+    full = activations(net, images(4, (3, 16, 16)), "fp32")
+    half = activations(net, images(4, (3, 16, 16)), "bf16")
     assert half.shown == pytest.approx(full.shown / 2, rel=0.01)
     assert half.saved == pytest.approx(full.saved / 2, rel=0.01)
 
@@ -92,10 +98,10 @@ def test_gradients_of_activations_take_no_more_than_is_allowed_for(name):
     with torch.device("meta"):
         net = MODELS[name](shape=shape, classes=10)
         images, labels = torch.zeros(batch, *shape), torch.zeros(batch, dtype=torch.int64)
-    with Alive() as alive:
+    with MemoryCounter() as alive:
         gradients = torch.autograd.grad(F.cross_entropy(net(images), labels), list(net.parameters()))
     weights = sum(each.numel() for each in gradients) * FLOAT
-    assert alive.most <= weights + BACKWARD * activations(net, shape, batch, "fp32").saved
+    assert alive.most <= weights + BACKWARD * activations(net, [images], "fp32").saved
 
 
 def test_a_net_that_looks_at_values_cannot_be_estimated():
@@ -109,7 +115,7 @@ def test_a_net_that_looks_at_values_cannot_be_estimated():
 
     with torch.device("meta"):
         net = Curious()
-    assert activations(net, (1, 8, 8), 2, "fp32") is None
+    assert activations(net, images(2, (1, 8, 8), "meta"), "fp32") is None
 
 
 # --- what a run takes ---
@@ -127,7 +133,7 @@ def test_the_footprint_of_a_small_net_by_hand(recipe):
     by_hand = (held + copied + gradients) * FLOAT + 1.25 * (remembered + loss) + tables
     found = need(recipe)
     assert found.run == pytest.approx(by_hand, rel=0.01)
-    assert found.image == (64 + 32 + 32) * FLOAT
+    assert found.example == (64 + 32 + 32) * FLOAT
     # The 500 images of the test set are shown to all ten; one that has ended is shown up to 1000 alone.
     assert found.of(10) == pytest.approx(10 * by_hand + (10 * 500 + 1000) * 128 * FLOAT, rel=0.01)
 
@@ -148,7 +154,7 @@ def test_a_pack_takes_what_was_estimated(recipe, changes):
 
     def most(runs):
         recipes = [varied.replace({"seed": seed}) for seed in range(runs)]
-        with Alive() as alive:
+        with MemoryCounter() as alive:
             advanced(started(*recipes, stacked=True), 1000 // varied.batch + 2)
         return alive.most
 
@@ -190,7 +196,9 @@ def test_runs_side_by_side_share_less_than_a_stack(recipe):
 
 def test_fewer_runs_never_take_more(recipe):
     """Though a larger stack is measured on fewer images at a time."""
-    found = Footprint(run=1, image=1000, measured=10_000, workspace=5, stacked=True, on_gpu=True)
+    found = Footprint(
+        1, 1000, 10_000, lambda runs: max(100, 1000 // -(-runs // 16)), workspace=5, stacked=True
+    )
     sizes = [found.of(runs) for runs in range(1, 65)]
     assert sizes == sorted(sizes)
 
@@ -199,7 +207,7 @@ def test_fewer_runs_never_take_more(recipe):
 
 
 def test_as_many_as_fit_with_room_to_spare():
-    found = Footprint(run=1000, image=3, measured=9, workspace=50, stacked=False, on_gpu=True)
+    found = Footprint(1000, 3, 9, lambda runs: 1000, workspace=50, stacked=False)
     for free in range(0, 200_000, 1111):
         runs = fitting(found, 16, free)
         assert 1 <= runs <= 16
@@ -208,6 +216,6 @@ def test_as_many_as_fit_with_room_to_spare():
 
 
 def test_what_is_not_known_limits_nothing():
-    found = Footprint(run=1000, image=3, measured=9, workspace=50, stacked=False, on_gpu=True)
+    found = Footprint(1000, 3, 9, lambda runs: 1000, workspace=50, stacked=False)
     assert fitting(None, 16, 10) == 16
     assert fitting(found, 16, None) == 16

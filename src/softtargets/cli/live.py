@@ -78,10 +78,10 @@ class LiveView(ConsoleWatcher):
             super().started(recipe, step, total_steps)
             self._waiting = ""
 
-    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
+    def progressed(self, recipe: Recipe, step: int, units: int) -> None:
         """Numbers of a line."""
         with self._lock:
-            super().progressed(recipe, step, images)
+            super().progressed(recipe, step, units)
 
     def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
         """Metrics of a line."""

@@ -15,8 +15,7 @@ from softtargets.cli.pace import Clock, Lap, Pace
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
 from softtargets.runs.provenance import now
-from softtargets.training import Plan, Watcher
-from softtargets.training.watching import Watchers
+from softtargets.training import Plan, Watcher, Watchers
 
 LINE_SECONDS = 10.0
 
@@ -122,16 +121,16 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
 
     def planned(self, plan: Plan) -> None:
         """Counts of runs."""
-        self.pace.planned(plan.runs, plan.reused, plan.images)
+        self.pace.planned(plan.runs, plan.reused, plan.units)
 
     def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
         """One more under way."""
         lap = self.pace.started(recipe.id, step, total_steps, recipe.batch)
         self.under_way[recipe.id] = UnderWay(recipe.id, describe(recipe), lap, {})
 
-    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
+    def progressed(self, recipe: Recipe, step: int, units: int) -> None:
         """How far it is."""
-        self.pace.progressed(recipe.id, step, images)
+        self.pace.progressed(recipe.id, step, units)
 
     def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
         """What was measured last."""
@@ -142,9 +141,9 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
         """One less under way."""
         provenance = run.provenance
         self.under_way.pop(run.id, None)
-        # Images of a run that another process began before us say nothing about the speed since then.
+        # The work of a run that another process began before us says nothing about the speed since then.
         began_after_us = provenance.get("started", "") >= self._begun
-        self.pace.finished(run.id, run.status != "finished", provenance.get("images", 0), began_after_us)
+        self.pace.finished(run.id, run.status != "finished", run.units, began_after_us)
 
 
 class Lines(ConsoleWatcher):
@@ -166,9 +165,9 @@ class Lines(ConsoleWatcher):
         if step:
             self._say(f"{recipe.id}  resumed at step {step} of {total_steps}")
 
-    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
+    def progressed(self, recipe: Recipe, step: int, units: int) -> None:
         """Every ten seconds, how the whole is getting on."""
-        super().progressed(recipe, step, images)
+        super().progressed(recipe, step, units)
         if self._clock() - self._last < LINE_SECONDS:
             return
         self._last = self._clock()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from softtargets.models.dropout import Dropout
@@ -17,13 +19,13 @@ class Classifier(nn.Module):
 
     head: nn.Linear
 
-    def features(self, images: Tensor) -> Tensor:
-        """Penultimate activations (N, D)."""
+    def features(self, *inputs: Any, **named: Any) -> Tensor:
+        """Penultimate activations (..., D) of what the net is for: images (N, C, H, W), or tokens and their masks."""
         raise NotImplementedError("abstract: each net defines its own features")
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Logits (N, K)."""
-        logits: Tensor = self.head(self.features(images))
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Logits (..., K)."""
+        logits: Tensor = self.head(self.features(*inputs))
         return logits
 
     @property

@@ -1,20 +1,14 @@
 """Recipes: frozen, validated, readable descriptions of one training. Nothing here imports torch."""
 
-from softtargets.recipes.corruptions import (
+from softtargets.recipes.augmentation import (
     Affine,
     Augmentation,
     Brightness,
-    ClassConditional,
-    Clean,
     Contrast,
     Crop,
     Flip,
-    Instance,
-    Noise,
-    Pair,
     Rotation,
     Shift,
-    Symmetric,
 )
 from softtargets.recipes.datasets import (
     CIFAR10,
@@ -25,6 +19,7 @@ from softtargets.recipes.datasets import (
     Dataset,
     Digits,
     FashionMNIST,
+    ImageDataset,
     ImageNet,
     TinyImageNet,
 )
@@ -39,6 +34,7 @@ from softtargets.recipes.models import (
     ResNeXt29,
     Timm,
 )
+from softtargets.recipes.noise import ClassConditional, Clean, Instance, Noise, Pair, Symmetric
 from softtargets.recipes.optimisation import (
     SGD,
     Adam,
@@ -108,6 +104,7 @@ __all__ = [
     "Flip",
     "Focal",
     "ForwardCorrection",
+    "ImageDataset",
     "ImageNet",
     "Information",
     "Instance",

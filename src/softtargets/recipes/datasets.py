@@ -2,97 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 from softtargets.recipes.schema import Count, Index, Part
 
 
-@dataclass(frozen=True, kw_only=True)
 class Dataset(Part):
     """Fields shared by every dataset.
 
     validation:  so many examples at the end of the training set are held out as the ``validation`` split.
     limit:       train on the first so many of the rest; nothing means all of them.
+
+    A kind of dataset says which task of the engine it is for, and in which unit its work is counted. Neither is part
+    of a recipe's identity.
+    """
+
+    task: ClassVar[str]
+    unit: ClassVar[str]
+
+    validation: Index = 0
+    limit: Count | None = None
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits that there are."""
+        return ("train", "validation", "test") if self.validation else ("train", "test")
+
+    def reader_options(self) -> dict[str, Any]:
+        """The fields that only this dataset has: what its reader must be told."""
+        above = [kind for kind in type(self).__mro__[1:] if issubclass(kind, Dataset)]
+        shared = {field.name for kind in above for field in fields(kind)}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in shared}
+
+
+class ImageDataset(Dataset):
+    """Labelled images.
+
     standardise: ``unit`` divides by 255; ``channel`` also subtracts the training mean and divides by the
                  training deviation of each channel; ``image`` does so with each image's own.
     """
 
-    validation: Index = 0
-    limit: Count | None = None
+    task: ClassVar[str] = "images"
+    unit: ClassVar[str] = "images"
+
     standardise: Literal["unit", "channel", "image"] = "unit"
 
-    def reader_options(self) -> dict[str, Any]:
-        """The fields that only this dataset has: what its reader must be told."""
-        shared = {field.name for field in fields(Dataset)}
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in shared}
 
-
-@dataclass(frozen=True, kw_only=True)
-class Digits(Dataset):
+class Digits(ImageDataset, name="digits"):
     """scikit-learn's handwritten digits: 1,797 grey images of 8 x 8, 10 classes, no download."""
 
-    name: ClassVar[str] = "digits"
 
-
-@dataclass(frozen=True, kw_only=True)
-class MNIST(Dataset):
+class MNIST(ImageDataset, name="mnist"):
     """Handwritten digits, 28 x 28 grey, 60,000 + 10,000, 10 classes."""
 
-    name: ClassVar[str] = "mnist"
 
-
-@dataclass(frozen=True, kw_only=True)
-class FashionMNIST(Dataset):
+class FashionMNIST(ImageDataset, name="fashion-mnist"):
     """Articles of clothing, 28 x 28 grey, 60,000 + 10,000, 10 classes."""
 
-    name: ClassVar[str] = "fashion-mnist"
 
-
-@dataclass(frozen=True, kw_only=True)
-class EMNIST(Dataset):
+class EMNIST(ImageDataset, name="emnist"):
     """Handwritten digits and letters, 28 x 28 grey; the replication uses the balanced part, 47 classes."""
 
-    name: ClassVar[str] = "emnist"
     part: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = "balanced"
 
 
-@dataclass(frozen=True, kw_only=True)
-class CIFAR10(Dataset):
+class CIFAR10(ImageDataset, name="cifar10"):
     """Colour images of 32 x 32, 50,000 + 10,000, 10 classes; `labels` may be CIFAR-10N's human ones."""
 
-    name: ClassVar[str] = "cifar10"
     labels: Literal["clean", "aggregate", "worse", "random1", "random2", "random3"] = "clean"
 
 
-@dataclass(frozen=True, kw_only=True)
-class CIFAR100(Dataset):
+class CIFAR100(ImageDataset, name="cifar100"):
     """Colour images of 32 x 32, 50,000 + 10,000, 100 fine or 20 coarse classes; see CIFAR-10 for `labels`."""
 
-    name: ClassVar[str] = "cifar100"
     labels: Literal["clean", "noisy"] = "clean"
     coarse: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class CUB200(Dataset):
+class CUB200(ImageDataset, name="cub200"):
     """Caltech-UCSD Birds 200-2011: 5,994 + 5,794 photographs, 200 classes, resized and cropped to `size`."""
 
-    name: ClassVar[str] = "cub200"
     size: Count = 224
 
 
-@dataclass(frozen=True, kw_only=True)
-class TinyImageNet(Dataset):
+class TinyImageNet(ImageDataset, name="tiny-imagenet"):
     """Tiny ImageNet: 100,000 + 10,000 images of 64 x 64, 200 classes; its validation set is our test."""
 
-    name: ClassVar[str] = "tiny-imagenet"
     size: Count = 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImageNet(Dataset):
+class ImageNet(ImageDataset, name="imagenet"):
     """ImageNet (ILSVRC 2012), resized and cropped to `size`; its validation set is our test."""
 
-    name: ClassVar[str] = "imagenet"
     size: Count = 224

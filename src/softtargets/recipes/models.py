@@ -2,50 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Part, Positive, ProperFraction
 
 
-@dataclass(frozen=True, kw_only=True)
 class Model(Part):
     """The slot for a net."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MLP(Model):
+class MLP(Model, name="mlp"):
     """Fully connected, ReLU; the papers' MNIST nets are two hidden layers of 1200 (teacher) or 800, init_std 0.03."""
 
-    name: ClassVar[str] = "mlp"
     hidden: tuple[Count, ...] = (1200, 1200)
     dropout: ProperFraction = 0.0
     init_std: Positive | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CNN(Model):
+class CNN(Model, name="cnn"):
     """Two 3 x 3 convolutions, each followed by 2 x 2 max pooling, and one hidden layer."""
 
-    name: ClassVar[str] = "cnn"
     channels: tuple[Count, Count] = (32, 64)
     hidden: Count = 128
     dropout: ProperFraction = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class AlexNet(Model):
+class AlexNet(Model, name="alexnet"):
     """The small AlexNet of TensorFlow's CIFAR-10 tutorial, made for crops of 24 x 24."""
 
-    name: ClassVar[str] = "alexnet"
 
-
-@dataclass(frozen=True, kw_only=True)
-class PreActResNet(Model):
+class PreActResNet(Model, name="preact_resnet"):
     """Pre-activation ResNet of 6n + 2 layers; Müller et al. use stages 32, 64, 128 of variant tensor2tensor."""
 
-    name: ClassVar[str] = "preact_resnet"
     depth: Count = 56
     stages: tuple[Count, Count, Count] = (16, 32, 64)
     stem_channels: Count = 16
@@ -60,37 +49,28 @@ class PreActResNet(Model):
             raise RecipeError(f"{self.stem} is even; a kernel needs a middle, such as 3 or 7", "stem")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResNet18(Model):
+class ResNet18(Model, name="resnet18"):
     """ResNet-18 for small images; width 19 gives about a million parameters."""
 
-    name: ClassVar[str] = "resnet18"
     width: Count = 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class MobileNetV2(Model):
+class MobileNetV2(Model, name="mobilenet_v2"):
     """MobileNetV2 for small images."""
 
-    name: ClassVar[str] = "mobilenet_v2"
     stem: Literal["1x1", "3x3"] = "1x1"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResNeXt29(Model):
+class ResNeXt29(Model, name="resnext29"):
     """ResNeXt-29 for small images, 8 x 64d unless told otherwise."""
 
-    name: ClassVar[str] = "resnext29"
     cardinality: Count = 8
     base_width: Count = 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timm(Model):
+class Timm(Model, name="timm", shorthand="net"):
     """Any net of timm: ``{name: timm, net: resnet50}``, or ``timm:resnet50`` for short."""
 
-    name: ClassVar[str] = "timm"
-    shorthand: ClassVar[str] = "net"
     net: str
     pretrained: bool = False
 

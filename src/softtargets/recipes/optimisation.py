@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, NonNegative, Part, Positive, ProperFraction
@@ -13,7 +12,6 @@ Unit = Literal["epoch", "step"]
 Factors = tuple[tuple[str, NonNegative], ...]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Optimiser(Part):
     """The slot for an optimiser; every one has a learning rate, which the schedule scales, and weight decay.
 
@@ -32,11 +30,9 @@ class Optimiser(Part):
     decay_form: Literal["gradient", "loss", "norm"] = "gradient"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SGD(Optimiser):
+class SGD(Optimiser, name="sgd"):
     """Stochastic gradient descent. Momentum 0.9 with dampening 0.9 is the papers' gradient smoothing."""
 
-    name: ClassVar[str] = "sgd"
     momentum: ProperFraction = 0.0
     dampening: ProperFraction = 0.0
     nesterov: bool = False
@@ -47,11 +43,9 @@ class SGD(Optimiser):
             raise RecipeError("true needs momentum above 0 and dampening 0", "nesterov")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Adam(Optimiser):
+class Adam(Optimiser, name="adam"):
     """Adam; `decoupled` makes the weight decay that of AdamW."""
 
-    name: ClassVar[str] = "adam"
     lr: Positive = 1e-3
     betas: tuple[ProperFraction, ProperFraction] = (0.9, 0.999)
     eps: Positive = 1e-8
@@ -67,7 +61,6 @@ class Adam(Optimiser):
             )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Schedule(Part):
     """The slot for a learning-rate schedule. `warmup` units rise linearly to the full rate first."""
 
@@ -75,18 +68,13 @@ class Schedule(Part):
     unit: Unit = "step"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Constant(Schedule):
+class Constant(Schedule, name="constant"):
     """The same rate throughout."""
 
-    name: ClassVar[str] = "constant"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Step(Schedule):
+class Step(Schedule, name="step"):
     """The rate is multiplied by `factor` at each milestone."""
 
-    name: ClassVar[str] = "step"
     milestones: tuple[Count, ...] = ()
     factor: Positive = 0.1
     unit: Unit = "epoch"
@@ -97,28 +85,22 @@ class Step(Schedule):
             raise RecipeError(f"{list(self.milestones)} must rise from one to the next", "milestones")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Linear(Schedule):
+class Linear(Schedule, name="linear"):
     """The rate falls on a straight line to `end` times its start."""
 
-    name: ClassVar[str] = "linear"
     end: NonNegative = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cosine(Schedule):
+class Cosine(Schedule, name="cosine"):
     """The rate falls along half a cosine to `end` times its start."""
 
-    name: ClassVar[str] = "cosine"
     end: NonNegative = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class InverseSqrt(Schedule):
+class InverseSqrt(Schedule, name="inverse_sqrt"):
     """The rate falls with one over the square root of time, from 1 at the end of the warm-up: sqrt(warmup / now).
 
     The schedule of the Transformer (Vaswani et al. 2017, section 5.3) with the learning rate given at its peak.
     """
 
-    name: ClassVar[str] = "inverse_sqrt"
     warmup: Count = 1

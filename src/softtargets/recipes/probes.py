@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, Part, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class Probe(Part):
     """The slot for an instrument that looks at a net every so many steps, and at the end.
 
@@ -19,17 +17,14 @@ class Probe(Part):
     every: Count = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Calibration(Probe):
+class Calibration(Probe, name="calibration"):
     """Expected calibration error and mean confidence on a split."""
 
-    name: ClassVar[str] = "calibration"
     split: Literal["train", "validation", "test"] = "test"
     bins: Count = 15
 
 
-@dataclass(frozen=True, kw_only=True)
-class Information(Probe):
+class Information(Probe, name="information"):
     """Mutual information between an example and the difference of two logits; the noise is the augmentation.
 
     Looks at the first `examples` of each of two classes, by the labels as they were read, with so many draws of the
@@ -37,7 +32,6 @@ class Information(Probe):
     CIFAR-10, 300 training examples of each, 5 draws, every 4,000 steps.
     """
 
-    name: ClassVar[str] = "information"
     every: Count = 4000
     split: Literal["train", "validation", "test"] = "train"
     classes: tuple[Index, Index] = (0, 5)

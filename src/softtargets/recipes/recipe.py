@@ -6,15 +6,15 @@ import hashlib
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes.corruptions import Augmentation, Clean, Instance, Noise
+from softtargets.recipes.augmentation import Augmentation
 from softtargets.recipes.datasets import Dataset
 from softtargets.recipes.models import Model
+from softtargets.recipes.noise import Clean, Noise
 from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
 from softtargets.recipes.probes import Information, Probe
 from softtargets.recipes.regularisers import CrossEntropy, Distillation, ForwardCorrection, Regulariser
@@ -23,9 +23,15 @@ from softtargets.recipes.yaml import parse_yaml, read_yaml
 
 # Part of what is hashed. Raise it only when old recipes must not share runs with new ones.
 FORMAT = 2
+# Noise that forward correction can do nothing about.
+_NOT_CORRECTED = {
+    "none": "forward_correction corrects the label noise that the recipe says, and noise is none; "
+    "give noise: symmetric or pair, or another regulariser",
+    "instance": "forward_correction corrects label noise that a matrix says, and instance noise has another one for "
+    "each image; give noise: symmetric, pair or class_conditional, or another regulariser",
+}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Recipe(Part):
     """One training. Two recipes with the same `id` are the same training, and share one run.
 
@@ -76,18 +82,8 @@ class Recipe(Part):
                     "regulariser.teacher.data",
                 )
         self._check_probes()
-        if isinstance(self.regulariser, ForwardCorrection) and isinstance(self.noise, Clean):
-            raise RecipeError(
-                "forward_correction corrects the label noise that the recipe says, and noise is none; "
-                "give noise: symmetric or pair, or another regulariser",
-                "regulariser",
-            )
-        if isinstance(self.regulariser, ForwardCorrection) and isinstance(self.noise, Instance):
-            raise RecipeError(
-                "forward_correction corrects label noise that a matrix says, and instance noise has another one for "
-                "each image; give noise: symmetric, pair or class_conditional, or another regulariser",
-                "regulariser",
-            )
+        if isinstance(self.regulariser, ForwardCorrection) and self.noise.name in _NOT_CORRECTED:
+            raise RecipeError(_NOT_CORRECTED[self.noise.name], "regulariser")
 
     def _check_probes(self) -> None:
         looked: dict[tuple[str, tuple[int, int]], int] = {}
@@ -165,8 +161,7 @@ def _from_tree(tree: Any, source: str) -> Recipe:
 
 def _classes_of(data: Dataset) -> tuple[Any, ...]:
     # Human labels and sizes change the examples, not the set of classes.
-    options = data.reader_options()
-    return data.name, options.get("coarse"), options.get("part")
+    return data.name, getattr(data, "coarse", None), getattr(data, "part", None)
 
 
 def _set(tree: dict[str, Any], path: str, value: Any) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Index, NonNegative, Part, Positive, Probability, Range
@@ -12,26 +11,20 @@ if TYPE_CHECKING:
     from softtargets.recipes.recipe import Recipe
 
 
-@dataclass(frozen=True, kw_only=True)
 class Regulariser(Part):
     """The slot for a label regulariser."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CrossEntropy(Regulariser):
+class CrossEntropy(Regulariser, name="cross_entropy"):
     """Hard targets: all mass on the given label."""
 
-    name: ClassVar[str] = "cross_entropy"
 
-
-@dataclass(frozen=True, kw_only=True)
-class LabelSmoothing(Regulariser):
+class LabelSmoothing(Regulariser, name="label_smoothing"):
     """Moves `alpha` of the mass from the label to all K classes, or to the K-1 others (`spread`).
 
     With a `matrix` S the mass for label y goes where row y of S says; alpha 1 trains on S itself.
     """
 
-    name: ClassVar[str] = "label_smoothing"
     alpha: Probability = 0.1
     spread: Literal["all", "others"] = "all"
     matrix: tuple[tuple[Probability, ...], ...] | None = None
@@ -56,8 +49,7 @@ class LabelSmoothing(Regulariser):
                 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Distillation(Regulariser):
+class Distillation(Regulariser, name="distillation"):
     """Targets from a teacher: (1 - beta) H(y, p) + beta H(teacher(T), p(T)).
 
     The teacher is a whole recipe, so a student's identity says exactly how its teacher was trained.
@@ -65,7 +57,6 @@ class Distillation(Regulariser):
     multiplies the soft part by T squared; `match` logits makes it half the squared difference of the logits.
     """
 
-    name: ClassVar[str] = "distillation"
     teacher: Recipe
     temperature: Positive = 1.0
     beta: Probability = 1.0
@@ -74,41 +65,33 @@ class Distillation(Regulariser):
     match: Literal["probabilities", "logits"] = "probabilities"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConfidencePenalty(Regulariser):
+class ConfidencePenalty(Regulariser, name="confidence_penalty"):
     """Hard targets; `beta` times the entropy of the prediction is subtracted from the loss."""
 
-    name: ClassVar[str] = "confidence_penalty"
     beta: NonNegative = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Focal(Regulariser):
+class Focal(Regulariser, name="focal"):
     """Hard targets, weighed by (1 - p) ** gamma; `detach` lets no gradient through that factor."""
 
-    name: ClassVar[str] = "focal"
     gamma: NonNegative = 2.0
     detach: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class AntiFocal(Regulariser):
+class AntiFocal(Regulariser, name="anti_focal"):
     """Hard targets, weighed by (1 + alpha p) ** gamma; `detach` lets no gradient through that factor."""
 
-    name: ClassVar[str] = "anti_focal"
     gamma: NonNegative = 1.0
     alpha: NonNegative = 0.5
     detach: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class LABO(Regulariser):
+class LABO(Regulariser, name="labo"):
     """Moves mass to the net's own opinion at temperature `tau`: `alpha` of it, or as the entropy says (`reading`).
 
     The first `warmup_steps` steps smooth uniformly with `warmup_alpha` (default: `alpha`, or 0.1).
     """
 
-    name: ClassVar[str] = "labo"
     tau: Positive = 1.25
     rho: Probability = 0.5
     alpha: Probability | None = None
@@ -117,11 +100,9 @@ class LABO(Regulariser):
     warmup_alpha: Probability | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class TFReg(Regulariser):
+class TFReg(Regulariser, name="tf_reg"):
     """Distillation from a teacher made by hand: `correct` on the label, the rest on the others, softened."""
 
-    name: ClassVar[str] = "tf_reg"
     alpha: Probability = 0.1
     temperature: Positive = 20.0
     multiplier: NonNegative = 100.0
@@ -130,69 +111,52 @@ class TFReg(Regulariser):
     divergence: Literal["mean", "batchmean"] = "mean"
 
 
-@dataclass(frozen=True, kw_only=True)
-class CSKD(Regulariser):
+class CSKD(Regulariser, name="cs_kd"):
     """Agreement with what the net says of another training example of the same class; a second forward pass."""
 
-    name: ClassVar[str] = "cs_kd"
     temperature: Positive = 4.0
     strength: NonNegative = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class BetaSmoothing(Regulariser):
+class BetaSmoothing(Regulariser, name="beta_smoothing"):
     """Smoothing of random strength, least for examples that an average of the net over time is sure of."""
 
-    name: ClassVar[str] = "beta_smoothing"
     alpha: Probability = 0.6
     beta: Positive = 3.0
     decay: Probability = 0.999
 
 
-@dataclass(frozen=True, kw_only=True)
-class OnlineLabelSmoothing(Regulariser):
+class OnlineLabelSmoothing(Regulariser, name="online_label_smoothing"):
     """Moves `alpha` to what the net said of the class in the epoch before; `freeze` keeps rows that are sure."""
 
-    name: ClassVar[str] = "online_label_smoothing"
     alpha: Probability = 0.5
     freeze: Annotated[float, Range(0, 1, open_low=True)] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnowledgeRefinery(Regulariser):
+class KnowledgeRefinery(Regulariser, name="knowledge_refinery"):
     """Agreement about the wrong classes with a table that is learnt meanwhile, at the rate `table_lr`."""
 
-    name: ClassVar[str] = "knowledge_refinery"
     alpha: NonNegative = 1.0
     table_lr: NonNegative = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForwardCorrection(Regulariser):
+class ForwardCorrection(Regulariser, name="forward_correction"):
     """Lets the net's opinion go through the label noise, which the recipe's own `noise` says, before it is judged."""
 
-    name: ClassVar[str] = "forward_correction"
 
-
-@dataclass(frozen=True, kw_only=True)
-class LogitSmoothing(Regulariser):
+class LogitSmoothing(Regulariser, name="logit_smoothing"):
     """Moves `alpha` of each logit to all classes: a temperature of 1 / (1 - alpha)."""
 
-    name: ClassVar[str] = "logit_smoothing"
     alpha: Probability = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
-class DisturbLabel(Regulariser):
+class DisturbLabel(Regulariser, name="disturb_label"):
     """Replaces a label by a random one with probability `alpha`, anew in every step."""
 
-    name: ClassVar[str] = "disturb_label"
     alpha: Probability = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
-class MaxSup(Regulariser):
+class MaxSup(Regulariser, name="max_sup"):
     """Adds `alpha` times how far the largest logit lies above the mean."""
 
-    name: ClassVar[str] = "max_sup"
     alpha: NonNegative = 0.1

@@ -4,9 +4,7 @@ A `Part` is a frozen dataclass whose fields are checked against their annotation
 whether from Python or from YAML. A field annotated with a part *slot* (a subclass of `Part` that has named
 kinds, such as ``Model`` with ``MLP`` and ``CNN``) takes an instance, a bare name, or a mapping with a
 ``name``; a kind with a `shorthand` field also takes ``name:value``. We wrote these two hundred lines instead
-of taking a validation library because the refusals are the feature (field, value, what is allowed, nearest
-match), and because recipes must load without torch and without compiled dependencies, on any machine that
-trains.
+of taking a validation library because the refusals are the feature: field, value, what is allowed, nearest match.
 """
 
 from __future__ import annotations
@@ -14,13 +12,33 @@ from __future__ import annotations
 import math
 import reprlib
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields
 from numbers import Real
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from softtargets.exceptions import RecipeError, nearest
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_):
+        """For type checkers only; Python itself has it from 3.11 on."""
+        return lambda part: part
+
 
 P = TypeVar("P", bound="Part")
 
@@ -56,12 +74,23 @@ Count = Annotated[int, Range(1)]
 Index = Annotated[int, Range(0)]
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True)
 class Part:
-    """A frozen, validated piece of a recipe. Subclasses that a recipe can name set `name`."""
+    """A frozen, validated piece of a recipe. Subclasses are dataclasses of themselves, and say how recipes name them.
+
+    >>> class Bread(Part, name="bread"):
+    ...     slices: Count = 2
+    >>> Bread(slices=3), Bread.name
+    (Bread(slices=3), 'bread')
+    """
 
     name: ClassVar[str] = ""
     shorthand: ClassVar[str] = ""  # the field that `value` fills where a recipe says ``name:value``
+
+    def __init_subclass__(cls, name: str = "", shorthand: str = "") -> None:
+        cls.name, cls.shorthand = name or cls.name, shorthand or cls.shorthand
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         hints = _hints(type(self))
@@ -114,26 +143,7 @@ def build(slot: type[P], value: object) -> P:
     """Make a part from plain values (what YAML or JSON gives), or refuse with the field and the reason."""
     if isinstance(value, slot):
         return value
-    choices = kinds(slot)
-    if isinstance(value, str) and choices:
-        value = {"name": value}
-    if not isinstance(value, Mapping):
-        expected = f"one of {_listed(choices)}" if choices else "a mapping of fields"
-        raise RecipeError(f"{_show(value)} is not {expected}")
-    options = {str(key): option for key, option in value.items()}
-    part = slot
-    if not choices and slot.name and options.get("name") == slot.name:
-        del options["name"]
-    elif choices:
-        if "name" not in options:
-            raise RecipeError(f"has no 'name'; allowed: {_listed(choices)}")
-        name = options.pop("name")
-        if isinstance(name, str) and (short := _shorthand(name, choices)) and short not in options:
-            name, _, options[short] = name.partition(":")
-        if not isinstance(name, str) or name not in choices:
-            close = nearest(_show(name).strip("'"), choices)
-            raise RecipeError(f"{_show(name)} is not known{close}; allowed: {_listed(choices)}")
-        part = choices[name]
+    part, options = _chosen(slot, value)
     allowed = {field.name: field for field in fields(part)}
     for key in options:
         if key not in allowed:
@@ -144,6 +154,23 @@ def build(slot: type[P], value: object) -> P:
         if key not in options and _default(field) is MISSING:
             raise RecipeError("is required", key)
     return part(**options)
+
+
+def _chosen(slot: type[P], value: object) -> tuple[type[P], dict[str, Any]]:
+    """The part of a slot that plain values are for, and its options."""
+    choices = kinds(slot)
+    options = _options(value, choices)
+    if not choices:
+        if slot.name and options.get("name") == slot.name:
+            del options["name"]
+        return slot, options
+    if "name" not in options:
+        raise RecipeError(f"has no 'name'; allowed: {_listed(choices)}")
+    name = options.pop("name")
+    short = _shorthand(name, choices)
+    if short and short not in options:
+        name, _, options[short] = name.partition(":")
+    return choices[_one_of(name, list(choices))], options
 
 
 def field_types(part: type[Part]) -> dict[str, Any]:
@@ -160,15 +187,19 @@ def describe(hint: object) -> str:
         return "one of " + _listed(arguments)
     if origin in (Union, types.UnionType):
         return " or ".join("nothing" if arm is type(None) else describe(arm) for arm in arguments)
-    if origin is tuple and _are_pairs(hint):
-        return f"a mapping from {' to '.join(map(describe, get_args(arguments[0])))}"
-    if origin is tuple and len(set(arguments)) > 1 and Ellipsis not in arguments:
-        return f"a list of {' and '.join(map(describe, arguments))}"
     if origin is tuple:
-        return f"a list, each {describe(arguments[0])}"
+        return _describe_list(hint, arguments)
     if isinstance(hint, type) and issubclass(hint, Part):
         return "one of " + _listed(kinds(hint)) if kinds(hint) else f"a {hint.__name__.lower()}"
     return {float: "a number", int: "a whole number", bool: "true or false", str: "text"}[hint]  # type: ignore[index]
+
+
+def _describe_list(hint: object, arguments: tuple[Any, ...]) -> str:
+    if _are_pairs(hint):
+        return f"a mapping from {' to '.join(map(describe, get_args(arguments[0])))}"
+    if len(set(arguments)) > 1 and Ellipsis not in arguments:
+        return f"a list of {' and '.join(map(describe, arguments))}"
+    return f"a list, each {describe(arguments[0])}"
 
 
 _HINTS: dict[type[Part], dict[str, Any]] = {}
@@ -191,15 +222,24 @@ def _all_parts() -> dict[str, type[Part]]:
     return found
 
 
+def _options(value: object, choices: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(value, str) and choices:
+        return {"name": value}
+    if isinstance(value, Mapping):
+        return {str(key): option for key, option in value.items()}
+    expected = f"one of {_listed(choices)}" if choices else "a mapping of fields"
+    raise RecipeError(f"{_show(value)} is not {expected}")
+
+
 def _default(field: Field[Any]) -> Any:
     if field.default_factory is not MISSING:
         return field.default_factory()
     return field.default
 
 
-def _shorthand(text: str, choices: Mapping[str, type[Part]]) -> str:
-    """The field that the part of `text` after its first colon is meant for; empty if there is none."""
-    name, colon, _ = text.partition(":")
+def _shorthand(text: Any, choices: Mapping[str, type[Part]]) -> str:
+    """The field that the part of a text after its first colon is meant for; empty if there is none."""
+    name, colon, _ = text.partition(":") if isinstance(text, str) else ("", "", "")
     return choices[name].shorthand if colon and name in choices else ""
 
 
@@ -219,20 +259,12 @@ def _coerce(value: Any, hint: Any) -> Any:
     """Return `value` as the annotated type, without ever guessing; raise `RecipeError` otherwise."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        value = _coerce(value, arguments[0])
-        if value not in arguments[1]:
-            raise RecipeError(f"{_show(value)} is out of range: must be {arguments[1]}")
-        return value
+        return _in_range(_coerce(value, arguments[0]), arguments[1])
     if origin is Literal:
-        if value not in arguments:
-            close = nearest(_show(value).strip("'"), map(str, arguments))
-            raise RecipeError(f"{_show(value)} is not known{close}; allowed: {_listed(arguments)}")
-        return value
+        return _one_of(value, arguments)
     if origin in (Union, types.UnionType):
-        if value is None:
-            return None
-        (arm,) = (arm for arm in arguments if arm is not type(None))
-        return _coerce(value, arm)
+        (arm,) = set(arguments) - {type(None)}
+        return None if value is None else _coerce(value, arm)
     if origin is tuple:
         return _coerce_items(value, hint, arguments)
     if isinstance(hint, type) and issubclass(hint, Part):
@@ -274,17 +306,36 @@ def _coerce_mapping(value: Mapping[Any, Any], key_hint: Any, hint: Any) -> tuple
 
 
 def _coerce_scalar(value: Any, hint: Any) -> Any:
+    found = _number(value, hint) if hint in (int, float) else value if isinstance(value, hint) else None
+    if found is None:
+        raise RecipeError(f"{_show(value)} is not {describe(hint)}")
+    return found
+
+
+def _number(value: Any, hint: Any) -> float | int | None:
     # numpy's scalars are Real too; booleans, which Python counts among the integers, are not meant.
-    if hint in (int, float) and isinstance(value, Real) and not isinstance(value, bool):
-        with suppress(OverflowError):  # an integer of hundreds of digits
-            number = float(value) + 0.0  # minus zero and zero are the same recipe
-            if hint is float and math.isfinite(number):
-                return number
-            if hint is int and abs(number) < _LARGEST_COUNT and number == int(number):
-                return int(value)  # type: ignore[call-overload]
-    if hint in (bool, str) and isinstance(value, hint):
-        return value
-    raise RecipeError(f"{_show(value)} is not {describe(hint)}")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    with suppress(OverflowError):  # an integer of hundreds of digits
+        number = float(value) + 0.0  # minus zero and zero are the same recipe
+        if hint is float:
+            return number if math.isfinite(number) else None
+        if abs(number) < _LARGEST_COUNT and number == int(number):
+            return int(value)  # type: ignore[call-overload,no-any-return]
+    return None
+
+
+def _in_range(value: Any, allowed: Range) -> Any:
+    if value not in allowed:
+        raise RecipeError(f"{_show(value)} is out of range: must be {allowed}")
+    return value
+
+
+def _one_of(value: Any, allowed: Collection[Any]) -> Any:
+    if value not in allowed:
+        close = nearest(_show(value).strip("'"), map(str, allowed))
+        raise RecipeError(f"{_show(value)} is not known{close}; allowed: {_listed(allowed)}")
+    return value
 
 
 def _show(value: Any) -> str:

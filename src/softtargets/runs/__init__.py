@@ -1,7 +1,9 @@
 """Runs: what a training leaves on disk. Written once, read many times, never lost."""
 
 from softtargets.runs.run import Predictions, Run
-from softtargets.runs.store import Entry, RunStore, check_filter
+from softtargets.runs.store import ListedRun, RunStore, check_filter
 from softtargets.runs.writer import Checkpoint, RunWriter
 
-__all__ = ["Checkpoint", "Entry", "Predictions", "Run", "RunStore", "RunWriter", "check_filter"]
+Entry = ListedRun  # as it was called first
+
+__all__ = ["Checkpoint", "Entry", "ListedRun", "Predictions", "Run", "RunStore", "RunWriter", "check_filter"]

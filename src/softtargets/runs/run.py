@@ -82,8 +82,13 @@ class Run:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Version, commit, torch, device, seconds and cost in images."""
+        """Version, commit, torch, device, seconds and cost in images or tokens."""
         return dict(self.manifest["provenance"])
+
+    @property
+    def units(self) -> int:
+        """How much work the training was, in the unit of its data (`Run.recipe.data.unit`: images, tokens)."""
+        return int(self.provenance.get(self.recipe.data.unit, 0))
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -103,13 +108,24 @@ class Run:
         return predictions_file(split) in self.manifest["files"]
 
     def predictions(self, split: str) -> Predictions:
-        """Logits, labels and penultimate activations on one split."""
+        """Logits, labels and penultimate activations on one split, of a run that kept those."""
+        kept = self.kept(split)
+        try:
+            return Predictions(**kept)
+        except TypeError:
+            raise RunError(
+                f"run {self.id} kept {', '.join(sorted(kept))} on '{split}', not logits, labels and features of each "
+                f"example; read them with Run.kept('{split}')"
+            ) from None
+
+    def kept(self, split: str) -> dict[str, Tensor]:
+        """All that was kept on one split, by name: what that is depends on what the run was trained on."""
         if not self.has_predictions(split):
             kept = [Path(name).stem for name in self.manifest["files"] if name.startswith("predictions/")]
             raise RunError(
                 f"run {self.id} kept no predictions on '{split}'; kept: {', '.join(kept) or 'none'}"
             )
-        return Predictions(**self._tensors(predictions_file(split)))
+        return self._tensors(predictions_file(split))
 
     def problems(self, thorough: bool = True) -> list[str]:
         """What is wrong with the files: missing, of another size or, if thorough, of other content."""

@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ _ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
-class Entry:
+class ListedRun:
     """A run as a listing shows it.
 
     `status` is finished, failed, running, interrupted (has a checkpoint), empty (has none) or damaged.
@@ -33,10 +33,10 @@ class Entry:
 
     id: str
     status: str
-    recipe: dict[str, Any]
-    summary: dict[str, Any]
-    seconds: float | None
-    finished: str | None
+    recipe: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    finished: str | None = None
 
 
 class RunStore:
@@ -117,32 +117,27 @@ class RunStore:
             lock.release()
         return run.id
 
-    def entries(self, where: Mapping[str, Any] | None = None) -> list[Entry]:
+    def entries(self, where: Mapping[str, Any] | None = None) -> list[ListedRun]:
         """Every run, newest first; `where` keeps those whose recipe has the given dotted values.
 
         A slot may be given by the name of what is in it: ``{"model": "mlp", "regulariser.alpha": 0.1}``.
         """
         known = self._read_index()
         fresh: dict[str, Any] = {}
-        changed = False
         found = []
         for name in self._ids():
-            stamp = _stamp(self.root / name / MANIFEST)
-            old = known.get(name)
-            if stamp is not None and old is not None and old["stamp"] == stamp:
+            stamp, old = _stamp(self.root / name / MANIFEST), known.get(name, {})
+            if stamp is not None and old.get("stamp") == stamp:
+                found.append(ListedRun(**old["entry"]))
                 fresh[name] = old
             else:
-                entry = _read_entry(self.root / name)
-                if stamp is None or entry.status == "damaged":
-                    found.append(entry)
-                    continue
-                fresh[name] = {"stamp": stamp, "entry": asdict(entry)}
-                changed = True
-            found.append(Entry(**fresh[name]["entry"]))
-        if changed or len(fresh) != len(known):
+                found.append(_read_entry(self.root / name))
+                if stamp is not None and found[-1].status != "damaged":
+                    fresh[name] = {"stamp": stamp, "entry": asdict(found[-1])}
+        if fresh != known:
             self._write_index(fresh)
         found.sort(key=lambda entry: (entry.finished or "~", entry.id), reverse=True)
-        return [entry for entry in found if _matches(entry.recipe, where)] if where else found
+        return [entry for entry in found if _matches(entry.recipe, where or {})]
 
     def _ids(self) -> list[str]:
         try:
@@ -158,7 +153,7 @@ class RunStore:
             if index["format"] != INDEX_FORMAT:
                 return {}
             return {
-                name: {"stamp": e["stamp"], "entry": vars(Entry(**e["entry"]))}
+                name: {"stamp": e["stamp"], "entry": vars(ListedRun(**e["entry"]))}
                 for name, e in index["runs"].items()
             }
         except (OSError, ValueError, AttributeError, TypeError, KeyError):
@@ -172,7 +167,7 @@ class RunStore:
             return  # a listing must also work where nothing may be written
 
 
-def check_filter(entries: list[Entry], where: Mapping[str, Any]) -> None:
+def check_filter(entries: list[ListedRun], where: Mapping[str, Any]) -> None:
     """Refuse a filter on a field that no listed run has; most likely it is misspelt."""
     paths = {path for entry in entries for path in _paths(entry.recipe)}
     for path in where:
@@ -209,28 +204,20 @@ def _stamp(path: Path) -> list[int] | None:
     return [stat.st_mtime_ns, stat.st_size]
 
 
-def _read_entry(directory: Path) -> Entry:
+def _read_entry(directory: Path) -> ListedRun:
     run = Run(directory)
     try:
         recipe = json.loads((directory / RECIPE).read_bytes())
         if not isinstance(recipe, dict):
             raise ValueError
     except (OSError, ValueError):
-        return Entry(directory.name, "damaged", {}, {}, None, None)
+        return ListedRun(run.id, "damaged")
     if not (directory / MANIFEST).exists():
-        held = is_held(directory / LOCK)
         begun = (directory / CHECKPOINT).exists()
-        status = "running" if held else "interrupted" if begun else "empty"
-        return Entry(directory.name, status, recipe, {}, None, None)
+        status = "running" if is_held(directory / LOCK) else "interrupted" if begun else "empty"
+        return ListedRun(run.id, status, recipe)
     try:
-        provenance = run.provenance
-        return Entry(
-            directory.name,
-            run.status,
-            recipe,
-            run.summary,
-            provenance.get("seconds"),
-            provenance.get("finished"),
-        )
+        seconds, finished = (run.provenance.get(key) for key in ("seconds", "finished"))
+        return ListedRun(run.id, run.status, recipe, run.summary, seconds, finished)
     except RunError:
-        return Entry(directory.name, "damaged", recipe, {}, None, None)
+        return ListedRun(run.id, "damaged", recipe)

@@ -11,7 +11,7 @@ from softtargets.studies.study import Place
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from softtargets.training.supplies import Supplies
+    from softtargets.training.scheduling import Resources
 
 
 class Nets:
@@ -19,16 +19,16 @@ class Nets:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._supplies: Supplies | None = None
+        self._supplies: Resources | None = None
 
-    def supplies(self, run: Run) -> Supplies:
+    def supplies(self, run: Run) -> Resources:
         """What the runs of one store were trained with, on the device of the study."""
         from softtargets.training import choose_device
-        from softtargets.training.supplies import Supplies
+        from softtargets.training.scheduling import Resources
 
         if self._supplies is None:
             store = RunStore(run.directory.parent)
-            self._supplies = Supplies(store, choose_device(self._place.device), self._place.data_dir)
+            self._supplies = Resources(store, choose_device(self._place.device), self._place.data_dir)
         return self._supplies
 
     def on_training_images(
@@ -41,14 +41,12 @@ class Nets:
         most: only so many, the first ones.
         """
         from softtargets.training.precision import float32_products
-        from softtargets.training.prediction import predict
-        from softtargets.training.preparation import Split
+        from softtargets.training.tasks.images import ImageTask, Split
 
         supplies = self.supplies(run)
-        prepared = supplies.data(recipe.data)
-        model = supplies.model(recipe, Run(run.directory.with_name(recipe.id)).weights(), prepared)
-        images = supplies.data(data).splits["train"]
+        task, images = supplies.task(recipe.data), supplies.task(data).splits["train"]
+        assert isinstance(task, ImageTask)
         split = Split(images.images[:most], images.clean_labels[:most], images.clean_labels[:most])
         with float32_products(recipe.precision):
-            said = predict(recipe, model, split, prepared)
+            said = task.say(recipe, supplies.finished(recipe), split)
         return said["logits"].cpu(), split.clean_labels.cpu()

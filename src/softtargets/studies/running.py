@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -114,7 +115,11 @@ def _check_splits(study: Study, trials: list[Trial]) -> None:
 
 def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
     code = code_version()
-    unique = {run.id: run.provenance for run in runs}.values()
+    once = {run.id: run for run in runs}.values()
+    unique = [run.provenance for run in once]
+    work: Counter[str] = Counter()  # by its unit: images, tokens
+    for run in once:
+        work[run.recipe.data.unit] += run.units
     commit = code["commit"][:12] if code["commit"] else "not from a git checkout"
 
     def several(key: str) -> str:
@@ -131,7 +136,12 @@ def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
         "python": several("python"),
         "device": several("device") + f" ({several('device_name')})",
         "runs": len(unique),
-        "training": f"{sum(p['seconds'] for p in unique):.1f} s, {sum(p['images'] for p in unique):,} images",
+        "training": ", ".join(
+            [
+                f"{sum(p['seconds'] for p in unique):.1f} s",
+                *(f"{done:,} {unit}" for unit, done in work.items()),
+            ]
+        ),
         "this command": f"{seconds:.1f} s",
     }
 

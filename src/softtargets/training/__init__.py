@@ -2,8 +2,8 @@
 
 from softtargets.training.devices import choose_device
 from softtargets.training.engine import CHECKPOINT_SECONDS, train
+from softtargets.training.events import Plan, Watcher, Watchers
 from softtargets.training.tensorboard import TensorBoard
-from softtargets.training.watching import Plan, Watcher, Watchers
 from softtargets.training.workers import cores
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -17,18 +17,21 @@ from softtargets.recipes import (
     KnowledgeRefinery,
     LabelSmoothing,
     OnlineLabelSmoothing,
-    Part,
     Recipe,
     Regulariser,
 )
 
+if TYPE_CHECKING:
+    from softtargets.training.tasks.task import Task
 
-def build_model(recipe: Recipe, shape: tuple[int, int, int], classes: int) -> Classifier:
+
+def build_model(recipe: Recipe, task: Task) -> Classifier:
     """The net with its initial weights, made on the CPU so that every device starts from the same ones."""
+    arguments = task.net_arguments(recipe)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive(recipe.seed, "init"))
         try:
-            return MODELS[recipe.model.name](shape=shape, classes=classes, **_options(recipe.model))
+            return MODELS[recipe.model.name](**arguments, **vars(recipe.model))
         except ValueError as error:
             raise RecipeError(str(error), "model") from None
 
@@ -36,7 +39,7 @@ def build_model(recipe: Recipe, shape: tuple[int, int, int], classes: int) -> Cl
 def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -> SoftTargetLoss:
     """The loss the regulariser names, in training mode; a teacher is the training loop's business."""
     part = recipe.regulariser
-    options = _options(part)
+    options = dict(vars(part))
     options.pop("teacher", None)
     if isinstance(part, LabelSmoothing) and part.matrix is not None:
         if len(part.matrix) != classes:
@@ -67,7 +70,3 @@ def free_numbers(part: Regulariser) -> set[str]:
         for name, value in given
         if isinstance(value, (float, tuple)) and "Tensor" in str(parameters[name].annotation)
     }
-
-
-def _options(part: Part) -> dict[str, Any]:
-    return {key: value for key, value in vars(part).items() if key != "name"}

@@ -1,32 +1,39 @@
-"""When a training does what: a pure function of its recipe and the number of examples."""
+"""When a training does what: a pure function of its recipe and the steps of its epochs."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from softtargets.recipes import Recipe, Schedule
 from softtargets.training.schedules import rate_factor, rate_factors
+from softtargets.training.tasks import Epoch, Task
 
 
 @dataclass(frozen=True)
 class Course:
-    """The steps of one training, counted from 0; the last batch of an epoch may be smaller.
+    """The steps of one training, counted from 0.
 
+    >>> import torch
     >>> from softtargets.recipes import Digits, MLP
-    >>> course = Course(Recipe(data=Digits(), model=MLP(), epochs=2, batch=100), examples=250)
-    >>> course.steps_per_epoch, course.total_steps, course.batch_size(2)
-    (3, 6, 50)
+    >>> from softtargets.training.tasks import prepare
+    >>> recipe = Recipe(data=Digits(limit=250), model=MLP(), epochs=2, batch=100)
+    >>> course = Course(recipe, prepare(recipe.data, torch.device("cpu")))
+    >>> course.steps_per_epoch, course.total_steps, course.total_units, course.epoch(1)
+    (3, 6, 500, Epoch(shapes=(100, 100, 50), units=(100, 100, 50)))
     """
 
     recipe: Recipe
-    examples: int
+    task: Task
+
+    def epoch(self, number: int) -> Epoch:
+        """The steps of an epoch, counted from 0."""
+        return self.task.epoch(self.recipe, number)
 
     @cached_property
     def steps_per_epoch(self) -> int:
-        """Every example once."""
-        return math.ceil(self.examples / self.recipe.batch)
+        """As many in each."""
+        return len(self.epoch(0).shapes)
 
     @cached_property
     def total_steps(self) -> int:
@@ -34,14 +41,14 @@ class Course:
         return self.recipe.steps or (self.recipe.epochs or 0) * self.steps_per_epoch
 
     @property
-    def total_images(self) -> int:
-        """Seen in all these steps, those of every epoch anew."""
+    def total_units(self) -> int:
+        """Of work in all these steps."""
         epochs, rest = divmod(self.total_steps, self.steps_per_epoch)
-        return epochs * self.examples + rest * self.recipe.batch
+        return epochs * sum(self.epoch(0).units) + sum(self.epoch(epochs).units[:rest] if rest else ())
 
-    def batch_size(self, place: int) -> int:
-        """Of the step at this place in its epoch."""
-        return min(self.recipe.batch, self.examples - place * self.recipe.batch)
+    def place(self, step: int) -> int:
+        """Where in its epoch a step is; runs of a pack go through their epochs together."""
+        return step % self.steps_per_epoch
 
     def rates(self, epoch: int) -> list[float]:
         """The learning rate of every step of an epoch (counted from 0); beyond the last step nothing moves."""

@@ -13,14 +13,17 @@ import torch
 from softtargets.exceptions import SofttargetsError
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
-from softtargets.training.claiming import Claims
 from softtargets.training.devices import choose_device
-from softtargets.training.ending import POLL_SECONDS, Endings
-from softtargets.training.looping import Loop
-from softtargets.training.planning import left_to_train
-from softtargets.training.supplies import Supplies
-from softtargets.training.watching import Watcher
-from softtargets.training.work import Work
+from softtargets.training.events import Watcher
+from softtargets.training.scheduling import (
+    POLL_SECONDS,
+    Finisher,
+    Loop,
+    Queue,
+    Resources,
+    Work,
+    left_to_train,
+)
 from softtargets.training.workers import helpers
 
 KEEP = ("validation", "test")
@@ -51,33 +54,33 @@ def train(
     recipes = list(recipes)
     watcher = watcher or Watcher()
     sharing = sharing or workers
-    supplies = Supplies(store, choose_device(device), data_dir)
-    endings = Endings(supplies, keep, watcher)
-    todo = left_to_train(recipes, supplies, endings, watcher)
-    claims = Claims(todo, supplies, endings, sharing)
-    loop = Loop(claims, supplies, endings, watcher, checkpoint_seconds)
+    resources = Resources(store, choose_device(device), data_dir)
+    finisher = Finisher(resources, keep, watcher)
+    todo = left_to_train(recipes, resources, finisher, watcher)
+    queue = Queue(todo, resources, finisher, sharing)
+    loop = Loop(queue, resources, finisher, watcher, checkpoint_seconds)
     how = {"device": device, "keep": keep, "data_dir": data_dir, "checkpoint_seconds": checkpoint_seconds}
     how["sharing"] = sharing
     with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, **how):
-        _train_all(claims, loop, watcher, supplies.device)
+        _train_all(queue, loop, watcher, resources.device)
     return [Run(store.root / recipe.id) for recipe in recipes]
 
 
-def _train_all(claims: Claims, loop: Loop, watcher: Watcher, device: torch.device) -> None:
+def _train_all(queue: Queue, loop: Loop, watcher: Watcher, device: torch.device) -> None:
     """Train until nothing is left to do, here or in other processes."""
     told = False
-    while claims.todo:
-        left = len(claims.todo)
+    while queue.todo:
+        left = len(queue.todo)
         with ExitStack() as locks:
-            works = claims.take(locks)
+            works = queue.take(locks)
             if works:
-                _train_within_memory(works, locks, claims, loop, device)
+                _train_within_memory(works, locks, queue, loop, device)
                 told = False
                 continue
-        if claims.todo and len(claims.todo) == left:
+        if queue.todo and len(queue.todo) == left:
             # Should the other process die, its lock is free again and we take over from its checkpoint.
             if not told:
-                watcher.waiting(next(iter(claims.todo.values())))
+                watcher.waiting(next(iter(queue.todo.values())))
             told = True
             time.sleep(POLL_SECONDS)
         else:
@@ -85,7 +88,7 @@ def _train_all(claims: Claims, loop: Loop, watcher: Watcher, device: torch.devic
 
 
 def _train_within_memory(
-    works: list[Work], locks: ExitStack, claims: Claims, loop: Loop, device: torch.device
+    works: list[Work], locks: ExitStack, queue: Queue, loop: Loop, device: torch.device
 ) -> None:
     """Train these runs; if they take more memory than was estimated, later packs of their kind are smaller."""
     width = len(works)
@@ -101,7 +104,7 @@ def _train_within_memory(
                 f"run {works[0].recipe.id} does not fit into the memory of {device}; use a smaller batch or net"
             ) from error
         # What was not finished goes on from its last checkpoint, in packs of half the size.
-        claims.halve(works[0].recipe, width)
+        queue.halve(works[0].recipe, width)
     # Out here, where the error no longer holds on to the pack that was too large.
     gc.collect()
     if device.type == "cuda":

@@ -1,19 +1,16 @@
-"""What packs of one shape share: how their nets are computed and their images made, compiled once on a GPU."""
+"""What packs of one kind share: how their nets are computed and their batches made, compiled once on a GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
-from torch import Tensor
 
-from softtargets.data.augment import View
 from softtargets.models import Classifier
 from softtargets.recipes import Recipe
 from softtargets.training.nets import Forward
-from softtargets.training.preparation import Prepared, view_of
-
-Views = list[dict[str, Tensor]]
 
 
 class Machinery:
@@ -24,31 +21,24 @@ class Machinery:
     """
 
     def __init__(
-        self, recipe: Recipe, prepared: Prepared, device: torch.device, stacked: bool, plain: bool = False
+        self, recipe: Recipe, task: Any, device: torch.device, stacked: bool, plain: bool = False
     ) -> None:
         self.stacked = stacked
         self.recorded = device.type == "cuda" and not plain
-        self.view: View = view_of(recipe, prepared)
-        self._batch = recipe.batch
-        self._standardise = prepared.standardise
+        self._worth = partial(task.compiles, recipe) if self.recorded else None
         self._forward: Forward | None = None
-        self._fused: Callable[[Tensor, Tensor, Views], tuple[Tensor, Tensor]] = self._inputs
-        if self.recorded:
-            self._fused = torch.compile(self._inputs, dynamic=False)
+        self._compiled: dict[str, Callable[..., Any]] = {}
 
     def forward(self, model: Classifier) -> Forward | None:
-        """How nets like this one are computed; None: by calling them."""
+        """How nets like this one are computed; None: as each is."""
         if not self.recorded and not self.stacked:
             return None
         if self._forward is None:
-            self._forward = Forward(model, self.stacked, self._batch if self.recorded else None)
+            self._forward = Forward(model, self.stacked, self._worth)
         return self._forward
 
-    def inputs(self, images: Tensor, chosen: Tensor, views: Views, size: int) -> tuple[Tensor, Tensor]:
-        """(augmented, standardised) images of the chosen examples, in batches of this size."""
-        # Compiling takes a while: the one smaller batch of an epoch is not worth it.
-        return (self._fused if size == self._batch else self._inputs)(images, chosen, views)
-
-    def _inputs(self, images: Tensor, chosen: Tensor, views: Views) -> tuple[Tensor, Tensor]:
-        shown = self.view.apply(images[chosen], views)
-        return shown, self._standardise(shown)
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function, on a GPU compiled: the first of its name for all packs, so it must not hold on to one of them."""
+        if not self.recorded:
+            return function
+        return self._compiled.setdefault(function.__qualname__, torch.compile(function, dynamic=False))

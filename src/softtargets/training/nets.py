@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
-from typing import Any, Protocol
+from copy import copy, deepcopy
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -16,79 +17,98 @@ from softtargets.models import Classifier
 _ALIGNED = 64
 
 Named = dict[str, Tensor]
+Inputs = tuple[Tensor, ...]
 
 
-class Nets(Protocol):
+class Nets(ABC):
     """What a pack asks of its nets. Tensors that go in and come out have the runs as first dimension."""
 
     runs: int
-    lead: int  # dimensions that the parameters have before a net's own: 1 where nets are stacked
+    lead: ClassVar[int]  # dimensions that the parameters have before a net's own: 1 where nets are stacked
     names: list[str]  # of the parameters, as a net alone has them
     leaves: list[Tensor]  # to differentiate by: one for each name
     parameters: list[Tensor]  # to be moved by an update: the same numbers, perhaps in fewer tensors
-    shadows: list[
-        Tensor | None
-    ]  # copies of parameters in lower precision, to be kept up to date; None: there is none
+    shadows: list[Tensor | None]  # copies of parameters in lower precision, to be kept up to date
+    _forward: Forward
 
-    def train(self, images: Tensor) -> Tensor:
-        """Logits (runs, batch, classes) of each run's own images, in training mode, with gradient."""
+    def train(self, inputs: Inputs) -> Tensor:
+        """What each net says of its run's own inputs, in training mode, with gradient: logits (runs, ..., classes)."""
+        return self._said(inputs, training=True, shared=False)
 
-    def look(self, images: Tensor, shared: bool) -> Tensor:
-        """Logits in evaluation mode, of the same images for all runs if `shared`, without gradient."""
+    @torch.no_grad()
+    def look(self, inputs: Inputs, shared: bool) -> Tensor:
+        """Logits in evaluation mode, of the same inputs for all runs if `shared`, without gradient."""
+        return self._said(inputs, training=False, shared=shared)
 
+    def swapped(self, parameters: Sequence[Tensor]) -> Nets:
+        """The same nets with other parameters, such as averages of them, to be looked at."""
+        other = copy(self)
+        other.parameters, other.leaves = list(parameters), self.apart(parameters)
+        return other
+
+    @abstractmethod
     def set_place(self, steps: Tensor) -> None:
         """Tell whatever draws at random inside the nets which step of each run this is."""
 
     def collected(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """Gradients of the leaves, as those of the parameters."""
+        """Gradients of the leaves, as those of the parameters: as they are, unless parameters lie side by side."""
+        return list(gradients)
 
     def apart(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Tensors like the parameters, as views, one for each name."""
+        return list(tensors)
 
+    @abstractmethod
     def state(self, run: int) -> Named:
         """The weights and buffers of one run, as its net alone would name them."""
 
+    @abstractmethod
     def load(self, run: int, state: Mapping[str, Tensor]) -> None:
         """Give one run these weights and buffers."""
 
+    @abstractmethod
     def changed(self) -> list[Tensor]:
         """All tensors that a training step writes to."""
 
-    def swapped(self, parameters: Sequence[Tensor]) -> Nets:
-        """The same nets with other parameters, such as averages of them, to be looked at."""
+    @abstractmethod
+    def _said(self, inputs: Inputs, training: bool, shared: bool) -> Tensor:
+        """What the nets say, computed from the leaves."""
+
+    def _named(self, tensors: Sequence[Tensor]) -> Named:
+        return dict(zip(self.names, tensors, strict=True))
 
 
 class Forward:
     """How nets of one shape are computed: by a skeleton that borrows their weights.
 
-    Packs of one shape share it. With `compiled_for` a size of batch, which is for a GPU, training on such batches and
-    evaluation are compiled, once for all packs, with our own kernels where they are faster; the one smaller batch of an
-    epoch is not worth compiling. A deep net would take minutes as a whole: its links are of a few kinds, compiled once
-    each.
+    Packs of one shape share it. With `worth`, which is for a GPU, evaluation is compiled, and training on first inputs
+    of the shapes that it says are worth it, once for all packs, with our own kernels where they are faster. A deep net
+    would take minutes as a whole: its links are of a few kinds, compiled once each.
     """
 
-    def __init__(self, model: Classifier, stacked: bool, compiled_for: int | None = None) -> None:
-        self._skeleton = deepcopy(model)
+    def __init__(
+        self, model: Classifier, stacked: bool, worth: Callable[[torch.Size], bool] | None = None
+    ) -> None:
+        self._skeleton = model if worth is None else deepcopy(model)
         self._stacked = stacked
-        self._batch = compiled_for
-        if compiled_for is not None:
+        self._worth = worth
+        if worth is not None:
             from softtargets.models.kernels.layers import use_kernels  # Triton, which not every machine has
 
             use_kernels(self._skeleton, stacked)
-        self._links = self._kinds(compiled_for is not None)
+        self._links = self._kinds(worth is not None)
 
     def __call__(
-        self, parameters: Named, buffers: Named, images: Tensor, training: bool, shared: bool
+        self, parameters: Named, buffers: Named, inputs: Inputs, training: bool, shared: bool
     ) -> Tensor:
-        """Logits; `shared` images are the same for all nets of a stack."""
+        """What the net says; `shared` inputs are the same for all nets of a stack."""
         self._skeleton.train(training)
-        size = images.shape[1 if self._stacked and not shared else 0]
-        compiled = self._batch is not None and not (training and size != self._batch)
-        values = images
+        shape = inputs[0].shape[1 if self._stacked and not shared else 0 :]
+        compiled = self._worth is not None and (not training or self._worth(shape))
         for prefix, link in self._links:
             own, kept = _part(parameters, prefix), _part(buffers, prefix)
-            values = (link.compiled if compiled else link.plain)(own, kept, values, shared)
-            shared = not self._stacked
+            values = (link.compiled if compiled else link.plain)(own, kept, inputs, shared)
+            inputs, shared = (values,), not self._stacked
         return values
 
     def _kinds(self, compiled: bool) -> list[tuple[str, _Link]]:
@@ -114,16 +134,14 @@ class _Link:
                 self.plain, dynamic=False, options={"force_layout_optimization": True}
             )
 
-    def plain(self, parameters: Named, buffers: Named, values: Tensor, shared: bool) -> Tensor:
-        if not self._stacked:
-            result: Tensor = functional_call(self._module, (parameters, buffers), (values,))
-            return result
+    def plain(self, parameters: Named, buffers: Named, inputs: Inputs, shared: bool) -> Tensor:
+        def one(own: Named, kept: Named, seen: Inputs) -> Any:
+            return functional_call(self._module, (own, kept), seen)
 
-        def one(own: Named, kept: Named, seen: Tensor) -> Any:
-            return functional_call(self._module, (own, kept), (seen,))
-
-        stacked: Tensor = torch.vmap(one, in_dims=(0, 0, None if shared else 0))(parameters, buffers, values)
-        return stacked
+        if self._stacked:
+            one = torch.vmap(one, in_dims=(0, 0, None if shared else 0))
+        values: Tensor = one(parameters, buffers, inputs)
+        return values
 
 
 def _kind_of(link: nn.Module) -> object:
@@ -134,7 +152,7 @@ def _part(named: Named, prefix: str) -> Named:
     return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}
 
 
-class Single:
+class Single(Nets):
     """One net as it is; the weights that an update treats alike lie side by side, so that it is a few operations."""
 
     runs = 1
@@ -150,29 +168,20 @@ class Single:
         self.model = model
         self.place = torch.cat((keys[0], keys.new_zeros(1)))
         model.draw_from(self.place)
-        self._forward = forward
+        self._forward = forward or Forward(model, stacked=False)
         self.names = [name for name, _ in model.named_parameters()]
-        self.leaves: list[Tensor] = list(model.parameters())
+        self._shapes = [parameter.shape for parameter in model.parameters()]
+        self.leaves = list(model.parameters())
         self._buckets = buckets or [[index] for index in range(len(self.leaves))]
         self.parameters = [
             self._flat([self.leaves[index].detach() for index in group]) for group in self._buckets
         ]
         for leaf, view in zip(self.leaves, self.apart(self.parameters), strict=True):
             leaf.data = view
-        self.shadows: list[Tensor | None] = [None] * len(self.parameters)
+        self.shadows = [None] * len(self.parameters)
         self._gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
 
-    def train(self, images: Tensor) -> Tensor:
-        """In training mode, with gradient."""
-        return self._logits(images[0], training=True)
-
-    @torch.no_grad()
-    def look(self, images: Tensor, shared: bool) -> Tensor:
-        """In evaluation mode, without gradient."""
-        return self._logits(images if shared else images[0], training=False)
-
     def set_place(self, steps: Tensor) -> None:
-        """The step of the run."""
         self.place[2:] = steps
 
     def collected(self, gradients: Sequence[Tensor]) -> list[Tensor]:
@@ -182,68 +191,36 @@ class Single:
 
     def apart(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The part of each layer."""
-        views: list[Tensor] = [torch.empty(0)] * len(self.leaves)
+        views: list[Tensor] = [torch.empty(0)] * len(self._shapes)
         for group, whole in zip(self._buckets, tensors, strict=True):
             begin = 0
             for index in group:
-                shape = self.leaves[index].shape
+                shape = self._shapes[index]
                 views[index] = whole[begin : begin + shape.numel()].view(shape)
                 begin += -(-shape.numel() // _ALIGNED) * _ALIGNED
         return views
 
     def state(self, run: int) -> Named:
-        """Of the one run."""
-        return dict(self.model.state_dict())
+        return dict(self.model.state_dict()) | self._named(self.apart(self.parameters))
 
     def load(self, run: int, state: Mapping[str, Tensor]) -> None:
-        """Into the one run."""
         self.model.load_state_dict(dict(state))
 
     def changed(self) -> list[Tensor]:
         """Weights, buffers, and the place of the draws."""
         return [*self.parameters, *self.model.buffers(), self.place]
 
-    def swapped(self, parameters: Sequence[Tensor]) -> Nets:
-        """To be looked at with other parameters."""
-        return _Swapped(self, dict(zip(self.names, self.apart(parameters), strict=True)))
-
-    def _logits(self, images: Tensor, training: bool) -> Tensor:
-        if self._forward is None:
-            self.model.train(training)
-            logits: Tensor = self.model(images)
-        else:
-            named: Named = dict(zip(self.names, self.leaves, strict=True))
-            logits = self._forward(named, self._buffers(), images, training, shared=True)
-        return logits.unsqueeze(0)
-
-    def _buffers(self) -> Named:
-        return dict(self.model.named_buffers(remove_duplicate=False))  # dropouts share their place
+    def _said(self, inputs: Inputs, training: bool, shared: bool) -> Tensor:
+        own = inputs if shared else tuple(each[0] for each in inputs)
+        buffers = dict(self.model.named_buffers(remove_duplicate=False))  # dropouts share their place
+        return self._forward(self._named(self.leaves), buffers, own, training, shared=True).unsqueeze(0)
 
     def _flat(self, values: Sequence[Tensor]) -> Tensor:
         padded = [nn.functional.pad(value.flatten(), (0, -value.numel() % _ALIGNED)) for value in values]
         return torch.cat(padded)
 
 
-class _Swapped(Single):
-    """A net that is looked at with other parameters than its own."""
-
-    def __init__(self, net: Single, parameters: Named) -> None:
-        self.__dict__.update(net.__dict__)
-        self._other = parameters
-
-    def state(self, run: int) -> Named:
-        return dict(self.model.state_dict()) | self._other
-
-    def _logits(self, images: Tensor, training: bool) -> Tensor:
-        buffers = self._buffers()
-        if self._forward is not None:
-            return self._forward(self._other, buffers, images, training, shared=True).unsqueeze(0)
-        self.model.train(training)
-        logits: Tensor = functional_call(self.model, (self._other, buffers), (images,))
-        return logits.unsqueeze(0)
-
-
-class Stacked:
+class Stacked(Nets):
     """Several nets of one shape, their tensors stacked; one call of `torch.vmap` computes all.
 
     A run's results agree with those of its net as it is up to rounding, since products may be added in another order.
@@ -264,62 +241,32 @@ class Stacked:
         forward: Forward | None,
         low: torch.dtype | None = None,
     ) -> None:
-        for model, key in zip(models, keys, strict=True):
-            for (
-                dropout
-            ) in model.number_dropouts():  # one place each: of what is shared, only the first is stacked
-                dropout.place = torch.cat((key, key.new_zeros(1)))
+        _give_places(models, keys)
         self.runs = len(models)
-        parameters, buffers = stack_module_state(list(models))
+        parameters, self._buffers = stack_module_state(list(models))
         self._forward = forward or Forward(models[0], stacked=True)
-        self._buffers: Named = buffers
-        self._places = [name for name in buffers if name.rpartition(".")[2] == "place"]
+        self._places = [name for name in self._buffers if name.rpartition(".")[2] == "place"]
         self.names = list(parameters)
         linear = _linear_weights(models[0]) if low is not None else set()
-        self.parameters = [
-            (_turned(value) if name in linear else value).detach().requires_grad_()
-            for name, value in parameters.items()
-        ]
-        self.shadows: list[Tensor | None] = [
-            parameter.detach().to(low).requires_grad_() if name in linear else None
-            for name, parameter in zip(self.names, self.parameters, strict=True)
-        ]
-        self.leaves = [
-            parameter if shadow is None else shadow
-            for parameter, shadow in zip(self.parameters, self.shadows, strict=True)
-        ]
-
-    def train(self, images: Tensor) -> Tensor:
-        """In training mode, with gradient."""
-        return self._forward(self._computed(), self._buffers, images, training=True, shared=False)
-
-    @torch.no_grad()
-    def look(self, images: Tensor, shared: bool) -> Tensor:
-        """In evaluation mode, without gradient."""
-        return self._forward(self._computed(), self._buffers, images, training=False, shared=shared)
+        self.parameters, self.shadows, self.leaves = [], [], []
+        for name, value in parameters.items():
+            parameter = (_turned(value) if name in linear else value).detach().requires_grad_()
+            shadow = parameter.detach().to(low).requires_grad_() if name in linear else None
+            self.parameters.append(parameter)
+            self.shadows.append(shadow)
+            self.leaves.append(parameter if shadow is None else shadow)
 
     def set_place(self, steps: Tensor) -> None:
-        """The step of each run."""
         for name in self._places:
             self._buffers[name][:, 2] = steps
 
-    def collected(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """As they are."""
-        return list(gradients)
-
-    def apart(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """As they are."""
-        return list(tensors)
-
     def state(self, run: int) -> Named:
-        """Of one run."""
-        own = self._named() | self._buffers
+        own = self._named(self.parameters) | self._buffers
         return {name: value[run].detach() for name, value in own.items() if name not in self._places}
 
     @torch.no_grad()
     def load(self, run: int, state: Mapping[str, Tensor]) -> None:
-        """Into one run."""
-        own = self._named() | self._buffers
+        own = self._named(self.parameters) | self._buffers
         for name, value in state.items():
             own[name][run].copy_(value)
         for shadow, parameter in zip(self.shadows, self.parameters, strict=True):
@@ -331,19 +278,15 @@ class Stacked:
         shadows = [shadow for shadow in self.shadows if shadow is not None]
         return [*self.parameters, *shadows, *self._buffers.values()]
 
-    def swapped(self, parameters: Sequence[Tensor]) -> Nets:
-        """To be looked at with other parameters."""
-        other: Stacked = object.__new__(Stacked)
-        other.__dict__.update(self.__dict__)
-        other.parameters = other.leaves = list(parameters)
-        return other
+    def _said(self, inputs: Inputs, training: bool, shared: bool) -> Tensor:
+        return self._forward(self._named(self.leaves), self._buffers, inputs, training, shared)
 
-    def _named(self) -> Named:
-        return dict(zip(self.names, self.parameters, strict=True))
 
-    def _computed(self) -> Named:
-        """What layers read."""
-        return dict(zip(self.names, self.leaves, strict=True))
+def _give_places(models: Sequence[Classifier], keys: Tensor) -> None:
+    """To each dropout one of its own: of what is shared, only the first is stacked."""
+    for model, key in zip(models, keys, strict=True):
+        for dropout in model.number_dropouts():
+            dropout.place = torch.cat((key, key.new_zeros(1)))
 
 
 def _linear_weights(model: Classifier) -> set[str]:

@@ -14,27 +14,30 @@ from softtargets.recipes import Recipe
 from softtargets.runs import Checkpoint
 from softtargets.training.building import build_model
 from softtargets.training.course import Course
+from softtargets.training.device_state import DeviceState
 from softtargets.training.machinery import Machinery
-from softtargets.training.preparation import Prepared, input_shape
 from softtargets.training.probing import Moment, probed
-from softtargets.training.stepping import Stepping
-from softtargets.training.targets import Teacher
+from softtargets.training.tasks import Epoch, Task, Teacher
 
 
 @dataclass
 class Start:
-    """A run about to be trained: its recipe, its data with its own labels, its teacher, and where it stopped."""
+    """A run about to be trained: its recipe, its task with its own labels, its teacher, and where it stopped."""
 
     recipe: Recipe
-    prepared: Prepared
+    task: Task
     teacher: Teacher | None = None
     checkpoint: Checkpoint | None = None
 
     @property
+    def course(self) -> Course:
+        """What its training is."""
+        return Course(self.recipe, self.task)
+
+    @property
     def place(self) -> int:
-        """The step in its epoch that comes next; runs of a pack go through their epochs together."""
-        step = self.checkpoint.progress["step"] if self.checkpoint else 0
-        return int(step) % Course(self.recipe, len(self.prepared.splits["train"])).steps_per_epoch
+        """The step in its epoch that comes next."""
+        return self.course.place(self.checkpoint.progress["step"] if self.checkpoint else 0)
 
 
 @dataclass
@@ -43,14 +46,13 @@ class Slot:
 
     course: Course
     step: int = 0
-    images: int = 0
+    units: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
     measured: int = 0  # the place in the epoch up to which losses have been reported
     failure: str | None = None
 
     @property
     def recipe(self) -> Recipe:
-        """Of this run."""
         return self.course.recipe
 
     @property
@@ -60,18 +62,16 @@ class Slot:
 
 
 class Pack:
-    """The state of several trainings between two steps, as the host knows it; what is on the device is `Stepping`.
+    """The state of several trainings between two steps, as the host knows it; what is on the device is `DeviceState`.
 
     All runs are at the same place of their epochs, each perhaps in another epoch.
     """
 
     def __init__(self, starts: Sequence[Start], device: torch.device, machinery: Machinery) -> None:
-        examples = len(starts[0].prepared.splits["train"])
-        self.slots = [Slot(Course(start.recipe, examples)) for start in starts]
-        self._prepared = [start.prepared for start in starts]
-        self.stepping = Stepping(
+        self.slots = [Slot(start.course) for start in starts]
+        self.on_device = DeviceState(
             [slot.course for slot in self.slots],
-            [start.prepared for start in starts],
+            [start.task for start in starts],
             [start.teacher for start in starts],
             device,
             machinery,
@@ -80,31 +80,29 @@ class Pack:
             if start.checkpoint is not None:
                 self._restore(run, start.checkpoint)
         self._steps_per_epoch = self.slots[0].course.steps_per_epoch
-        self.place = self.slots[0].step % self._steps_per_epoch
-        if any(slot.step % self._steps_per_epoch != self.place for slot in self.slots):
+        self.place = self.slots[0].course.place(self.slots[0].step)
+        if any(slot.course.place(slot.step) != self.place for slot in self.slots):
             raise ValueError("the runs of a pack must be at the same place of their epochs")
-        self._opened = False
+        self._epochs: list[Epoch] = []  # of each run, while one is open
 
     def advance(self) -> list[int]:
         """Take one step in every run; returns the runs that are to be measured now."""
-        if not self._opened:
-            self.stepping.open_epoch(self.place, [slot.step for slot in self.slots])
-            self._opened = True
-        size = self.slots[0].course.batch_size(self.place)
-        self.stepping.step(size, self.slots[0].step)
-        self.place += 1
+        if not self._epochs:
+            self._open_epoch()
+        self.on_device.step(self._epochs[0].shapes[self.place], self.slots[0].step)
         due = []
         for run, slot in enumerate(self.slots):
             if not slot.done:
                 slot.step += 1
-                slot.images += size
+                slot.units += self._epochs[run].units[self.place]
                 if slot.course.is_measured_after(slot.step):
                     due.append(run)
+        self.place += 1
         return due
 
     def look(self) -> None:
         """Begin to measure; the device may be busy with that while the host goes on."""
-        self.stepping.look()
+        self.on_device.look()
 
     def measure(self, due: Sequence[int]) -> None:
         """Add a row to the history of these runs; one that is no longer made of numbers fails."""
@@ -113,23 +111,20 @@ class Pack:
 
     def read(self, due: Sequence[int]) -> None:
         """What `look` has found; the host waits for it."""
-        found, losses, correct = self.stepping.seen()
-        course = self.slots[0].course
-        sizes = torch.tensor([course.batch_size(place) for place in range(self.place)], dtype=torch.float64)
+        found, losses, correct = self.on_device.seen()
         for run in due:
             slot = self.slots[run]
             part = slice(slot.measured, self.place)
-            lost, seen = (
-                losses[run, part].clone(),
-                sizes[part].sum(),
-            )  # where it lies must not matter to a sum
+            sizes = torch.tensor(self._epochs[run].units[part], dtype=torch.float64)
+            lost, seen = losses[run, part].clone(), sizes.sum()  # where it lies must not matter to a sum
             row: dict[str, Any] = {
                 "epoch": math.ceil(slot.step / self._steps_per_epoch),
                 "step": slot.step,
                 "lr": slot.course.rate(slot.step - 1),
-                "train_loss": float((lost * sizes[part]).sum() / seen),
-                "train_accuracy": float(correct[run, part].sum() / seen),
+                "train_loss": float((lost * sizes).sum() / seen),
             }
+            if correct is not None:
+                row["train_accuracy"] = float(correct[run, part].sum() / seen)
             # Beside runs with noise on held-out labels all are measured on clean ones too; a row must not show that.
             noisy = slot.recipe.noise.on_held_out
             row |= {key: values[run] for key, values in found.items() if noisy or "_clean_" not in key}
@@ -145,38 +140,47 @@ class Pack:
         slot = self.slots[run]
         progress = {
             "step": slot.step,
-            "images": slot.images,
+            slot.recipe.data.unit: slot.units,
             "measured": slot.measured,
             "history": list(slot.history),
         }
-        return Checkpoint(self.stepping.state(run), progress)
+        return Checkpoint(self.on_device.state(run), progress)
 
     def weights(self, run: int) -> dict[str, Tensor]:
         """The weights that evaluation uses, by the names of the net alone."""
-        return self.stepping.weights(run)
+        return self.on_device.weights(run)
 
     def _probed(self, run: int) -> dict[str, float | None]:
         slot = self.slots[run]
         if not slot.recipe.probes:
             return {}
-        prepared = self._prepared[run]
-        shape = input_shape(slot.recipe, prepared)
-        model = build_model(slot.recipe, shape, len(prepared.classes)).to(self.stepping.device)
+        task = slot.course.task
+        model = build_model(slot.recipe, task).to(self.on_device.device)
         model.load_state_dict(self.weights(run))
-        return probed(Moment(slot.recipe, slot.step, model, prepared), at_the_end=slot.done)
+        return probed(Moment(slot.recipe, slot.step, model, task), at_the_end=slot.done)
 
     def _restore(self, run: int, checkpoint: Checkpoint) -> None:
-        self.stepping.restore(run, checkpoint.tensors)
+        self.on_device.restore(run, checkpoint.tensors)
         slot, progress = self.slots[run], checkpoint.progress
-        slot.step, slot.images, slot.measured = progress["step"], progress["images"], progress["measured"]
+        slot.step, slot.measured = progress["step"], progress["measured"]
+        slot.units = progress[slot.recipe.data.unit]
         slot.history = list(progress["history"])
 
+    def _open_epoch(self) -> None:
+        steps = [slot.step for slot in self.slots]
+        self._epochs = [
+            slot.course.epoch(step // self._steps_per_epoch)
+            for slot, step in zip(self.slots, steps, strict=True)
+        ]
+        if any(epoch.shapes != self._epochs[0].shapes for epoch in self._epochs):
+            raise ValueError("the runs of a stack must have steps of the same shapes at the same places")
+        self.on_device.open_epoch(self.place, steps)
+
     def _close_epoch(self) -> None:
-        self.stepping.close_epoch()
-        self.place = 0
+        self.on_device.close_epoch()
+        self.place, self._epochs = 0, []
         for slot in self.slots:
             slot.measured = 0
-        self._opened = False
 
 
 def _failure(slot: Slot, row: dict[str, Any], losses: Tensor) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
 from softtargets.losses import CSKD, BetaSmoothing, DisturbLabel, KnowledgeRefinery, SoftTargetLoss
@@ -40,15 +40,25 @@ class _Group:
 
 
 class SingleLoss:
-    """The loss of one run."""
+    """The loss of one run; with a `head` it is given penultimate activations, and multiplies them by that layer."""
 
-    def __init__(self, recipe: Recipe, classes: int, device: torch.device) -> None:
+    def __init__(
+        self, recipe: Recipe, classes: int, device: torch.device, head: nn.Linear | None = None
+    ) -> None:
         self.loss = build_loss(recipe, classes).to(device)
+        self._head = head
+        if head is not None:
+            from softtargets.losses import LinearLoss  # here, since torch's compiler comes with it
 
-    def __call__(self, logits: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
+            self._linear = LinearLoss(self.loss)
+
+    def __call__(self, said: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
         """The mean over the batch, (1,); everything given has the run as first dimension."""
         advice = () if given is None else (given[0],)
-        loss: Tensor = self.loss(logits[0], labels[0], *advice)
+        if self._head is None:
+            loss: Tensor = self.loss(said[0].float(), labels[0], *advice)
+        else:
+            loss = self._linear(said[0], self._head.weight, labels[0], self._head.bias, *advice)
         return loss.unsqueeze(0)
 
     def end_epoch(self) -> None:
@@ -86,6 +96,7 @@ class StackedLoss:
 
     def __call__(self, logits: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
         """The mean over each run's batch, (runs,)."""
+        logits = logits.float()
         losses = [self._of_group(group, logits, labels, given) for group in self._groups]
         if len(losses) == 1:
             return losses[0]

@@ -59,18 +59,21 @@ def kind_of_run(recipe: Recipe) -> tuple[Any, ...]:
     return kind
 
 
-def arrangement(recipe: Recipe, weights: int, device: torch.device) -> Arrangement:
-    """How runs of this kind, of nets with so many weights, train well together; `sizing` says if there is memory."""
-    loss = REGULARISERS[recipe.regulariser.name]
+def arrangement(recipe: Recipe, weights: int, device: torch.device, fused: bool = False) -> Arrangement:
+    """How runs of this kind, of nets with so many weights, train well together; `sizing` says if there is memory.
+
+    `fused` are losses that have the last layer in them: they take one net at a time.
+    """
+    loss, net = REGULARISERS[recipe.regulariser.name], recipe.model.name
     on_cpu = device.type == "cpu"
-    if on_cpu:
-        stacked = recipe.model.name in CPU_MODELS and weights <= CPU_WEIGHTS
-    else:
-        convolves = recipe.model.name in GPU_CONVOLVING
-        stacked = recipe.model.name in GPU_MODELS and (not convolves or recipe.precision == "bf16")
-    if stacked and not issubclass(loss, ALONE):
+    if not (fused or issubclass(loss, ALONE)) and _stacks(net, weights, recipe.precision, on_cpu):
         return Arrangement(CPU_RUNS if on_cpu else GPU_RUNS, True)
     # Draws from torch's generator are of one stream at a time.
-    draws = issubclass(loss, (BetaSmoothing, DisturbLabel)) or recipe.model.name == "timm"
-    side_by_side = not on_cpu and not draws
-    return Arrangement(GPU_STREAMS if side_by_side else 1, False)
+    draws = issubclass(loss, (BetaSmoothing, DisturbLabel)) or net == "timm"
+    return Arrangement(1 if on_cpu or draws else GPU_STREAMS, False)
+
+
+def _stacks(net: str, weights: int, precision: str, on_cpu: bool) -> bool:
+    if on_cpu:
+        return net in CPU_MODELS and weights <= CPU_WEIGHTS
+    return net in GPU_MODELS and (net not in GPU_CONVOLVING or precision == "bf16")

@@ -13,9 +13,7 @@ from softtargets.calibration import reliability
 from softtargets.information import estimate_information
 from softtargets.models import Classifier
 from softtargets.recipes import Recipe
-from softtargets.training.informing import augmented_differences
-from softtargets.training.prediction import predict
-from softtargets.training.preparation import Prepared
+from softtargets.training.tasks.images.augmented_logits import augmented_differences
 
 
 @dataclass(frozen=True)
@@ -25,11 +23,12 @@ class Moment:
     recipe: Recipe
     step: int
     model: Classifier
-    prepared: Prepared
+    task: Any
 
     def predictions(self, split: str) -> dict[str, Tensor]:
         """Logits, labels and penultimate activations on a split, without augmentation."""
-        return predict(self.recipe, self.model, self.prepared.splits[split], self.prepared)
+        said: dict[str, Tensor] = self.task.predict(self.recipe, self.model, split)
+        return said
 
 
 def calibration(moment: Moment, split: str, bins: int) -> dict[str, float]:
@@ -50,7 +49,7 @@ def information(
     can be a little below 0 where there is nothing to find: clipped, a mean over seeds would be above 0 there.
     """
     samples = augmented_differences(
-        moment.recipe, moment.model, moment.prepared, moment.step, split, classes, examples, draws
+        moment.recipe, moment.model, moment.task, moment.step, split, classes, examples, draws
     )
     prefix = f"{split}_{classes[0]}_{classes[1]}"
     bound = math.log(len(samples))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 
 import torch
@@ -17,24 +17,29 @@ class Recorder:
     """A function as CUDA graphs, one for each combination of its arguments.
 
     The function must be the same, and read and write the same tensors, in every call. `changed` are those that it
-    changes depending on what they were: trials before the recording leave no trace in them.
+    changes depending on what they were: trials before the recording leave no trace in them. Where there is no GPU it is
+    not `on`, and functions are called.
     """
 
-    def __init__(self, changed: Sequence[Tensor]) -> None:
+    def __init__(self, changed: Sequence[Tensor], on: bool = True) -> None:
         self._changed = changed
-        self._graphs: dict[tuple[int, ...], torch.cuda.CUDAGraph] = {}
+        self._on = on
+        self._graphs: dict[tuple[Hashable, ...], torch.cuda.CUDAGraph] = {}
 
-    def run(self, function: Callable[..., None], *arguments: int) -> None:
+    def run(self, function: Callable[..., None], *arguments: Hashable) -> None:
         """Call the function on the current stream, which must not be the default one."""
         self.ready(function, *arguments)
-        self._graphs[arguments].replay()
+        if self._on:
+            self._graphs[arguments].replay()
+        else:
+            function(*arguments)
 
-    def ready(self, function: Callable[..., None], *arguments: int) -> None:
+    def ready(self, function: Callable[..., None], *arguments: Hashable) -> None:
         """Record what `run` will replay, if that has not been done; random numbers are best seeded in between."""
-        if arguments not in self._graphs:
+        if self._on and arguments not in self._graphs:
             self._graphs[arguments] = self._record(function, arguments)
 
-    def _record(self, function: Callable[..., None], arguments: tuple[int, ...]) -> torch.cuda.CUDAGraph:
+    def _record(self, function: Callable[..., None], arguments: tuple[Hashable, ...]) -> torch.cuda.CUDAGraph:
         before = [tensor.detach().clone() for tensor in self._changed]
         with compiling_as_often_as_needed():
             for _ in range(_TRIALS):

@@ -57,11 +57,9 @@ class Saver:
             pending.result()
 
     def _write_later(self, jobs: Sequence[Job], taken: torch.cuda.Event | None) -> None:
-        if taken is None or self._stream is None:
-            _write(jobs)
-            return
-        with torch.cuda.stream(self._stream):
-            self._stream.wait_event(taken)
+        with torch.cuda.stream(self._stream):  # nothing happens where there is none
+            if taken is not None:
+                torch.cuda.current_stream(self._device).wait_event(taken)
             _write(jobs)
 
 

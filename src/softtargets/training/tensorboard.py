@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from softtargets.exceptions import SofttargetsError
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
-from softtargets.training.watching import Watcher
+from softtargets.training.events import Watcher
 
 _FLUSH_SECONDS = 10
 _QUEUE = 1000  # numbers that wait for the thread which writes them; the training waits only if there are more
@@ -40,9 +39,7 @@ class TensorBoard(Watcher, AbstractContextManager["TensorBoard"]):
         with self._trying():  # found out now, not after the first epoch
             self._directory.mkdir(parents=True, exist_ok=True)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -12,12 +12,13 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from softtargets.recipes import Recipe
 from softtargets.runs import RunStore
-from softtargets.training.watching import Watcher
+from softtargets.training.events import Watcher
 
 
 def cores() -> int:
@@ -38,10 +39,8 @@ def helpers(
     before = torch.get_num_threads()
     threads = max(1, cores() // (count + 1))
     spawn = multiprocessing.get_context("spawn")
-    processes = [
-        spawn.Process(target=_help, args=(train, recipes, store, threads, os.getpid(), how), daemon=True)
-        for _ in range(count)
-    ]
+    work = partial(train, recipes, store, watcher=_StopWithParent(os.getpid()), **how)
+    processes = [spawn.Process(target=_help, args=(work, threads), daemon=True) for _ in range(count)]
     torch.set_num_threads(threads)
     try:
         with _deaf_to_ctrl_c():
@@ -75,24 +74,15 @@ class _StopWithParent(Watcher):
     def __init__(self, parent: int) -> None:
         self._parent = parent
 
-    def progressed(self, recipe: Recipe, step: int, images: int) -> None:
+    def progressed(self, recipe: Recipe, step: int, units: int) -> None:
         if os.getppid() != self._parent:
             os.kill(os.getpid(), signal.SIGTERM)  # taken between two steps, like any other request to stop
 
 
-def _help(
-    train: Callable[..., Any],
-    recipes: list[Recipe],
-    store: RunStore,
-    threads: int,
-    parent: int,
-    how: dict[str, Any],
-) -> None:
-    import contextlib
-
+def _help(work: Callable[[], Any], threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
     # Whatever goes wrong here goes wrong in the caller too, who has a user to tell.
-    with contextlib.suppress(BaseException):
-        train(recipes, store, watcher=_StopWithParent(parent), **how)
+    with suppress(BaseException):
+        work()

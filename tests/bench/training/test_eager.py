@@ -30,7 +30,7 @@ from softtargets.recipes import (
     Shift,
     Symmetric,
 )
-from softtargets.training.preparation import prepare
+from softtargets.training.tasks import prepare
 from training.making import advanced, started
 
 CPU = torch.device("cpu")
@@ -120,10 +120,10 @@ def test_it_takes_the_steps_that_the_engine_takes(recipe, digits):
     recipe = replace(recipe, optimiser=replace(recipe.optimiser, lr=0.05, weight_decay=decay))
     pack = started(recipe)
     loop = EagerLoop(recipe, first(digits, count))
-    loop.net.load_state_dict(pack.stepping.nets.state(0))
+    loop.net.load_state_dict(pack.on_device.nets.state(0))
     advanced(pack, 3)
     epochs = [loop.epoch() for _ in range(3)]
-    for name, wanted in pack.stepping.nets.state(0).items():
+    for name, wanted in pack.on_device.nets.state(0).items():
         found = loop.net.state_dict()[name]
         assert torch.allclose(found, wanted, rtol=1e-3, atol=2e-5), name
     (row,) = pack.slots[0].history[-1:]

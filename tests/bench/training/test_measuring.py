@@ -147,7 +147,7 @@ def test_ours_trains_and_evaluates_every_run_every_epoch():
     ours.epoch()
     assert ours.images == 24
     for slot in ours._pack.slots:
-        assert slot.images == 24
+        assert slot.units == 24
         assert [row["epoch"] for row in slot.history] == [1, 2]
         assert all("test_accuracy" in row for row in slot.history)
     seeds = [slot.recipe.seed for slot in ours._pack.slots]

@@ -13,14 +13,14 @@ from softtargets.bench.training.eager import EagerLoop
 from softtargets.bench.training.images import Images
 from softtargets.bench.training.nets import SUBJECTS, Subject
 from softtargets.bench.training.results import EAGER, Case
-from softtargets.recipes import Digits, Recipe
+from softtargets.recipes import Digits, ImageDataset, Recipe
 from softtargets.training.building import build_model
 from softtargets.training.fleet import Fleet
 from softtargets.training.machinery import Machinery
 from softtargets.training.pack import Pack, Start
 from softtargets.training.packing import arrangement
 from softtargets.training.precision import float32_products
-from softtargets.training.preparation import Prepared, Split, input_shape, prepare
+from softtargets.training.tasks.images import ImageTask, Split
 
 
 class Contestant(Protocol):
@@ -35,7 +35,7 @@ class Contestant(Protocol):
 class Ours:
     """Runs of one net with seeds 0, 1, ..., packed as the engine packs them, without its files."""
 
-    def __init__(self, case: Case, prepared: Prepared, device: torch.device) -> None:
+    def __init__(self, case: Case, prepared: ImageTask, device: torch.device) -> None:
         recipes = _recipes(case)
         self.images = case.runs * len(prepared.splits["train"])
         self._steps, self._precision = case.batches, case.precision
@@ -57,7 +57,7 @@ class Ours:
                 raise RuntimeError(f"a run diverged: {slot.failure}")
 
 
-def prepared_for(recipe: Recipe, images: Images) -> Prepared:
+def prepared_for(recipe: Recipe, images: Images) -> ImageTask:
     """The images as our engine takes its data.
 
     The standardisation is the engine's own, borrowed from a dataset that is always there: which mean it subtracts does
@@ -67,7 +67,8 @@ def prepared_for(recipe: Recipe, images: Images) -> Prepared:
         "train": Split(images.train, images.train_labels, images.train_labels),
         "test": Split(images.test, images.test_labels, images.test_labels),
     }
-    there = prepare(Digits(standardise=recipe.data.standardise), images.device)
+    assert isinstance(recipe.data, ImageDataset)
+    there = ImageTask.prepare(Digits(standardise=recipe.data.standardise), images.device)
     return replace(there, splits=splits, classes=images.classes)
 
 
@@ -89,11 +90,11 @@ def eager_products(device: torch.device) -> AbstractContextManager[None]:
     return float32_products("tf32" if device.type == "cuda" else "fp32")
 
 
-def engine_would(case: Case, prepared: Prepared, device: torch.device) -> bool:
+def engine_would(case: Case, prepared: ImageTask, device: torch.device) -> bool:
     """Whether the engine itself would put so many runs together in this way."""
     recipe = _recipes(case)[0]
     with torch.device("meta"):  # shapes only
-        net = build_model(recipe, input_shape(recipe, prepared), len(prepared.classes))
+        net = build_model(recipe, prepared)
     found = arrangement(recipe, sum(weight.numel() for weight in net.parameters()), device)
     return found.stacked == (case.arrangement == "stacked") and case.runs <= found.runs
 

@@ -23,6 +23,7 @@ from softtargets.recipes import (
     Constant,
     Crop,
     Flip,
+    ImageDataset,
     LabelSmoothing,
     Linear,
     Recipe,
@@ -53,6 +54,7 @@ class EagerLoop:
         self.optimiser_part, self._alpha = _known(recipe)
         self.recipe, self.images, self._bf16 = recipe, images, bf16
         self._generator = torch.Generator(images.device).manual_seed(recipe.seed)
+        assert isinstance(recipe.data, ImageDataset)
         self._standardise = standardiser(recipe.data.standardise, images.train)
         self.net = self._make_net()
         part = self.optimiser_part

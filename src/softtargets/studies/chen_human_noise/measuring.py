@@ -55,6 +55,6 @@ class Counted:
 
     def _labels(self, recipe: Recipe, run: Run) -> tuple[Tensor, Tensor, int]:
         supplies = self._nets.supplies(run)
-        trained, known = supplies.noisy(recipe), supplies.data(recipe.replace({"data.labels": "clean"}).data)
+        trained, known = supplies.noisy(recipe), supplies.task(recipe.replace({"data.labels": "clean"}).data)
         given, clean = (prepared.splits["train"].labels.cpu() for prepared in (trained, known))
         return clean, given, len(known.classes)

@@ -6,10 +6,9 @@ nothing here asks the device for a value, so a step can be compiled, or recorded
 
 from softtargets.training.optimisers.adam import AdamUpdate
 from softtargets.training.optimisers.averaging import average_
-from softtargets.training.optimisers.buckets import bucketed
 from softtargets.training.optimisers.clipping import clip_by_norm_
 from softtargets.training.optimisers.making import make_update
 from softtargets.training.optimisers.sgd import SGDUpdate
 from softtargets.training.optimisers.update import Update
 
-__all__ = ["AdamUpdate", "SGDUpdate", "Update", "average_", "bucketed", "clip_by_norm_", "make_update"]
+__all__ = ["AdamUpdate", "SGDUpdate", "Update", "average_", "clip_by_norm_", "make_update"]

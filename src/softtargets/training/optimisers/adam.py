@@ -25,25 +25,19 @@ class AdamUpdate(Update):
 
     slots = ("mean", "square")
 
-    def __init__(
-        self,
-        recipes: Sequence[Adam],
-        names: Sequence[str],
-        lead: int,
-        device: torch.device | str,
-        dtype: torch.dtype,
-    ) -> None:
-        super().__init__(recipes, names, lead, device, dtype)
+    def _read(self, recipes: Sequence[Adam]) -> None:
         self._decoupled: bool = agreed(recipes, "decoupled")
         first, second = zip(*(recipe.betas for recipe in recipes), strict=True)
         self._mean_taken = self._number([1 - beta for beta in first])
         self._square_kept = self._number(second)
         # A tensor also where all runs agree: so that a run is rounded alike whatever its company.
-        self._square_taken = torch.tensor([1 - beta for beta in second], dtype=dtype, device=device)
+        self._square_taken = torch.tensor(
+            [1 - beta for beta in second], dtype=self.dtype, device=self._device
+        )
         self._eps = self._number([recipe.eps for recipe in recipes])
         # 1 - beta**t in single precision would be off by 1e-5 in the first steps, where little is left of it.
-        self._first = torch.tensor(first, dtype=torch.float64, device=device)
-        self._second = torch.tensor(second, dtype=torch.float64, device=device)
+        self._first = torch.tensor(first, dtype=torch.float64, device=self._device)
+        self._second = torch.tensor(second, dtype=torch.float64, device=self._device)
 
     @torch.no_grad()
     def apply_(

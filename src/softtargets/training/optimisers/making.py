@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
-from softtargets.recipes import SGD, Adam, Optimiser
+from softtargets.recipes import Optimiser
 from softtargets.training.optimisers.adam import AdamUpdate
 from softtargets.training.optimisers.sgd import SGDUpdate
 from softtargets.training.optimisers.update import Update
+
+# By the names that recipes call optimisers.
+UPDATES: dict[str, Callable[..., Update]] = {"sgd": SGDUpdate, "adam": AdamUpdate}
 
 
 def make_update(
@@ -40,14 +43,11 @@ def make_update(
         raise ValueError(
             f"one net (lead=0) has one optimiser, a stack one for each run; {len(recipes)} given"
         )
-    kinds = {type(recipe) for recipe in recipes}
+    kinds = {recipe.name for recipe in recipes}
     if len(kinds) > 1:
-        listed = ", ".join(sorted(kind.name for kind in kinds))
+        listed = ", ".join(sorted(kinds))
         raise ValueError(f"the runs of a stack have one kind of optimiser, not {listed}; train them apart")
-    sgd = [recipe for recipe in recipes if isinstance(recipe, SGD)]
-    if sgd:
-        return SGDUpdate(sgd, names, lead, device, dtype)
-    adam = [recipe for recipe in recipes if isinstance(recipe, Adam)]
-    if adam:
-        return AdamUpdate(adam, names, lead, device, dtype)
-    raise TypeError(f"no rule for the optimiser {recipes[0]!r}")
+    kind = UPDATES.get(recipes[0].name)
+    if kind is None:
+        raise TypeError(f"no rule for the optimiser {recipes[0]!r}")
+    return kind(recipes, names, lead, device, dtype)

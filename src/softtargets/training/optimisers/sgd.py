@@ -20,22 +20,14 @@ class SGDUpdate(Update):
     and with Nesterov's look-ahead :math:`w \leftarrow w - \eta_t (g_t + \mu b_t)`.
     """
 
-    def __init__(
-        self,
-        recipes: Sequence[SGD],
-        names: Sequence[str],
-        lead: int,
-        device: torch.device | str,
-        dtype: torch.dtype,
-    ) -> None:
-        super().__init__(recipes, names, lead, device, dtype)
+    def _read(self, recipes: Sequence[SGD]) -> None:
         self._nesterov: bool = agreed(recipes, "nesterov")
         self._momentum = self._number([recipe.momentum for recipe in recipes])
         self.slots = ("momentum",) if any(recipe.momentum for recipe in recipes) else ()
         # A run without momentum, alone, has no buffer that could be dampened.
         taken = [1 - recipe.dampening if recipe.momentum else 1.0 for recipe in recipes]
         self._is_dampened = any(share != 1 for share in taken)
-        self._taken = torch.tensor(taken, dtype=dtype, device=device)
+        self._taken = torch.tensor(taken, dtype=self.dtype, device=self._device)
         self._all = torch.ones_like(self._taken)
 
     @torch.no_grad()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from softtargets.recipes import Optimiser
 from softtargets.training.optimisers.patterns import decayed, rate_factors_of
 from softtargets.training.optimisers.per_run import (
     Number,
@@ -39,7 +39,7 @@ class Update(ABC):
 
     def __init__(
         self,
-        recipes: Sequence[Optimiser],
+        recipes: Sequence[Any],
         names: Sequence[str],
         lead: int,
         device: torch.device | str,
@@ -53,6 +53,7 @@ class Update(ABC):
         ]
         self._factors = [self._number(values) for values in zip(*factors, strict=True)]
         self._decays = [self._number(values) for values in zip(*decays, strict=True)]
+        self._read(recipes)
 
     def initial(self, parameters: Sequence[Tensor]) -> dict[str, list[Tensor]]:
         """The state before the first step: zeros, a list for each slot."""
@@ -101,19 +102,23 @@ class Update(ABC):
         a stack, on the device of the parameters. A run's state is that of `initial` while its step is 0.
         """
 
-    @property
-    def decay_form(self) -> str:
-        """How weight decay is meant."""
-        return self._form
+    def bucketed(self) -> list[list[int]]:
+        """Group the parameters of one net by rate and decay; from now on one tensor a group is expected.
 
-    def treatment(self, index: int) -> tuple[Number, Number]:
-        """What distinguishes a parameter from others: the factor of its rate, and its decay."""
-        return self._factors[index], self._decays[index]
+        Norms are of each parameter: with ``decay_form: norm`` those that are decayed stay by themselves.
+        """
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for index, (factor, decay) in enumerate(zip(self._factors, self._decays, strict=True)):
+            alone = index if self._form == "norm" and decay != 0 else -1
+            groups.setdefault((factor, decay, alone), []).append(index)
+        chosen = list(groups.values())
+        self._factors = [self._factors[group[0]] for group in chosen]
+        self._decays = [self._decays[group[0]] for group in chosen]
+        return chosen
 
-    def keep(self, indices: Sequence[int]) -> None:
-        """From now on expect only the parameters at these places, in this order."""
-        self._factors = [self._factors[index] for index in indices]
-        self._decays = [self._decays[index] for index in indices]
+    @abstractmethod
+    def _read(self, recipes: Sequence[Any]) -> None:
+        """Take what only this kind of optimiser has."""
 
     def _number(self, values: Sequence[float]) -> Number:
         return per_run(values, self._device, self.dtype)

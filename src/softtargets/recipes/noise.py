@@ -1,0 +1,82 @@
+"""What is done to the labels before a net is trained on them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Literal
+
+from softtargets.exceptions import RecipeError
+from softtargets.recipes.schema import Part, Probability
+
+
+class Noise(Part):
+    """The slot for label noise. Human labels are not noise here but labels of a dataset: CIFAR-10's `labels`."""
+
+    @property
+    def on_held_out(self) -> bool:
+        """Whether validation and test labels are corrupted too."""
+        return False
+
+    def options(self) -> dict[str, Any]:
+        """The fields that only this kind has: what the noise room must be told."""
+        shared = {field.name for field in fields(Synthetic)}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in shared}
+
+
+class Clean(Noise, name="none"):
+    """The labels as they are."""
+
+
+class Synthetic(Noise):
+    """Noise that is drawn, by the recipe's seed.
+
+    `type` is that of Chen et al. 2020: ``alpha`` corrupts training labels only, validation and test stay as they are
+    read; ``beta`` corrupts those too, with the same noise, drawn independently.
+    """
+
+    type: Literal["alpha", "beta"] = "alpha"
+
+    @property
+    def on_held_out(self) -> bool:
+        """Of beta type."""
+        return self.type == "beta"
+
+
+class Symmetric(Synthetic, name="symmetric"):
+    """With probability `rate` a label becomes one of the K-1 others, each equally likely."""
+
+    rate: Probability = 0.2
+
+
+class Pair(Synthetic, name="pair"):
+    """With probability `rate` label k becomes k + 1, the last becomes the first."""
+
+    rate: Probability = 0.2
+
+
+class ClassConditional(Synthetic, name="class_conditional"):
+    """Label i becomes j with probability `matrix` [i][j]; a row for each class, which adds up to 1."""
+
+    matrix: tuple[tuple[Probability, ...], ...]
+
+    def check(self) -> None:
+        """Square, for two classes or more, and what becomes of a label adds up to 1."""
+        classes = len(self.matrix)
+        if classes < 2:
+            raise RecipeError(f"needs a row for each of at least two classes, not {classes}", "matrix")
+        for position, row in enumerate(self.matrix):
+            if len(row) != classes:
+                raise RecipeError(
+                    f"has {len(row)} numbers, not one for each of {classes} rows", f"matrix.{position}"
+                )
+            if abs(sum(row) - 1) > 1e-3:
+                raise RecipeError(f"adds up to {sum(row):g}, not to 1", f"matrix.{position}")
+
+
+class Instance(Synthetic, name="instance"):
+    """A label is wrong with probability `rate` on average, and what the image looks like decides what it becomes.
+
+    After Xia et al. 2020, on images with each channel standardised, whatever the net is shown.
+    """
+
+    rate: Probability = 0.2

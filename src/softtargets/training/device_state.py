@@ -1,0 +1,276 @@
+"""A pack on its device: all tensors, and the step that changes them.
+
+All randomness (order, augmentation, partners, dropout) is a function of a run's seed and the place in its training, so
+there is no generator state, and what a run sees does not depend on who shares its pack. The step reads its place from
+the device and never asks the host: so it can be recorded once and replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softtargets.exceptions import RecipeError
+from softtargets.losses import BetaSmoothing, DisturbLabel
+from softtargets.models import Classifier
+from softtargets.models.dropout import Dropout
+from softtargets.randomness import derive, stacked_keys
+from softtargets.recipes import Recipe
+from softtargets.training.building import build_model
+from softtargets.training.course import Course
+from softtargets.training.machinery import Machinery
+from softtargets.training.nets import Nets, Single, Stacked
+from softtargets.training.optimisers import make_update
+from softtargets.training.pack_loss import SingleLoss, StackedLoss
+from softtargets.training.precision import autocast
+from softtargets.training.recording import Recorder
+from softtargets.training.tasks import Task, Teacher
+from softtargets.training.weight_update import WeightUpdate
+
+
+class DeviceState:
+    """The tensors of several trainings, and the step that changes them; the first dimension is the runs."""
+
+    def __init__(
+        self,
+        courses: Sequence[Course],
+        tasks: Sequence[Task],
+        teachers: Sequence[Teacher | None],
+        device: torch.device,
+        machinery: Machinery,
+    ) -> None:
+        self.device = device
+        self.courses = courses
+        self.task, self.recipe = tasks[0], courses[0].recipe  # for what all have in common
+        self.machinery = machinery
+        recipes = [course.recipe for course in courses]
+        self._multiplier = torch.tensor([recipe.multiplier for recipe in recipes], device=device)
+        self._fused = self.task.fuses_head(self.recipe)
+        self.nets = self._make_nets(recipes)
+        self.memory = self.update.initial(self.nets.parameters)
+        kept = self.nets.parameters if self.recipe.average is not None else []
+        self.averages = [value.detach().clone() for value in kept]
+        self.loss = self._make_loss(recipes)
+        alone = self.loss.loss if isinstance(self.loss, SingleLoss) else None
+        self.adviser = self.task.adviser(recipes, self.nets, alone, teachers)
+        self.feed = self.task.feed(recipes, tasks, machinery)
+        self._make_tables()
+        self._recorder = Recorder(self._changed(), machinery.recorded)
+        self._looker = Recorder([], machinery.recorded)
+        self._stream: torch.cuda.Stream | None = None
+        self._change: Callable[..., Tensor | None] = WeightUpdate(
+            self.update, self.recipe.clip, self.recipe.average, self.nets.lead
+        )
+        if machinery.recorded:
+            self._change = torch.compile(self._change, dynamic=False)
+            self._stream = torch.cuda.Stream(device)
+            self._stream.wait_stream(torch.cuda.current_stream(device))
+
+    @contextmanager
+    def _at_work(self, waiting: bool = False) -> Iterator[None]:
+        """On the stream of this pack, so that packs do not wait for each other; `waiting`, the host does at the end."""
+        if self._stream is None:
+            yield
+            return
+        with torch.cuda.stream(self._stream):
+            yield
+        if waiting:
+            self._stream.synchronize()
+
+    # --- one epoch after another ---
+
+    def open_epoch(self, place: int, steps: Sequence[int]) -> None:
+        """Draw all that an epoch draws."""
+        per_epoch = self.courses[0].steps_per_epoch
+        epochs = [step // per_epoch for step in steps]
+        rates = [course.rates(epoch) for course, epoch in zip(self.courses, epochs, strict=True)]
+        with self._at_work():
+            self._epochs.copy_(torch.tensor(epochs))
+            self._steps.copy_(torch.tensor(steps))
+            self._place.fill_(place)
+            self._rates.copy_(torch.tensor(rates))
+            self.feed.open(self._epochs)
+
+    def close_epoch(self) -> None:
+        """All examples have been seen once more."""
+        with self._at_work():
+            self.loss.end_epoch()
+
+    def step(self, shape: Hashable, number: int) -> None:
+        """Take the next step in every run, on batches of this shape; `number` is the first run's."""
+        with self._at_work():
+            self._recorder.ready(self._step, shape)
+            if self._draws_at_random:
+                torch.manual_seed(derive(self.recipe.seed, "loss", number))
+            self._recorder.run(self._step, shape)
+
+    def look(self) -> None:
+        """Measure all splits but the training set."""
+        with self._at_work():
+            self._looker.run(self._look)
+
+    def seen(self) -> tuple[dict[str, list[float]], Tensor, Tensor | None]:
+        """What was measured of each run: scores by name, and the losses and hits of every step of the epoch so far.
+
+        The latter are on the host, in double precision; hits are not counted where there are no logits.
+        """
+        with self._at_work():
+            scores = {name: values.tolist() for name, values in self._scores.items()}
+            return scores, self._losses.double().cpu(), None if self._fused else self._correct.double().cpu()
+
+    # --- states ---
+
+    def state(self, run: int) -> dict[str, Tensor]:
+        """Everything that starting again from here needs, copied; the host does not wait for it."""
+        with self._at_work():
+            # As files want them, however they lie in a stack.
+            dense = torch.contiguous_format
+            state = {name: value.clone(memory_format=dense) for name, value in self._state(run).items()}
+        if self._stream is not None:
+            torch.cuda.current_stream(self.device).wait_stream(self._stream)
+        return state
+
+    def _state(self, run: int) -> dict[str, Tensor]:
+        tensors = {f"model.{name}": value for name, value in self.nets.state(run).items()}
+        tensors |= {f"loss.{name}": value for name, value in self.loss.state(run).items()}
+        for kind, values in self._memories().items():
+            for name, value in zip(self.nets.names, self.nets.apart(values), strict=True):
+                tensors[f"memory.{kind}.{name}"] = value[run] if self.nets.lead else value
+        tensors |= {"trace.losses": self._losses[run], "trace.correct": self._correct[run]}
+        return {name: value.detach() for name, value in tensors.items()}
+
+    def restore(self, run: int, tensors: dict[str, Tensor]) -> None:
+        """Go back to a state."""
+        with self._at_work(waiting=True), torch.no_grad():
+            self._restore(run, tensors)
+
+    def _restore(self, run: int, tensors: dict[str, Tensor]) -> None:
+        groups: dict[str, dict[str, Tensor]] = {"model": {}, "loss": {}, "memory": {}, "trace": {}}
+        for name, value in tensors.items():
+            owner, _, rest = name.partition(".")
+            groups[owner][rest] = value
+        self.nets.load(run, groups["model"])
+        self.loss.load(run, groups["loss"])
+        apart = {kind: self.nets.apart(values) for kind, values in self._memories().items()}
+        for name, value in groups["memory"].items():
+            kind, _, parameter = name.partition(".")
+            if kind in apart:  # a run without momentum has one beside runs that have
+                stored = apart[kind][self.nets.names.index(parameter)]
+                (stored[run] if self.nets.lead else stored).copy_(value)
+        self._losses[run].copy_(groups["trace"]["losses"])
+        self._correct[run].copy_(groups["trace"]["correct"])
+
+    def weights(self, run: int) -> dict[str, Tensor]:
+        """The weights that evaluation uses."""
+        with self._at_work(waiting=True):
+            states = self._measured().state(run).items()
+            return {
+                name: value.detach().clone(memory_format=torch.contiguous_format) for name, value in states
+            }
+
+    def _memories(self) -> dict[str, list[Tensor]]:
+        return self.memory | ({"average": self.averages} if self.averages else {})
+
+    def _measured(self) -> Nets:
+        return self.nets.swapped(self.averages) if self.averages else self.nets
+
+    # --- making ---
+
+    def _make_nets(self, recipes: Sequence[Recipe]) -> Nets:
+        models = [build_model(recipe, self.task).to(self.device) for recipe in recipes]
+        names = [name for name, _ in models[0].named_parameters()]
+        stacked, forward = self.machinery.stacked, self.machinery.forward(models[0])
+        keys = stacked_keys([recipe.seed for recipe in recipes], "dropout", self.device)
+        try:
+            self.update = make_update([each.optimiser for each in recipes], names, int(stacked), self.device)
+        except ValueError as error:
+            raise RecipeError(str(error), "optimiser") from None
+        if stacked:
+            in_bf16 = self.machinery.recorded and self.recipe.precision == "bf16"
+            return Stacked(models, keys, forward, torch.bfloat16 if in_bf16 else None)
+        (model,) = models
+        return Single(model, keys, forward, self.update.bucketed())
+
+    def _make_loss(self, recipes: Sequence[Recipe]) -> SingleLoss | StackedLoss:
+        classes = len(self.task.classes)
+        self._draws_at_random = False
+        if not isinstance(self.nets, Single):
+            return StackedLoss(recipes, classes, self.device)
+        model = self.nets.model
+        single = SingleLoss(recipes[0], classes, self.device, model.head if self._fused else None)
+        foreign = any(_is_foreign_dropout(module) for module in model.modules())
+        self._draws_at_random = foreign or isinstance(single.loss, (BetaSmoothing, DisturbLabel))
+        if isinstance(single.loss, BetaSmoothing):
+            single.loss.attach(model)
+            assert isinstance(single.loss.averaged, Classifier)
+            single.loss.averaged.draw_from(self.nets.place)
+        return single
+
+    def _make_tables(self) -> None:
+        """What the steps of an epoch read or write besides their batches, always at the same addresses."""
+        runs, steps, device = len(self.courses), self.courses[0].steps_per_epoch, self.device
+        self._place = torch.zeros(1, dtype=torch.int64, device=device)
+        self._steps = torch.zeros(runs, dtype=torch.int64, device=device)
+        self._epochs = torch.zeros(runs, dtype=torch.int64, device=device)
+        self._rates = torch.zeros(runs, steps, device=device)
+        self._losses = torch.zeros(runs, steps, device=device)
+        self._correct = torch.zeros(runs, steps, dtype=torch.int64, device=device)
+        self._scores: dict[str, Tensor] = {}
+
+    def _changed(self) -> list[Tensor]:
+        """All that a step writes to, so that one taken on trial can be undone."""
+        own = [self._place, self._steps, self._losses, self._correct]
+        return (
+            own
+            + self.nets.changed()
+            + self.loss.changed()
+            + [v for vs in self._memories().values() for v in vs]
+        )
+
+    # --- the step ---
+
+    def _step(self, shape: Any) -> None:
+        batch = self.feed.batch(self._place, shape)
+        self.nets.set_place(self._steps)
+        with autocast(self.recipe.precision, self.device):
+            said = self.nets.train(batch.inputs).flatten(1, -2)  # a row for each label
+            given = None
+            if self.adviser is not None:
+                given = self.adviser.ask(batch, self._steps, self._epochs)
+            losses = self.loss(said, batch.labels, given)
+        whole = (losses * self._multiplier).sum()
+        gradients = torch.autograd.grad(whole, self.nets.leaves, allow_unused=True, materialize_grads=True)
+        with torch.no_grad():
+            self._move(losses.detach(), self.nets.collected(gradients))
+            if not self._fused:
+                correct = (said.argmax(-1) == batch.labels).sum(-1)
+                self._correct.index_copy_(1, self._place, correct.unsqueeze(1))
+            if isinstance(self.nets, Single) and isinstance(self.loss, SingleLoss):
+                self.loss.loss.after_step(self.nets.model)
+            self._place += 1
+            self._steps += 1
+
+    def _move(self, losses: Tensor, gradients: list[Tensor]) -> None:
+        """Change the weights, and note the losses with the penalties that belong to them."""
+        rate, steps = self._rates.index_select(1, self._place).squeeze(1), self._steps
+        if not self.nets.lead:
+            rate, steps = rate[0], steps[0]
+        penalty = self._change(
+            self.nets.parameters, gradients, self.memory, self.averages, self.nets.shadows, rate, steps
+        )
+        if penalty is not None:
+            losses = losses + penalty
+        self._losses.index_copy_(1, self._place, losses.unsqueeze(1))
+
+    def _look(self) -> None:
+        for name, values in self.feed.score(self._measured()).items():
+            self._scores.setdefault(name, torch.empty_like(values)).copy_(values)
+
+
+def _is_foreign_dropout(module: torch.nn.Module) -> bool:
+    """Whether a layer draws from torch's generator, as those of nets that are not ours do."""
+    return "drop" in type(module).__name__.lower() and not isinstance(module, Dropout)

@@ -1,0 +1,177 @@
+"""The loop over packs: steps, measurements, checkpoints, and others in the place of runs that have ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import torch
+
+from softtargets.training.events import Watcher
+from softtargets.training.fleet import Fleet
+from softtargets.training.interruption import Interruption, graceful_interruption
+from softtargets.training.pack import Pack
+from softtargets.training.precision import float32_products
+from softtargets.training.saving import Saver
+from softtargets.training.scheduling.finisher import Finisher
+from softtargets.training.scheduling.queue import Queue
+from softtargets.training.scheduling.resources import Resources
+from softtargets.training.scheduling.work import Work
+
+_REPORT_SECONDS = 0.1
+
+
+@dataclass
+class Loop:
+    """Trains packs of one kind, one after another, until no run of that kind is left that could join."""
+
+    _queue: Queue
+    _resources: Resources
+    _finisher: Finisher
+    _watcher: Watcher
+    _checkpoint_seconds: float
+    _saved: float = 0.0  # when checkpoints were last written
+    _told: set[str] = field(default_factory=set)  # runs that the watcher knows to have started
+
+    def train(self, works: list[Work], locks: ExitStack) -> None:
+        """Train these runs and those that join them; `works` is always the pack of the moment."""
+        device = self._resources.device
+        fork = [device] if device.type == "cuda" else []
+        self._saved = time.monotonic()
+        self._told = set()
+        going_on: list[Pack] = []
+        with (
+            torch.random.fork_rng(devices=fork),
+            float32_products(works[0].recipe.precision),
+            graceful_interruption() as interruption,
+        ):
+            while works:
+                pack = self._start(works, going_on)
+                with Saver(device) as saver:
+                    left = self._steps(_Stretch(pack, works, saver), interruption)
+                going_on = pack.still(left) if isinstance(pack, Fleet) else []
+                del pack  # before the next one is built
+                try:
+                    # In place: if what joins does not fit into memory, all of them go on in smaller packs.
+                    works[:] = self._queue.take(locks, [works[run] for run in left]) if left else []
+                    if interruption.requested and works:
+                        raise KeyboardInterrupt
+                except BaseException:
+                    _keep(works, left)
+                    raise
+
+    def _start(self, works: list[Work], going_on: list[Pack]) -> Pack | Fleet:
+        machinery = self._resources.machinery(works[0].recipe)
+        pack: Pack | Fleet
+        try:
+            if machinery.stacked:
+                pack = Pack(works, self._resources.device, machinery)
+            else:
+                pack = Fleet(works[len(going_on) :], self._resources.device, machinery, going_on)
+        except BaseException:
+            _keep(works, range(len(works)))
+            raise
+        for work, slot in zip(works, pack.slots, strict=True):
+            work.checkpoint = None  # its tensors are in the pack now
+            if work.recipe.id not in self._told:
+                self._told.add(work.recipe.id)
+                self._watcher.started(work.recipe, slot.step, slot.course.total_steps)
+        return pack
+
+    def _steps(self, stretch: _Stretch, interruption: Interruption) -> list[int]:
+        """Train a pack to its end, or until others could take the place of runs that have ended: returns the rest."""
+        works, active = stretch.works, stretch.active
+        width = max(len(works), self._queue.width(works[0].recipe))
+        while active:
+            due = stretch.pack.advance()
+            moment = time.monotonic()
+            stretch.report(self._watcher, moment, at_once=bool(due))
+            if due:
+                self._measure(stretch, due)
+            if interruption.requested:
+                stretch.save()
+                stretch.saver.wait()
+                raise KeyboardInterrupt
+            self._save_if_due(stretch, moment)
+            if 0 < len(active) < width and stretch.pack.place == 0 and self._queue.others_wait(works):
+                stretch.keep()
+                break
+        stretch.saver.wait()
+        return active
+
+    def _save_if_due(self, stretch: _Stretch, moment: float) -> None:
+        late = moment - self._saved >= self._checkpoint_seconds
+        if late and stretch.active and not stretch.saver.busy:
+            stretch.save()
+            self._saved = time.monotonic()
+
+    def _measure(self, stretch: _Stretch, due: list[int]) -> None:
+        """Measure these runs, and write what those have come to that are done."""
+        pack, works = stretch.pack, stretch.works
+        pack.measure(due)
+        stretch.tick()
+        for run in due:
+            if pack.slots[run].failure is None:
+                self._watcher.epoch(works[run].recipe, pack.slots[run].history[-1])
+        ended = [run for run in due if pack.slots[run].done]
+        if ended:
+            stretch.saver.wait()  # or a late checkpoint would lie beside a finished run
+        for run in ended:
+            stretch.active.remove(run)
+            self._finisher.end(pack, run, works[run], len(works), self._queue.todo)
+
+
+class _Stretch:
+    """One pack from its first step until it ends or others join, with the time and work of its runs.
+
+    The seconds of a pack are shared out among its `active` runs: those of all runs add up to the time it took.
+    """
+
+    def __init__(self, pack: Pack | Fleet, works: list[Work], saver: Saver) -> None:
+        self.pack, self.works, self.saver = pack, works, saver
+        self.active = list(range(len(works)))
+        self._shown = [slot.units for slot in pack.slots]
+        self._ticked = self._reported = time.monotonic()
+
+    def tick(self) -> None:
+        """The time since the last call was spent on the active runs."""
+        moment = time.monotonic()
+        for run in self.active:
+            self.works[run].begun["seconds"] += (moment - self._ticked) / len(self.active)
+        self._ticked = moment
+
+    def report(self, watcher: Watcher, moment: float, at_once: bool) -> None:
+        """Tell of the work since the last report, if that was a while ago."""
+        if at_once or moment - self._reported >= _REPORT_SECONDS:
+            for run in self.active:
+                slot = self.pack.slots[run]
+                watcher.progressed(slot.recipe, slot.step, slot.units - self._shown[run])
+                self._shown[run] = slot.units
+            self._reported = moment
+
+    def save(self) -> None:
+        """Write checkpoints of the active runs."""
+        self.tick()
+        jobs = []
+        for run in self.active:
+            checkpoint = self.pack.save(run)
+            checkpoint.progress["begun"] = dict(self.works[run].begun)
+            jobs.append((self.works[run].writer, checkpoint))
+        self.saver.save(jobs)
+
+    def keep(self) -> None:
+        """Hold on to the states of the active runs, which go on in another pack."""
+        self.tick()
+        for run in self.active:
+            self.works[run].checkpoint = self.pack.save(run)
+
+
+def _keep(works: list[Work], left: Iterable[int]) -> None:
+    """Write what is in memory only: the states of runs between two packs."""
+    for work in (works[run] for run in left if run < len(works)):
+        checkpoint = work.checkpoint
+        if checkpoint is not None and "begun" not in checkpoint.progress:
+            checkpoint.progress["begun"] = dict(work.begun)
+            work.writer.checkpoint(checkpoint)

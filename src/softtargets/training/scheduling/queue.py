@@ -1,0 +1,126 @@
+"""Which runs this process trains next, and how many of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from softtargets.recipes import Recipe
+from softtargets.training.devices import free_memory
+from softtargets.training.packing import kind_of_run
+from softtargets.training.scheduling.finisher import Finisher
+from softtargets.training.scheduling.resources import Resources
+from softtargets.training.scheduling.work import Work
+from softtargets.training.sizing import fitting
+
+Kind = tuple[Any, ...]
+
+
+class Queue:
+    """Takes runs of one kind that no other process is training out of what is to be done (`todo`, by id).
+
+    `sharing` processes share the work, and so also the memory of the device.
+    """
+
+    def __init__(
+        self, todo: dict[str, Recipe], resources: Resources, finisher: Finisher, sharing: int
+    ) -> None:
+        self.todo = todo
+        self._resources = resources
+        self._finisher = finisher
+        self._sharing = max(sharing, 1)
+        self._not_now: set[str] = set()  # waiting runs that could not join the present pack
+        self._fitting: dict[Kind, int] = {}  # as many as memory was free for when a pack was begun
+        self._limits: dict[Kind, int] = {}  # packs that did not fit into memory were halved
+
+    def take(self, locks: ExitStack, joining: Sequence[Work] = ()) -> list[Work]:
+        """The next pack: runs of one kind that no other process is training, as many as train well together.
+
+        Or, for a pack in which runs have ended, others to join it. `locks` gives back all that is taken.
+        """
+        works = list(joining)
+        kinds = self._ready_kinds()
+        keys = iter(kinds)
+        place = 0  # where those that others join are
+        if not works:
+            self._not_now.clear()
+            first = next((work for key in keys if (work := self._claim(key, locks))), None)
+            if first is None:
+                return []
+            self._measure(first.recipe)
+            works.append(self._taught(first))
+            place = first.place
+        width = self._width(works[0].recipe, kinds)
+        for key in self._alike(works, kinds, keys):
+            if len(works) < width and (work := self._claim(key, locks)) is not None:
+                if work.place == place:
+                    works.append(self._taught(work))
+                else:
+                    work.writer.release()
+                    self._not_now.add(key)
+        return works
+
+    def _taught(self, work: Work) -> Work:
+        work.teacher = self._resources.teacher(work.recipe)
+        return work
+
+    def _alike(self, works: Sequence[Work], kinds: dict[str, Kind], keys: Iterable[str]) -> list[str]:
+        """Those runs that are of the same kind as these, and not among them."""
+        ours, kind = {work.recipe.id for work in works}, kind_of_run(works[0].recipe)
+        return [key for key in keys if kinds[key] == kind and key not in ours]
+
+    def _claim(self, key: str, locks: ExitStack) -> Work | None:
+        """A run that nobody else is training, unless it has come to its end meanwhile."""
+        recipe, store = self.todo[key], self._resources.store
+        writer = store.claim(recipe)
+        if writer is None:
+            self._not_now.add(key)
+            return None
+        locks.enter_context(writer)
+        if writer.finished or self._finisher.fail_orphan(recipe, writer):
+            run = store.find(recipe)
+            writer.release()
+            assert run is not None
+            self._finisher.conclude(self.todo, recipe, run)
+            return None
+        return Work(recipe, self._resources.noisy(recipe), checkpoint=writer.restore(), writer=writer)
+
+    def width(self, recipe: Recipe) -> int:
+        """How many runs of this kind may train together now."""
+        return self._width(recipe, self._ready_kinds())
+
+    def halve(self, recipe: Recipe, width: int) -> None:
+        """So many runs of this kind did not fit into memory: no more than half of them from now on."""
+        self._limits[kind_of_run(recipe)] = width // 2
+
+    def others_wait(self, works: list[Work]) -> bool:
+        """Whether runs of the same kind could join, at the beginning of an epoch."""
+        kinds = self._ready_kinds()
+        return any(
+            key not in self._not_now and not self._resources.store.is_claimed(self.todo[key])
+            for key in self._alike(works, kinds, kinds)
+        )
+
+    def _measure(self, recipe: Recipe) -> None:
+        """Note how many runs of this kind fit into memory; later their own pack would be in the way."""
+        wanted = self._resources.arrangement(recipe).runs
+        if wanted > 1:
+            free = free_memory(self._resources.device)
+            own = None if free is None else free // self._sharing
+            self._fitting[kind_of_run(recipe)] = fitting(self._resources.footprint(recipe), wanted, own)
+
+    def _width(self, recipe: Recipe, kinds: dict[str, Kind]) -> int:
+        kind = kinds[recipe.id]
+        alike = sum(other == kind for other in kinds.values())
+        share = -(-alike // self._sharing)
+        known = (limits[kind] for limits in (self._fitting, self._limits) if kind in limits)
+        return max(1, min(self._resources.arrangement(recipe).runs, share, *known))
+
+    def _ready_kinds(self) -> dict[str, Kind]:
+        """The kinds of runs that could be trained now: one whose teacher is still being trained must wait with it."""
+        return {
+            key: kind_of_run(recipe)
+            for key, recipe in self.todo.items()
+            if recipe.teacher is None or recipe.teacher.id not in self.todo
+        }

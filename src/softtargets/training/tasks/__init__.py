@@ -1,0 +1,20 @@
+"""Tasks: what the engine trains on. A recipe's data say by name which one they are for."""
+
+from pathlib import Path
+
+import torch
+
+from softtargets.recipes import Dataset
+from softtargets.training.tasks.images import ImageTask
+from softtargets.training.tasks.task import Adviser, Batch, Epoch, Feed, Task, Teacher
+
+# By the names that datasets of recipes call them (`Dataset.task`).
+TASKS: dict[str, type[Task]] = {"images": ImageTask}
+
+
+def prepare(data: Dataset, device: torch.device, data_dir: Path | None = None) -> Task:
+    """A dataset on a device, as the task it is for."""
+    return TASKS[data.task].prepare(data, device, data_dir)
+
+
+__all__ = ["TASKS", "Adviser", "Batch", "Epoch", "Feed", "ImageTask", "Task", "Teacher", "prepare"]

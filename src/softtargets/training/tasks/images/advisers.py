@@ -1,0 +1,121 @@
+"""What a loss is given besides logits and labels: a teacher's, a partner's or an averaged net's logits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from softtargets.losses import CSKD, BetaSmoothing, SoftTargetLoss
+from softtargets.randomness import below, key_words, words
+from softtargets.recipes import Recipe
+from softtargets.training.nets import Nets, Single, Stacked
+from softtargets.training.precision import autocast
+from softtargets.training.tasks.images.feed import ImageBatch
+from softtargets.training.tasks.images.task import ImageTask
+from softtargets.training.tasks.task import Adviser, Teacher
+
+# So far beyond any step that a second forward pass in the same step draws other dropout.
+_SECOND_PASS = 1 << 31
+
+
+def adviser_of(
+    recipes: Sequence[Recipe],
+    task: ImageTask,
+    nets: Nets,
+    loss: SoftTargetLoss | None,
+    teachers: Sequence[Teacher | None],
+) -> Adviser | None:
+    """Whom the losses of a pack want to be asked, if anybody."""
+    if any(teachers):
+        return TeacherAdviser(recipes, task, teachers, bool(nets.lead))
+    if isinstance(loss, CSKD):
+        return PartnerAdviser(recipes[0], task, nets)
+    return AveragedAdviser(task, loss) if isinstance(loss, BetaSmoothing) else None
+
+
+class TeacherAdviser:
+    """The teachers of a pack, one for each run that has one.
+
+    A teacher that sees fixed images says the same every epoch, so it is asked once.
+    """
+
+    def __init__(
+        self,
+        recipes: Sequence[Recipe],
+        task: ImageTask,
+        teachers: Sequence[Teacher | None],
+        stacked: bool,
+    ) -> None:
+        train = task.splits["train"]
+        device = train.images.device
+        there = [teacher for teacher in teachers if teacher is not None]
+        models = [teacher.model.to(device).eval() for teacher in there]
+        self._first = there[0]
+        self.stored: Tensor | None = None
+        if recipes[0].augmentation:
+            # One for each run, which all have one: they are asked about different images.
+            keys = torch.zeros(len(models), 2, dtype=torch.int64, device=device)
+            self._nets: Nets = Stacked(models, keys, None) if stacked else Single(models[0], keys, None)
+        else:
+            # Runs without a teacher are given what the first one says; their losses do not ask for it.
+            asked = {id(teacher): teacher for teacher in there}
+            whose = [list(asked).index(id(teacher or there[0])) for teacher in teachers]
+            self._whose = torch.tensor(whose, device=device)
+            said = [each.task.say(each.recipe, each.model, train)["logits"] for each in asked.values()]
+            self.stored = torch.stack(said)
+
+    @torch.no_grad()
+    def ask(self, batch: ImageBatch, steps: Tensor, epochs: Tensor) -> Tensor:
+        """What the teachers say of the same images."""
+        if self.stored is not None:
+            return self.stored[self._whose[:, None], batch.chosen]
+        flat = self._first.task.standardise(batch.images.flatten(0, 1))
+        with autocast(self._first.recipe.precision, flat.device):
+            return self._nets.look((flat.unflatten(0, batch.chosen.shape),), shared=False).float()
+
+
+class PartnerAdviser:
+    """For CS-KD: what the net itself says of other training images of the same classes, each drawn at random.
+
+    As in the released code the second forward pass is in training mode, so batch normalisation counts it too.
+    """
+
+    def __init__(self, recipe: Recipe, task: ImageTask, nets: Nets) -> None:
+        self._task = task
+        self._nets = nets
+        labels = task.splits["train"].labels
+        self._view = task.view(recipe)
+        self._partner_key = key_words(recipe.seed, "partners", labels.device)
+        self._view_key = key_words(recipe.seed, "partners' augmentation", labels.device)
+        # Members of each class side by side, so that a partner is one draw below the size of the class.
+        self._members = labels.argsort(stable=True)
+        self._sizes = torch.bincount(labels, minlength=len(task.classes))
+        self._starts = self._sizes.cumsum(0) - self._sizes
+
+    @torch.no_grad()
+    def ask(self, batch: ImageBatch, steps: Tensor, epochs: Tensor) -> Tensor:
+        """What the net says of the partners."""
+        labels, chosen = batch.labels[0], batch.chosen[0]
+        drawn = words(self._partner_key, chosen, epochs)[:, 0]
+        partners = self._members[self._starts[labels] + below(drawn, self._sizes[labels])]
+        # By the place of the anchor: two anchors may have the same partner.
+        views = self._view.draw(self._view_key, chosen, epochs[0])
+        images = self._view.apply(self._task.splits["train"].images[partners], views)
+        self._nets.set_place(steps + _SECOND_PASS)
+        logits = self._nets.train((self._task.standardise(images).unsqueeze(0),))
+        self._nets.set_place(steps)
+        return logits.float()
+
+
+class AveragedAdviser:
+    """For Beta smoothing: the average of the net over time, which the loss keeps."""
+
+    def __init__(self, task: ImageTask, loss: BetaSmoothing) -> None:
+        self._task = task
+        self._loss = loss
+
+    def ask(self, batch: ImageBatch, steps: Tensor, epochs: Tensor) -> Tensor:
+        """What the averaged net says of the same images."""
+        return self._loss.ask(self._task.standardise(batch.images[0])).float().unsqueeze(0)

@@ -1,0 +1,82 @@
+"""Refusing what cannot be trained on images, before anything is trained."""
+
+from __future__ import annotations
+
+from softtargets.exceptions import RecipeError
+from softtargets.recipes import ClassConditional, Crop, Information, Recipe, Shift
+from softtargets.training.tasks.images.augmented_logits import chosen_examples, stands_still
+from softtargets.training.tasks.images.task import ImageTask
+from softtargets.training.tasks.task import Task
+
+
+def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
+    """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, noise, probes, teacher."""
+    examples = len(task.splits["train"])
+    if recipe.batch > examples:
+        raise RecipeError(f"{recipe.batch} is larger than the training set of {examples} examples", "batch")
+    _check_margins(recipe, task)
+    shape = task.input_shape(recipe)
+    if isinstance(recipe.noise, ClassConditional) and len(recipe.noise.matrix) != len(task.classes):
+        wrong = f"is for {len(recipe.noise.matrix)} classes, but {recipe.data.name} has {len(task.classes)}"
+        raise RecipeError(wrong, "noise.matrix")
+    _check_probes(recipe, task)
+    if recipe.teacher is None or not isinstance(taught, ImageTask):
+        return
+    if recipe.augmentation:
+        # The teacher is asked about the very images the student sees.
+        shown, learnt = shape, taught.input_shape(recipe.teacher)
+    else:
+        shown, learnt = task.shape, taught.shape
+    if shown != learnt:
+        raise RecipeError(
+            f"the student of run {recipe.id} is shown images of {_words(shown)}, but its teacher learnt on "
+            f"{_words(learnt)}; give both the same size and crop",
+            "regulariser.teacher",
+        )
+
+
+def _check_margins(recipe: Recipe, task: ImageTask) -> None:
+    _, height, width = task.shape
+    for position, part in enumerate(recipe.augmentation):
+        field, margin = ("pixels", part.pixels) if isinstance(part, Shift) else ("padding", 0)
+        margin = part.padding if isinstance(part, Crop) else margin
+        if margin >= min(height, width):
+            raise RecipeError(
+                f"{margin} is as large as the image of {height} x {width} itself",
+                f"augmentation.{position}.{field}",
+            )
+
+
+def _check_probes(recipe: Recipe, task: ImageTask) -> None:
+    for position, probe in enumerate(recipe.probes):
+        if not isinstance(probe, Information):
+            continue
+        last = len(task.classes) - 1
+        for place, label in enumerate(probe.classes):
+            if label > last:
+                raise RecipeError(
+                    f"{label} is no class of {recipe.data.name}, which has classes 0 to {last}",
+                    f"probes.{position}.classes.{place}",
+                )
+        split = task.splits[probe.split]
+        # The rarer class first: its number serves both.
+        there, label = min(
+            (len(chosen_examples(split, [each], probe.examples)), each) for each in probe.classes
+        )
+        if there < probe.examples:
+            remedy = f"give at most {there}" if there else "look at another class or split"
+            raise RecipeError(
+                f"{probe.examples} of class {label} are wanted, and {probe.split} has {there or 'none'}; {remedy}",
+                f"probes.{position}.examples",
+            )
+        if stands_still(recipe, task):
+            raise RecipeError(
+                "draws of the recipe's augmentation are all the same, so a logit difference has no noise to measure "
+                "information against; give augmentation that changes images, or leave the probe out",
+                f"probes.{position}",
+            )
+
+
+def _words(shape: tuple[int, int, int]) -> str:
+    channels, height, width = shape
+    return f"{height} x {width} with {channels} channel{'s' if channels > 1 else ''}"

@@ -1,0 +1,123 @@
+"""The images of a pack: which batch holds what, how it is augmented, and how nets do on the other splits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from softtargets.randomness import permutation, stacked_keys
+from softtargets.recipes import Recipe
+from softtargets.training.machinery import Machinery
+from softtargets.training.nets import Nets
+from softtargets.training.precision import autocast
+from softtargets.training.tasks.images.split import Split
+from softtargets.training.tasks.images.task import ImageTask
+from softtargets.training.tasks.task import Batch, Feed
+
+Views = list[dict[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class ImageBatch(Batch):
+    """A batch with the images before they were standardised, and their places in the training set."""
+
+    images: Tensor
+    chosen: Tensor
+
+
+class ImageFeed(Feed):
+    """Draws orders and augmentation of each run by its seed, and gathers images that all runs share."""
+
+    def __init__(self, recipes: Sequence[Recipe], tasks: Sequence[ImageTask], machinery: Machinery) -> None:
+        self._recipe, self._task = recipes[0], tasks[0]  # for what all have in common
+        self._images = self._task.splits["train"].images
+        self._labels = torch.stack([each.splits["train"].labels for each in tasks])
+        # Held-out labels differ between runs only where some recipe corrupts them.
+        noisy = [name for name in self._task.splits if name != "train"]
+        noisy = noisy if any(recipe.noise.on_held_out for recipe in recipes) else []
+        self._own = {name: torch.stack([each.splits[name].labels for each in tasks]) for name in noisy}
+        view, standardise = self._task.view(self._recipe), self._task.standardise
+
+        def inputs(images: Tensor, chosen: Tensor, views: Views) -> tuple[Tensor, Tensor]:
+            shown = view.apply(images[chosen], views)
+            return shown, standardise(shown)
+
+        self._view, self._plain = view, inputs
+        self._compiled = machinery.compiled(inputs)
+        self._make_tables([recipe.seed for recipe in recipes])
+
+    def _make_tables(self, seeds: Sequence[int]) -> None:
+        device = self._images.device
+        self._order_keys = stacked_keys(seeds, "order", device)
+        self._view_keys = stacked_keys(seeds, "augmentation", device)
+        self._order = torch.zeros(len(seeds), len(self._images), dtype=torch.int64, device=device)
+        self._epoch_labels = torch.zeros_like(self._order)
+        self._views: Views = self._view.draw(self._view_keys, self._order, self._order[:, 0])
+        self._within = torch.arange(self._recipe.batch, device=device)
+
+    def open(self, epochs: Tensor) -> None:
+        """Orders, labels in that order, and augmentation."""
+        self._order.copy_(permutation(self._order_keys, len(self._images), epochs))
+        self._epoch_labels.copy_(self._labels.gather(1, self._order))
+        for table, drawn in zip(
+            self._views, self._view.draw(self._view_keys, self._order, epochs), strict=True
+        ):
+            for name, values in drawn.items():
+                table[name].copy_(values)
+
+    def batch(self, place: Tensor, shape: int) -> ImageBatch:
+        """So many images."""
+        where = place * self._recipe.batch + self._within[:shape]
+        chosen, labels = self._order.index_select(1, where), self._epoch_labels.index_select(1, where)
+        views = [
+            {name: values.index_select(1, where).flatten() for name, values in drawn.items()}
+            for drawn in self._views
+        ]
+        make = self._compiled if shape == self._recipe.batch else self._plain
+        images, inputs = (
+            each.unflatten(0, chosen.shape) for each in make(self._images, chosen.flatten(), views)
+        )
+        return ImageBatch((inputs,), labels, images, chosen)
+
+    def score(self, nets: Nets) -> dict[str, Tensor]:
+        """Negative log-likelihood and accuracy."""
+        return {
+            f"{name}_{key}": values
+            for name, split in self._task.splits.items()
+            if name != "train"
+            for key, values in score(self._recipe, nets, split, self._task, self._own.get(name)).items()
+        }
+
+
+@torch.no_grad()
+def score(
+    recipe: Recipe, nets: Nets, split: Split, task: ImageTask, own: Tensor | None = None
+) -> dict[str, Tensor]:
+    """Negative log-likelihood and accuracy on a split, (runs,) each, still on the device.
+
+    `own` (runs, examples) are labels of each run's own, where there is noise on the split; then ``clean_loss`` and
+    ``clean_accuracy``, on the labels as read, are measured too.
+    """
+    judges = {"": split.labels.expand(nets.runs, -1)}
+    if own is not None:
+        judges = {"": own, "clean_": split.clean_labels.expand(nets.runs, -1)}
+    losses: dict[str, list[Tensor]] = {prefix: [] for prefix in judges}
+    correct: dict[str, list[Tensor]] = {prefix: [] for prefix in judges}
+    size = task.measured_at_a_time(nets.runs, split.images.is_cuda)
+    for place, images in enumerate(split.images.split(size)):
+        with autocast(recipe.precision, images.device):
+            logits = nets.look((task.evaluation_inputs(recipe, images),), shared=True).float()
+        for prefix, judge in judges.items():
+            labels = judge[:, place * size : (place + 1) * size]
+            each = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
+            losses[prefix].append(each.unflatten(0, (nets.runs, -1)).double().sum(-1))
+            correct[prefix].append((logits.argmax(-1) == labels).sum(-1))
+    found = {}
+    for prefix in judges:
+        found[f"{prefix}loss"] = torch.stack(losses[prefix]).sum(0) / len(split)
+        found[f"{prefix}accuracy"] = torch.stack(correct[prefix]).sum(0).double() / len(split)
+    return found

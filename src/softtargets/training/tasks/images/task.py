@@ -1,0 +1,227 @@
+"""Images on a device: splits, label noise, standardisation, and what nets are shown of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softtargets.data import load
+from softtargets.data.augment import AUGMENTATIONS, View, centre
+from softtargets.exceptions import RecipeError
+from softtargets.losses import REGULARISERS, SoftTargetLoss
+from softtargets.models import Classifier
+from softtargets.noise import CORRUPTIONS
+from softtargets.randomness import derive
+from softtargets.recipes import Clean, Crop, Dataset, ImageDataset, Instance, Noise, Recipe
+from softtargets.training.machinery import Machinery
+from softtargets.training.nets import Nets
+from softtargets.training.pack_loss import ALONE
+from softtargets.training.precision import autocast
+from softtargets.training.sizing import activations, outline
+from softtargets.training.tasks.images.split import Split, standardiser, to_device
+from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teacher
+
+# Images that a net is shown at a time where it is not trained.
+BATCH = 1000
+# Of the draws of instance noise.
+_STREAMS = {"train": 0, "validation": 1, "test": 2}
+# Numbers of 8 bytes for each example: its place and its label twice, in order and as read; and for each block of
+# random words that is drawn for it, those words on their way (10) and what comes of them (2).
+_TABLES = 3
+_DRAWN = 12
+_FLOAT, _INTEGER = 4, 8
+
+
+@dataclass(frozen=True)
+class ImageTask(Task):
+    """All a training needs to know of its images."""
+
+    splits: dict[str, Split]
+    classes: tuple[str, ...]
+    standardise: Callable[[Tensor], Tensor]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width of the stored images."""
+        channels, height, width = self.splits["train"].images.shape[1:]
+        return channels, height, width
+
+    @classmethod
+    def prepare(cls, data: Dataset, device: torch.device, data_dir: Path | None = None) -> ImageTask:
+        """Read a dataset, cut its splits and move it to the device."""
+        assert isinstance(data, ImageDataset)
+        train = load(data.name, "train", data_dir, **data.reader_options())
+        test = load(data.name, "test", data_dir, **data.reader_options())
+        kept = len(train) - data.validation
+        if kept < 1:
+            raise RecipeError(
+                f"{data.validation} leaves nothing to train on: {data.name} has {len(train)} training examples",
+                "data.validation",
+            )
+        limit = data.limit or kept
+        if limit > kept:
+            raise RecipeError(f"{limit} is more than the {kept} training examples there are", "data.limit")
+        splits = {"train": to_device(train, slice(0, limit), device)}
+        if data.validation:
+            splits["validation"] = to_device(train, slice(kept, None), device)
+        splits["test"] = to_device(test, slice(None), device)
+        return cls(splits, train.classes, standardiser(data.standardise, splits["train"].images))
+
+    def net_arguments(self, recipe: Recipe) -> dict[str, Any]:
+        """The shape of an image and the number of classes."""
+        return {"shape": self.input_shape(recipe), "classes": len(self.classes)}
+
+    def with_noise(self, recipe: Recipe) -> ImageTask:
+        """The same data with corrupted training labels, and with noise of beta type validation and test labels too.
+
+        Labels as read are kept beside them.
+        """
+        noise = recipe.noise
+        if isinstance(noise, Clean):
+            return self
+        noisy = {
+            name: self._corrupted(name, split, noise, recipe.seed)
+            for name, split in self.splits.items()
+            if name == "train" or noise.on_held_out
+        }
+        return replace(self, splits=self.splits | noisy)
+
+    def _corrupted(self, name: str, split: Split, noise: Noise, seed: int) -> Split:
+        # Every split draws on its own; training labels as they were drawn before the others could be noisy.
+        options = noise.options()
+        if isinstance(noise, Instance):
+            # One noise for all splits: the same looks are taken for the same classes.
+            inputs = standardiser("channel", self.splits["train"].images)(split.images)
+            options |= {"inputs": inputs, "stream": _STREAMS[name]}
+            own = derive(seed, "noise")
+        else:
+            own = derive(seed, "noise") if name == "train" else derive(seed, "noise", name)
+        noisy = CORRUPTIONS[noise.name](split.clean_labels, classes=len(self.classes), seed=own, **options)
+        return replace(split, labels=torch.from_numpy(noisy).to(split.labels.device))
+
+    def check(self, recipe: Recipe, taught: Task | None) -> None:
+        """Batch, crops, noise, probes, teacher."""
+        from softtargets.training.tasks.images.checks import check_images
+
+        check_images(recipe, self, taught)
+
+    # --- what nets are shown ---
+
+    def input_shape(self, recipe: Recipe) -> tuple[int, int, int]:
+        """The shape the net sees, which crops may have made smaller; refuses crops that cannot be cut."""
+        channels, height, width = self.shape
+        for position, part in enumerate(recipe.augmentation):
+            if isinstance(part, Crop) and part.size:
+                if part.size > min(height, width):
+                    raise RecipeError(
+                        f"{part.size} is larger than the image of {height} x {width}",
+                        f"augmentation.{position}.size",
+                    )
+                height = width = part.size
+        return channels, height, width
+
+    def view(self, recipe: Recipe) -> View:
+        """The recipe's augmentation, as training sees images through it."""
+        return View([AUGMENTATIONS[part.name](**vars(part)) for part in recipe.augmentation], self.shape)
+
+    def evaluation_inputs(self, recipe: Recipe, images: Tensor) -> Tensor:
+        """Images as evaluation sees them, standardised: no randomness, the middle where training crops."""
+        for part in recipe.augmentation:
+            if isinstance(part, Crop) and part.size:
+                images = centre(images, part.size)
+        return self.standardise(images)
+
+    # --- training ---
+
+    def epoch(self, recipe: Recipe, epoch: int) -> Epoch:
+        """Every image once; the last batch may be smaller."""
+        return _epoch(len(self.splits["train"]), recipe.batch)
+
+    def feed(self, recipes: Sequence[Recipe], tasks: Sequence[ImageTask], machinery: Machinery) -> Feed:
+        """Orders, labels and augmentation of each run."""
+        from softtargets.training.tasks.images.feed import ImageFeed
+
+        return ImageFeed(recipes, tasks, machinery)
+
+    def adviser(
+        self,
+        recipes: Sequence[Recipe],
+        nets: Nets,
+        loss: SoftTargetLoss | None,
+        teachers: Sequence[Teacher | None],
+    ) -> Adviser | None:
+        """Teachers, partners of the same class, or an averaged net."""
+        from softtargets.training.tasks.images.advisers import adviser_of
+
+        return adviser_of(recipes, self, nets, loss, teachers)
+
+    def compiles(self, recipe: Recipe, shape: torch.Size) -> bool:
+        """Compiling takes a while: the one smaller batch of an epoch is not worth it."""
+        return shape[0] == recipe.batch
+
+    # --- what is kept ---
+
+    def predict(self, recipe: Recipe, model: Classifier, split: str) -> dict[str, Tensor]:
+        """Logits, labels and penultimate activations, example by example, without augmentation.
+
+        Where the recipe puts noise on the labels of this split, the clean ones lie beside them.
+        """
+        return self.say(recipe, model, self.splits[split])
+
+    @torch.no_grad()
+    def say(self, recipe: Recipe, model: Classifier, split: Split) -> dict[str, Tensor]:
+        """The same of any images, such as those that a student is trained on."""
+        was_training = model.training
+        model.eval()
+        logits, features = [], []
+        for images in split.images.split(BATCH):
+            with autocast(recipe.precision, images.device):
+                penultimate = model.features(self.evaluation_inputs(recipe, images))
+                logits.append(model.head(penultimate).float())
+            features.append(penultimate.float())
+        model.train(was_training)
+        said = {"logits": torch.cat(logits), "labels": split.labels, "features": torch.cat(features)}
+        return said if split.labels is split.clean_labels else said | {"clean_labels": split.clean_labels}
+
+    # --- memory ---
+
+    def rows(self, shape: int) -> int:
+        """One label for each image."""
+        return shape
+
+    def blank(self, recipe: Recipe, shape: int, device: torch.device) -> tuple[Tensor, ...]:
+        """So many images."""
+        return (torch.zeros(shape, *self.input_shape(recipe), device=device),)
+
+    def measured_at_a_time(self, runs: int, on_gpu: bool) -> int:
+        """Every run of a stack sees them, and keeps what its layers say of them."""
+        return max(BATCH // 10, BATCH // (-(-runs // 16))) if on_gpu else BATCH
+
+    def table_bytes(self, recipe: Recipe) -> int:
+        """Order and labels; the order is drawn before the augmentation, and takes one block."""
+        blocks = sum(kind.blocks for kind in self.view(recipe).kinds)
+        return _INTEGER * len(self.splits["train"]) * (_TABLES + _DRAWN * max(1, blocks))
+
+    def advice_bytes(self, recipe: Recipe, shown: int) -> int:
+        """A teacher says the same of fixed images in every epoch, and else is asked in every step."""
+        teacher = recipe.teacher
+        if teacher is None:  # some losses ask the net itself a second time
+            return shown if issubclass(REGULARISERS[recipe.regulariser.name], ALONE) else 0
+        if not recipe.augmentation:
+            return _FLOAT * len(self.splits["train"]) * len(self.classes)
+        model = outline(replace(teacher, augmentation=recipe.augmentation), self)
+        weights = _FLOAT * sum(weight.numel() for weight in model.parameters())
+        seen = activations(model, self.blank(recipe, recipe.batch, torch.device("meta")), teacher.precision)
+        return 2 * weights + (seen.shown * recipe.batch if seen else 0)  # as it was loaded, and in the stack
+
+
+@lru_cache
+def _epoch(examples: int, batch: int) -> Epoch:
+    sizes = tuple(min(batch, examples - begin) for begin in range(0, examples, batch))
+    return Epoch(sizes, sizes)
