@@ -5,15 +5,15 @@ import torch
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
+from softtargets.calibration.scores import as_scores
 
 from calibration import exact
-from softtargets.calibration.given import as_given
 from softtargets.calibration.ranks import rank_of
 from softtargets.calibration.rows import rows_of
 
 
 def ranks(scores, labels, *, from_logits):
-    seen = as_given(scores, torch.as_tensor(labels), from_logits=from_logits)
+    seen = as_scores(scores, torch.as_tensor(labels), from_logits=from_logits)
     return torch.cat([rows.rank for rows in rows_of(seen)]).tolist()
 
 

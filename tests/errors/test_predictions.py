@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-
 from softtargets.errors.predictions import one_per_class, predicted_classes, true_classes
 
 

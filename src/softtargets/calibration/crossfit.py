@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.sources import Chunks, NoExamples, Reader, as_chunks, in_fold
+from softtargets.calibration.chunks import Chunks, NoExamples, Reader, as_chunks, in_fold
 from softtargets.calibration.sweep import BinSums
 
 

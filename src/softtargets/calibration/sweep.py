@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.sources import Chunks, Reader, as_chunks
+from softtargets.calibration.chunks import Chunks, Reader, as_chunks
+from softtargets.calibration.confidence_cells import bin_edges
 
 Metric = Callable[[Tensor, Tensor], float]
 
@@ -113,16 +114,14 @@ class BinSums:
     """
 
     def __init__(self, rows: int, bins: int) -> None:
-        if bins < 1:
-            raise ValueError(f"bins must be at least 1, not {bins}")
+        self.edges = bin_edges(bins)[1:-1]
         self.rows, self.bins, self.examples = rows, bins, 0
         self.gaps = torch.zeros(rows * bins, dtype=torch.float64)
 
     def add(self, confidence: Tensor, correct: Tensor) -> None:
         """Confidences (rows, n) in double precision, and which of the n predictions are right: (n,) or (rows, n)."""
-        inner = torch.arange(1, self.bins, dtype=torch.float64, device=confidence.device) / self.bins
         row = torch.arange(self.rows, device=confidence.device).unsqueeze(1) * self.bins
-        which = torch.bucketize(confidence, inner, right=True) + row
+        which = torch.bucketize(confidence, self.edges.to(confidence.device), right=True) + row
         gaps = torch.bincount(which.flatten(), (confidence - correct.double()).flatten(), len(self.gaps))
         self.gaps += gaps.cpu()
         self.examples += confidence.shape[1]

@@ -7,8 +7,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from softtargets.arrays import ArrayLike
-from softtargets.errors.predictions import one_per_class, predicted_classes, true_classes
+from softtargets.arrays import ArrayLike, counts_of_classes, labels_of, predicted_classes
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,9 @@ def fine_and_coarse_errors(predicted: ArrayLike, labels: ArrayLike, superclass: 
     >>> found.error_rate, found.fine_share
     (0.5, 0.5)
     """
-    above = one_per_class(superclass, "superclass")
+    above = counts_of_classes(superclass, "superclass")
     said = predicted_classes(predicted, len(above))
-    true = true_classes(labels, len(said), len(above))
+    true = labels_of(labels, len(said), len(above))
     same = above[said] == above[true]
     return FineAndCoarse(
         examples=len(said), fine=int((same & (said != true)).sum()), coarse=int((~same).sum())
