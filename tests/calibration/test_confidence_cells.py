@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+
 from softtargets.calibration.confidence_cells import bin_edges, bin_of_cell, cell_edges
 
 

@@ -5,11 +5,11 @@ import torch
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
-from softtargets.calibration.scores import as_scores
 
 from calibration import exact
 from softtargets.calibration.ranks import rank_of
 from softtargets.calibration.rows import rows_of
+from softtargets.calibration.scores import as_scores
 
 
 def ranks(scores, labels, *, from_logits):

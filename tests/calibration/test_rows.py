@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from softtargets.calibration.scores import as_scores
 
 from calibration import exact
 from softtargets.calibration import scores as pieces
 from softtargets.calibration.rows import RowStatistics, rows_of, softmax
+from softtargets.calibration.scores import as_scores
 
 
 @pytest.mark.parametrize(("dtype", "within"), [(torch.float32, 3e-6), (torch.float64, 1e-14)])

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
-from softtargets.calibration.chunks import Chunks
 
 from softtargets.calibration import fit_temperature
+from softtargets.calibration.chunks import Chunks
 from softtargets.calibration.temperature import scale, temperature_scaling
 
 

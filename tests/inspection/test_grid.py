@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from softtargets.calibration.chunks import fold_of
 
 from inspection.made import net
+from softtargets.calibration.chunks import fold_of
 from softtargets.calibration.sweep import temperature_sweep
 from softtargets.calibration.temperature import temperature_scaling
 from softtargets.inspection.grid import ONE, TEMPERATURES, TemperatureGrid, lowest

@@ -85,18 +85,20 @@ def counts_of_classes(values: ArrayLike, name: str) -> Tensor:
     Traceback (most recent call last):
     ValueError: training_counts must be whole numbers from 0, but that of class 1 is -1
     """
-    found = whole_numbers(values, name)
+    found = whole_numbers(values, name, "one for each class")
     if found.ndim != 1 or len(found) == 0:
         raise ValueError(f"{name} must be (classes,), one number for each class, not {tuple(found.shape)}")
     return _from_zero(found, name, "class").long().cpu()
 
 
-def whole_numbers(values: ArrayLike, name: str = "labels") -> Tensor:
+def whole_numbers(
+    values: ArrayLike, name: str = "labels", meaning: str = "the index of each example's class"
+) -> Tensor:
     """A tensor of what may be classes: neither texts nor truth values; numbers with fractions are still among them."""
     text = not isinstance(values, Tensor) and np.asarray(values).dtype.kind not in "fiubc"
     if text or (found := as_tensor(values)).dtype == torch.bool or found.is_complex():
         kind = np.asarray(values).dtype if text else found.dtype
-        raise ValueError(f"{name} must be whole numbers, the index of each example's class, not {kind}")
+        raise ValueError(f"{name} must be whole numbers, {meaning}, not {kind}")
     return found if found.is_floating_point() else found.long()  # 256 is 0 to a uint8
 
 

@@ -1,7 +1,8 @@
-"""Distributions that people give: transition matrices, targets, priors. Without torch; numpy comes when it is needed."""
+"""Distributions that people give: transition matrices, targets, priors. No torch; numpy comes when it is needed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from softtargets.arrays.tolerances import WRITTEN
@@ -84,3 +85,19 @@ def check_distributions(
         raise ValueError(
             f"{name} must have rows that sum to 1, but row {row} sums to {sums[off][0]:g}; {advice}"
         )
+
+
+def wrong_row(matrix: Sequence[Sequence[float]], tolerance: float) -> tuple[int, str] | None:
+    """The first row that does not belong into a square matrix of distributions, and why; for plain numbers from a file.
+
+    Without numpy, so that a recipe is understood where nothing is installed.
+
+    >>> wrong_row([[0.5, 0.5], [0.9, 0.2]], WRITTEN)
+    (1, 'adds up to 1.1, not to 1; divide it by its sum')
+    """
+    for position, row in enumerate(matrix):
+        if len(row) != len(matrix):
+            return position, f"has {len(row)} numbers, not one for each of {len(matrix)} rows"
+        if abs(sum(row) - 1) > tolerance:
+            return position, f"adds up to {sum(row):g}, not to 1; divide it by its sum"
+    return None

@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softtargets.arrays import ArrayLike, as_labels
+from softtargets.arrays import ArrayLike, as_labels, as_stochastic
 
 Labels = NDArray[np.int64]
 Matrix = NDArray[np.float64]
-
-# How far the probabilities of a row may be from adding up to 1: people write 0.333.
-ROW_TOLERANCE = 1e-3
 
 
 def checked_rate(rate: float, classes: int) -> None:
@@ -41,31 +38,11 @@ def transition_matrix(matrix: Any) -> Matrix:
 
     >>> transition_matrix([[0.9, 0.1], [0.3, 0.6]])
     Traceback (most recent call last):
-    ValueError: each row of the matrix must add up to 1, but row 1 adds up to 0.9; T[i, j] is the probability that
+    ValueError: the matrix must have rows that sum to 1, but row 1 sums to 0.9; T[i, j] is the probability that
     clean label i becomes j
     """
-    try:
-        found = np.asarray(matrix.detach().cpu() if hasattr(matrix, "detach") else matrix, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "the matrix must hold one number for each pair of classes, in rows of one length"
-        ) from None
-    if found.ndim != 2 or found.shape[0] != found.shape[1] or len(found) < 2:
-        shape = " x ".join(map(str, found.shape)) or "a single number"
-        raise ValueError(f"the matrix must be square, for at least two classes, not {shape}")
-    wrong = ~((found >= 0) & (found <= 1))  # NaN too
-    if wrong.any():
-        row, column = (int(index) for index in np.argwhere(wrong)[0])
-        raise ValueError(
-            f"the matrix must hold probabilities from 0 to 1, but row {row}, column {column} has "
-            f"{found[row, column]:g}"
-        )
-    sums = found.sum(1)
-    if (apart := np.abs(sums - 1) > ROW_TOLERANCE).any():
-        row = int(apart.argmax())
-        raise ValueError(
-            f"each row of the matrix must add up to 1, but row {row} adds up to {sums[row]:g}; T[i, j] is the "
-            "probability that clean label i becomes j"
-        )
-    transitions: Matrix = found / sums[:, None]
+    advice = "T[i, j] is the probability that clean label i becomes j"
+    transitions = as_stochastic("the matrix", matrix, advice)
+    if transitions.ndim != 2:
+        raise ValueError(f"the matrix must be one square matrix, not of shape {transitions.shape}")
     return transitions
