@@ -1,21 +1,27 @@
-"""Zip archives of arrays: what .npz and .pt are. Nothing is unpacked that the directory does not account for."""
+"""Zip archives of arrays: what .npz and .pt are. Nothing is unpacked that the directory does not account for.
+
+``numpy.load`` would unpack a whole array of a .npz at once. So stored arrays are read where they lie in the file
+(`content_offset`), and compressed ones as they come out of the decompressor, some rows at a time.
+"""
 
 from __future__ import annotations
 
+import math
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Literal, cast
 
+import numpy as np
 from torch import Tensor
 
-from softtargets.predictions.array import BLOCK_BYTES, FileArray, Merged, rechunk
-from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.array import BLOCK_BYTES, FileArray, rechunk
+from softtargets.predictions.errors import PredictionFileError, reading
 from softtargets.predictions.npy import Header, arrays_at, read_header
-from softtargets.predictions.raw import as_tensor, refuse_unreadable, type_name
+from softtargets.predictions.raw import as_tensor, type_name
 
 # What zipfile and zlib raise for archives that are damaged, each in its own place.
 ZIP_PROBLEMS = (
@@ -102,70 +108,51 @@ class DeflatedArray(FileArray):
     seekable = False
 
     def __init__(
-        self, path: Path, name: str, header: Header, info: zipfile.ZipInfo, merge: bool = False
+        self,
+        path: Path,
+        name: str,
+        header: Header,
+        info: zipfile.ZipInfo,
+        shape: tuple[int, ...] | None = None,
     ) -> None:
-        self.path, self.name, self.shape = path, name, header.shape
-        self.dtype = type_name(header.dtype)
+        self.path, self.name = path, name
+        self.dtype = "other" if header.dtype.names is not None else type_name(header.dtype)
+        self.shape = header.shape if shape is None else shape
         self._header, self._info = header, info
-        if merge:
-            count = 1
-            for length in header.shape[:-1]:
-                count *= length
-            self.shape = (count, header.shape[-1])
-        if header.dtype.names is not None:
-            self.dtype = "other"
+        self._turned = header.fortran and len(header.shape) > 1
 
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Rows as they come out of the decompressor."""
-        refuse_unreadable(self)
+        self.refuse_unreadable()
         found = rechunk(self._pieces(), rows)
         return found if not start else rechunk(_after(found, start), rows)
 
     def merged(self) -> FileArray:
         """Another shape for the same stream."""
-        if len(self.shape) < 3:
-            return self
-        if self._header.fortran:
-            return Merged(self)
-        return DeflatedArray(self.path, self.name, self._header, self._info, merge=True)
+        if len(self.shape) < 3 or self._turned:
+            return super().merged()
+        shape = (math.prod(self.shape[:-1]), self.shape[-1])
+        return DeflatedArray(self.path, self.name, self._header, self._info, shape)
 
     def _pieces(self) -> Iterator[Tensor]:
-        import numpy as np
-
-        dtype = self._header.dtype
-        if self._header.fortran and len(self.shape) > 1:
-            self._refuse_fortran()
-        row = dtype.itemsize
-        for length in self.shape[1:]:
-            row *= length
-        step = max(1, BLOCK_BYTES // max(1, row))
-        with zip_errors(self.path), zipfile.ZipFile(self.path) as archive, archive.open(self._info) as file:
-            file.read(self._header.length)
-            if self._header.fortran and len(self.shape) > 1:
-                whole = np.frombuffer(self._exactly(cast(BinaryIO, file), self._header.content), dtype)
-                yield as_tensor(whole.reshape(self.shape, order="F"), self.dtype)
-                return
-            for first in range(0, self.shape[0], step):
-                count = min(step, self.shape[0] - first)
-                content = self._exactly(cast(BinaryIO, file), count * row)
-                yield as_tensor(np.frombuffer(content, dtype).reshape(count, *self.shape[1:]), self.dtype)
-            file.read(1)  # the end, where the checksum is compared
-
-    def _exactly(self, file: BinaryIO, count: int) -> bytes:
-        content = file.read(count)
-        if len(content) < count:
-            raise PredictionFileError(
-                self.path, f"ends within the array '{self.name}'", "it is damaged; save it again"
-            )
-        return content
-
-    def _refuse_fortran(self) -> None:
-        if self._header.fortran and self._header.content > 16 * BLOCK_BYTES:
-            raise PredictionFileError(
-                self.path,
+        if self._turned and self._header.content > 16 * BLOCK_BYTES:
+            raise self.refused(
                 f"has the array {self.describe()} column after column, and compressed",
                 "save numpy.ascontiguousarray(...) of it",
             )
+        row = self._header.dtype.itemsize * math.prod(self.shape[1:])
+        step = max(1, self.shape[0] if self._turned else BLOCK_BYTES // max(1, row))
+        with zip_errors(self.path), zipfile.ZipFile(self.path) as archive, archive.open(self._info) as file:
+            file.read(self._header.length)
+            for first in range(0, self.shape[0], step):
+                count = min(step, self.shape[0] - first)
+                content = file.read(count * row)
+                if len(content) < count * row:
+                    raise self.refused(f"ends within the array '{self.name}'", "it is damaged; save it again")
+                found = np.frombuffer(content, self._header.dtype)
+                order: Literal["F", "C"] = "F" if self._turned else "C"
+                yield as_tensor(found.reshape((count, *self.shape[1:]), order=order), self.dtype)
+            file.read(1)  # the end, where the checksum is compared
 
 
 def _after(blocks: Iterator[Tensor], start: int) -> Iterator[Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.failing import PredictionFileError
+from softtargets.predictions.errors import PredictionFileError
 
 
 def check_shapes(scores: FileArray, labels: FileArray) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from softtargets.predictions.array import BLOCK_BYTES, FileArray, rechunk
-from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.errors import PredictionFileError, reading
 from softtargets.predictions.table import Codes, Table
 
 SAFE = (14, 0, 1)  # older ones execute what a file's schema says (CVE-2023-47248)

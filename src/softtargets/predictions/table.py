@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from softtargets.predictions.array import FileArray, rechunk
-from softtargets.predictions.failing import PredictionFileError
+from softtargets.predictions.errors import PredictionFileError
 
 Codes = Mapping[str, int]  # the number of a class for each text that stands for it
 

@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.errors import PredictionFileError, reading
 from softtargets.predictions.table import Codes, Table
 
 BLOCK = 1 << 22

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from softtargets.exceptions import SofttargetsError
@@ -18,7 +19,7 @@ class PredictionFileError(SofttargetsError, ValueError):
 
     >>> raise PredictionFileError("a.npz", "is empty", "save it again")
     Traceback (most recent call last):
-    softtargets.predictions.failing.PredictionFileError: a.npz is empty; save it again
+    softtargets.predictions.errors.PredictionFileError: a.npz is empty; save it again
     """
 
     def __init__(self, path: str | Path, problem: str, advice: str = "") -> None:
@@ -30,6 +31,16 @@ class PredictionFileError(SofttargetsError, ValueError):
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+
+
+def listed(items: Collection[object], most: int = 8) -> str:
+    """The first few of many, for a sentence.
+
+    >>> listed([1, 2, 3]), listed(range(9), most=2)
+    ('1, 2, 3', '0, 1, ... (9 in all)')
+    """
+    some = ", ".join(map(str, islice(items, most)))
+    return some if len(items) <= most else f"{some}, ... ({len(items)} in all)"
 
 
 @contextmanager
@@ -52,12 +63,11 @@ def file_size(path: Path) -> int:
     with reading(path):
         found = os.stat(path)
     if stat.S_ISDIR(found.st_mode):
-        inside = path / "predictions"
-        if inside.is_dir():
-            advice = f"it looks like a run: give one of the files in {inside}"
-        else:
-            advice = "give the file with the predictions"
-        raise PredictionFileError(path, "is a directory", advice)
+        run = (path / "predictions").is_dir()
+        advice = f"it looks like a run: give one of the files in {path / 'predictions'}"
+        raise PredictionFileError(
+            path, "is a directory", advice if run else "give the file with the predictions"
+        )
     if not stat.S_ISREG(found.st_mode):
         raise PredictionFileError(
             path, "is not a regular file, and is read more than once", "copy it into a file first"

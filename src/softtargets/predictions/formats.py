@@ -6,10 +6,11 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from softtargets.predictions.archive import ZIP_PROBLEMS, open_npz
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.failing import PredictionFileError, file_size, reading
+from softtargets.predictions.errors import PredictionFileError, file_size, reading
 from softtargets.predictions.npy import MAGIC, open_npy
 from softtargets.predictions.parquet import ParquetTable
 from softtargets.predictions.safetensors_file import open_safetensors
@@ -17,31 +18,40 @@ from softtargets.predictions.table import Table
 from softtargets.predictions.text import TextTable
 from softtargets.predictions.torch_file import open_torch
 
-READERS: dict[str, Callable[[Path, int], dict[str, FileArray]]] = {
-    ".npy": open_npy,
+READERS: dict[str, Callable[[Path, int], dict[str, FileArray] | Table]] = {
     ".npz": open_npz,
+    ".npy": open_npy,
+    ".csv": TextTable,
+    ".tsv": TextTable,
+    ".parquet": ParquetTable,
     ".safetensors": open_safetensors,
     ".pt": open_torch,
     ".pth": open_torch,
 }
-TABLES: dict[str, Callable[[Path, int], Table]] = {
-    ".csv": TextTable,
-    ".tsv": TextTable,
-    ".parquet": ParquetTable,
+
+
+class Content(NamedTuple):
+    """What a file is by its first bytes: what to call it, which endings are right for it, what to do if none is."""
+
+    what: str
+    endings: tuple[str, ...] = ()
+    advice: str = "save the arrays with numpy.savez or as .safetensors"
+
+
+TORCH = Content("a file of torch.save", (".pt", ".pth"))
+NPZ = Content("arrays of numpy.savez", (".npz",))
+ZIP = Content("a zip archive", (".npz", ".pt", ".pth"))
+PICKLE = Content("a pickle, which is a program")
+SAFETENSORS = Content("a safetensors file", (".safetensors",))
+CONTENTS = {
+    MAGIC: Content("a numpy array", (".npy",)),
+    b"PK\x03\x04": ZIP,
+    b"PAR1": Content("a parquet file", (".parquet",)),
+    b"\x1f\x8b": Content("a gzip file", advice="unpack it first"),
+    b"\x89HDF": Content("an HDF5 file"),
+    **{bytes([0x80, protocol]): PICKLE for protocol in (2, 3, 4, 5)},
 }
-KNOWN = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".safetensors", ".pt", ".pth")
-# What a file is by its first bytes, and which endings are right for it.
-CONTENTS: tuple[tuple[bytes, str, tuple[str, ...]], ...] = (
-    (MAGIC, "a numpy array", (".npy",)),
-    (b"PK\x03\x04", "a zip archive", (".npz", ".pt", ".pth")),
-    (b"PAR1", "a parquet file", (".parquet",)),
-    (b"\x1f\x8b", "a gzip file", ()),
-    (b"\x89HDF", "an HDF5 file", ()),
-    (b"\x80\x02", "a pickle, which is a program", ()),
-    (b"\x80\x03", "a pickle, which is a program", ()),
-    (b"\x80\x04", "a pickle, which is a program", ()),
-    (b"\x80\x05", "a pickle, which is a program", ()),
-)
+TEXT = (".csv", ".tsv")  # the only files whose first bytes may be anything
 
 
 class Arrays(Mapping[str, FileArray]):
@@ -88,63 +98,62 @@ def open_arrays(path: str | os.PathLike[str]) -> Arrays:
     place = Path(path)
     size = file_size(place)
     ending = place.suffix.lower()
-    _check_content(place, ending)
-    if ending in TABLES:
-        table = TABLES[ending](place, size)
-        return Arrays(place, {}, table)
-    arrays = READERS[ending](place, size)
-    if not arrays:
+    _refuse_other_content(place, ending)
+    found = READERS[ending](place, size)
+    if isinstance(found, Table):
+        return Arrays(place, {}, found)
+    if not found:
         raise PredictionFileError(place, "has no arrays in it", "save the predictions again")
-    return Arrays(place, arrays)
+    return Arrays(place, found)
 
 
-def _check_content(path: Path, ending: str) -> None:
-    with reading(path), open(path, "rb") as file:
-        start = file.read(9)
-    found = next((one for one in CONTENTS if start.startswith(one[0])), None)
-    what, right = (found[1], found[2]) if found else ("", ())
-    if start.startswith(b"PK\x03\x04") and ending in (".npz", ".pt", ".pth"):
-        inside = _archive(path)
-        right = {"npz": (".npz",), "torch": (".pt", ".pth")}.get(inside, right)
-        what = {"npz": "arrays of numpy.savez", "torch": "a file of torch.save"}.get(inside, what)
-    elif not found and len(start) == 9 and start[8:9] == b"{" and start[3:8] == b"\0" * 5:
-        what, right = "a safetensors file", (".safetensors",)
-    if ending not in KNOWN:
-        advice = f"rename it to end in {right[0]}" if right else f"save it as one of {', '.join(KNOWN)}"
+def _refuse_other_content(path: Path, ending: str) -> None:
+    """Refuse a file whose name says something else than its first bytes, or nothing."""
+    found = _content(path)
+    if ending not in READERS:
+        known = f"save it as one of {', '.join(READERS)}"
+        advice = f"rename it to end in {found.endings[0]}" if found and found.endings else known
         ends = f"ends in '{ending}'" if ending else "has no ending"
         raise PredictionFileError(path, f"{ends}, which says nothing about what is in it", advice)
-    if what and ending not in right:
-        if start.startswith(b"\x80") and ending in (".pt", ".pth"):
-            raise PredictionFileError(
-                path,
-                "is refused: it is a pickle, as torch.save wrote before version 1.6, which is a program to be executed",
-                "save it again with torch.save of a newer torch, or as .safetensors",
-            )
-        if right:
-            raise PredictionFileError(
-                path, f"holds {what}, not what its name says", f"rename it to end in {right[0]}"
-            )
-        advice = (
-            "unpack it first" if "gzip" in what else "save the arrays with numpy.savez or as .safetensors"
-        )
-        raise PredictionFileError(path, f"is refused: it holds {what}", advice)
-    if not what and ending in (".npy", ".npz", ".pt", ".pth", ".parquet", ".safetensors"):
-        kind = {".npy": "numpy", ".npz": "npz", ".pt": "torch.save", ".pth": "torch.save"}.get(
-            ending, ending[1:]
-        )
+    if found is None:
+        if ending in TEXT:
+            return
+        kind = {".npy": "numpy", ".pt": "torch.save", ".pth": "torch.save"}.get(ending, ending[1:])
         raise PredictionFileError(
             path, f"is damaged or no {kind} file: its first bytes are others", "save or download it again"
         )
+    if ending in found.endings:
+        return
+    if found.endings:
+        problem, advice = (
+            f"holds {found.what}, not what its name says",
+            f"rename it to end in {found.endings[0]}",
+        )
+    elif found is PICKLE and ending in TORCH.endings:
+        problem = "is refused: it is a pickle, as torch.save wrote before version 1.6, which is a program to be executed"
+        advice = "save it again with torch.save of a newer torch, or as .safetensors"
+    else:
+        problem, advice = f"is refused: it holds {found.what}", found.advice
+    raise PredictionFileError(path, problem, advice)
 
 
-def _archive(path: Path) -> str:
+def _content(path: Path) -> Content | None:
+    with reading(path), open(path, "rb") as file:
+        start = file.read(9)
+    if len(start) == 9 and start[3:] == b"\0\0\0\0\0{":
+        return SAFETENSORS
+    found = next((content for bytes_, content in CONTENTS.items() if start.startswith(bytes_)), None)
+    return _archive(path) if found is ZIP else found
+
+
+def _archive(path: Path) -> Content:
     try:
         with reading(path), zipfile.ZipFile(path) as archive:
             names = archive.namelist()
     except PredictionFileError:
         raise
     except ZIP_PROBLEMS:
-        return ""
+        return ZIP
     if any(name == "data.pkl" or name.endswith("/data.pkl") for name in names):
-        return "torch"
-    return "npz" if any(name.endswith(".npy") for name in names) else ""
+        return TORCH
+    return NPZ if any(name.endswith(".npy") for name in names) else ZIP
