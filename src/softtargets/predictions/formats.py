@@ -130,7 +130,9 @@ def _refuse_other_content(path: Path, ending: str) -> None:
             f"rename it to end in {found.endings[0]}",
         )
     elif found is PICKLE and ending in TORCH.endings:
-        problem = "is refused: it is a pickle, as torch.save wrote before version 1.6, which is a program to be executed"
+        problem = (
+            "is refused: it is a pickle, as torch.save wrote before version 1.6, a program to be executed"
+        )
         advice = "save it again with torch.save of a newer torch, or as .safetensors"
     else:
         problem, advice = f"is refused: it holds {found.what}", found.advice
