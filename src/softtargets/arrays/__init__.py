@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     )
     from softtargets.arrays.stochastic import as_numbers, as_stochastic, check_distributions
 
-_HOMES = {
-    "labels": ("as_labels", "counts_of_classes", "labels_of", "predicted_classes", "whole_numbers"),
-    "scores": (
-        *("ArrayLike", "ScoreFault", "as_floating", "as_logits", "as_probabilities", "as_tensor"),
-        *("find_fault", "refuse_fault", "single_or_double", "sum_tolerance"),
-    ),
-    "stochastic": ("as_numbers", "as_stochastic", "check_distributions"),
-}
-
 __all__ = [
     "ArrayLike",
     "ScoreFault",
@@ -60,7 +51,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"softtargets.arrays.{home}"), name)
+    for home in ("stochastic", "scores", "labels") if name in __all__ else ():
+        module = import_module(f"softtargets.arrays.{home}")
+        if hasattr(module, name):
+            return getattr(module, name)
     raise AttributeError(f"module 'softtargets.arrays' has no attribute {name!r}")

@@ -12,7 +12,7 @@ from torch import Tensor
 from softtargets.calibration.confidence_cells import bin_edges, cell_edges
 from softtargets.calibration.rows import RowStatistics, look_at, settle
 from softtargets.calibration.scores import Scores
-from softtargets.calibration.threads import one_thread, shared
+from softtargets.calibration.threads import ahead, one_thread
 from softtargets.calibration.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -42,8 +42,14 @@ def sum_up(scores: Scores, sums: CalibrationSums, workspace: Workspace) -> Calib
 
     with one_thread() as threads:
         counting = _Counting(sums)
-        helpers = min(threads, len(scores.starts)) - 1 if sums.device.type == "cpu" else 0
-        for found in shared(look, scores.starts, workspace.helpers(helpers), helpers):
+        helpers = min(threads, len(scores.starts)) if sums.device.type == "cpu" else 1
+        several = helpers > 1
+        pieces = (
+            ahead(look, scores.starts, workspace.helpers(helpers), 2 * helpers)
+            if several
+            else map(look, scores.starts)
+        )
+        for found in pieces:
             counting.add(found)
         counting.finish(scores)
     return sums

@@ -70,14 +70,9 @@ def temperature_sweep(
     nll = torch.zeros(len(chosen), dtype=torch.float64)
     table = BinSums(len(chosen), bins)
     for z, y in chunks:
-        apart = z - (top := z.max(1, keepdim=True)).values
-        correct = top.indices.squeeze(1) == y
-        own = apart.gather(1, y.unsqueeze(1)).squeeze(1).double()
-        work = torch.empty_like(apart)
-        whole = torch.stack([torch.mul(apart, 1 / t, out=work).exp_().sum(1) for t in chosen]).double()
-        inverse = torch.tensor([1 / t for t in chosen], dtype=torch.float64, device=z.device)
-        nll += (whole.log().sum(1) - inverse * own.sum()).cpu()
-        table.add(whole.reciprocal(), correct)
+        losses, confidence, correct = measures_at(z, y, [1 / t for t in chosen])
+        nll += losses.sum(1).cpu()
+        table.add(confidence, correct)
     return TemperatureSweep(
         temperatures=chosen,
         nll=tuple((nll / table.examples).tolist()),
@@ -105,6 +100,16 @@ def temperature_by_ece(
     3.6
     """
     return temperature_sweep(logits, labels, temperatures, bins=bins, ignore_index=ignore_index).best("ece")
+
+
+def measures_at(logits: Tensor, labels: Tensor, inverses: Sequence[float]) -> tuple[Tensor, Tensor, Tensor]:
+    """Negative log-likelihood and confidence (temperatures, n) at inverse temperatures, and which are right (n,)."""
+    apart = logits - (top := logits.max(1, keepdim=True)).values
+    own = apart.gather(1, labels.unsqueeze(1)).squeeze(1).double()
+    work = torch.empty_like(apart)
+    whole = torch.stack([torch.mul(apart, one, out=work).exp_().sum(1) for one in inverses]).double()
+    inverse = torch.tensor(inverses, dtype=torch.float64, device=logits.device).unsqueeze(1)
+    return whole.log() - inverse * own, whole.reciprocal(), top.indices.squeeze(1) == labels
 
 
 class BinSums:
