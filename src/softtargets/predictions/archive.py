@@ -11,7 +11,6 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
@@ -24,30 +23,16 @@ from softtargets.predictions.npy import Header, arrays_at, read_header
 from softtargets.predictions.raw import as_tensor, type_name
 
 # What zipfile and zlib raise for archives that are damaged, each in its own place.
-ZIP_PROBLEMS = (
+ZIP_PROBLEMS: tuple[type[Exception], ...] = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, IndexError, KeyError),
     *(NotImplementedError, RuntimeError, OverflowError),
 )
 DEFLATE_RATIO = 1032  # deflate cannot make anything smaller than that
 
 
-@contextmanager
-def zip_errors(path: Path) -> Iterator[None]:
-    """Turn what a damaged archive makes zipfile raise into one sentence."""
-    try:
-        with reading(path):
-            yield
-    except PredictionFileError:
-        raise
-    except ZIP_PROBLEMS as problem:
-        raise PredictionFileError(
-            path, f"is damaged or cut off ({problem})", "save or download it again"
-        ) from None
-
-
 def members(path: Path, size: int) -> dict[str, zipfile.ZipInfo]:
     """The members of an archive by name; refuses those that cannot be what the directory says."""
-    with zip_errors(path), zipfile.ZipFile(path) as archive:
+    with reading(path, *ZIP_PROBLEMS), zipfile.ZipFile(path) as archive:
         found = {info.filename: info for info in archive.infolist() if not info.filename.endswith("/")}
     for info in found.values():
         if info.flag_bits & 1:
@@ -68,7 +53,7 @@ def members(path: Path, size: int) -> dict[str, zipfile.ZipInfo]:
 
 def content_offset(path: Path, info: zipfile.ZipInfo, size: int) -> int:
     """Where the bytes of a stored member begin in the file."""
-    with zip_errors(path), open(path, "rb") as file:
+    with reading(path, *ZIP_PROBLEMS), open(path, "rb") as file:
         file.seek(info.header_offset)
         local = file.read(30)
         if len(local) < 30 or local[:4] != b"PK\x03\x04":
@@ -89,7 +74,7 @@ def open_npz(path: Path, size: int) -> dict[str, FileArray]:
         if not member.endswith(".npy"):
             continue
         name = member.removesuffix(".npy")
-        with zip_errors(path), zipfile.ZipFile(path) as archive, archive.open(info) as file:
+        with reading(path, *ZIP_PROBLEMS), zipfile.ZipFile(path) as archive, archive.open(info) as file:
             header = read_header(cast(BinaryIO, file), path, name)
         if info.compress_type == zipfile.ZIP_STORED:
             offset = content_offset(path, info, size) + header.length
@@ -107,17 +92,9 @@ class DeflatedArray(FileArray):
 
     seekable = False
 
-    def __init__(
-        self,
-        path: Path,
-        name: str,
-        header: Header,
-        info: zipfile.ZipInfo,
-        shape: tuple[int, ...] | None = None,
-    ) -> None:
-        self.path, self.name = path, name
+    def __init__(self, path: Path, name: str, header: Header, info: zipfile.ZipInfo) -> None:
+        self.path, self.name, self.shape = path, name, header.shape
         self.dtype = "other" if header.dtype.names is not None else type_name(header.dtype)
-        self.shape = header.shape if shape is None else shape
         self._header, self._info = header, info
         self._turned = header.fortran and len(header.shape) > 1
 
@@ -131,8 +108,9 @@ class DeflatedArray(FileArray):
         """Another shape for the same stream."""
         if len(self.shape) < 3 or self._turned:
             return super().merged()
-        shape = (math.prod(self.shape[:-1]), self.shape[-1])
-        return DeflatedArray(self.path, self.name, self._header, self._info, shape)
+        found = DeflatedArray(self.path, self.name, self._header, self._info)
+        found.inner, found.shape = math.prod(self.shape[1:-1]), (math.prod(self.shape[:-1]), self.shape[-1])
+        return found
 
     def _pieces(self) -> Iterator[Tensor]:
         if self._turned and self._header.content > 16 * BLOCK_BYTES:
@@ -142,7 +120,11 @@ class DeflatedArray(FileArray):
             )
         row = self._header.dtype.itemsize * math.prod(self.shape[1:])
         step = max(1, self.shape[0] if self._turned else BLOCK_BYTES // max(1, row))
-        with zip_errors(self.path), zipfile.ZipFile(self.path) as archive, archive.open(self._info) as file:
+        with (
+            reading(self.path, *ZIP_PROBLEMS),
+            zipfile.ZipFile(self.path) as archive,
+            archive.open(self._info) as file,
+        ):
             file.read(self._header.length)
             for first in range(0, self.shape[0], step):
                 count = min(step, self.shape[0] - first)

@@ -30,6 +30,7 @@ class FileArray(ABC):
     shape: tuple[int, ...]
     dtype: str
     seekable: bool = True
+    inner: int = 1  # rows that were one row before dimensions were merged
 
     @abstractmethod
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
@@ -41,7 +42,8 @@ class FileArray(ABC):
 
     def place(self, row: int) -> str:
         """Where a row is, in words: rows of arrays count from 0."""
-        return f"row {row}"
+        outer, position = divmod(row, self.inner)
+        return f"row {outer}" if self.inner == 1 else f"row {outer}, position {position}"
 
     def decimals(self) -> int | None:
         """To how many digits after the point numbers in a text file are rounded; None: they are not."""
@@ -117,21 +119,16 @@ class Merged(FileArray):
         self._base = base
         self.path, self.name, self.dtype, self.seekable = base.path, base.name, base.dtype, base.seekable
         leading, last = (base.shape, ()) if flat else (base.shape[:-1], base.shape[-1:])
-        self._inner = math.prod(leading[1:])
+        self.inner = math.prod(leading[1:])
         self.shape = (math.prod(leading), *last)
 
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """The same rows, counted otherwise."""
-        first, rest = divmod(start, self._inner)
-        parts = self._base.blocks(max(1, rows // self._inner), first)
+        first, rest = divmod(start, self.inner)
+        parts = self._base.blocks(max(1, rows // self.inner), first)
         flat = (part.reshape(-1, *self.shape[1:]) for part in parts)
         return rechunk((part if number else part[rest:] for number, part in enumerate(flat)), rows)
 
     def place(self, row: int) -> str:
-        """The outer row and the position within."""
-        return inner_place(row, self._inner) if self._inner > 1 else self._base.place(row)
-
-
-def inner_place(row: int, inner: int) -> str:
-    """Where a merged row was: ``row 3, position 17``."""
-    return f"row {row // inner}, position {row % inner}"
+        """As the array says it, where only its shape is another."""
+        return super().place(row) if self.inner > 1 else self._base.place(row)

@@ -44,18 +44,23 @@ def listed(items: Collection[object], most: int = 8) -> str:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn a refusal of the operating system into a `PredictionFileError`."""
+def reading(path: Path, *damage: type[Exception], problem: str = "is damaged or cut off") -> Iterator[None]:
+    """Turn refusals of the operating system, and what a library raises for `damage`, into a `PredictionFileError`."""
     try:
         yield
+    except PredictionFileError:
+        raise
     except FileNotFoundError:
         raise PredictionFileError(path, "does not exist", "check the path") from None
     except PermissionError:
         raise PredictionFileError(
             path, "may not be read: permission denied", "change its permissions"
         ) from None
-    except OSError as problem:
-        raise PredictionFileError(path, f"cannot be read ({problem.strerror or problem})") from None
+    except damage as raised:
+        line = next(iter(str(raised).splitlines()), "")[:100]
+        raise PredictionFileError(path, f"{problem} ({line})", "save or download it again") from None
+    except OSError as raised:
+        raise PredictionFileError(path, f"cannot be read ({raised.strerror or raised})") from None
 
 
 def file_size(path: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,30 +54,17 @@ CONTENTS = {
 TEXT = (".csv", ".tsv")  # the only files whose first bytes may be anything
 
 
-class Arrays(Mapping[str, FileArray]):
+class Arrays(dict[str, FileArray]):
     """The arrays of a file by name, or the columns of a table; nothing is read before it is asked for."""
 
-    def __init__(self, path: Path, arrays: Mapping[str, FileArray], table: Table | None = None) -> None:
+    def __init__(self, path: Path, arrays: dict[str, FileArray], table: Table | None = None) -> None:
+        super().__init__(arrays)
         self.path, self.table = path, table
-        self._arrays = dict(arrays)
-
-    def __getitem__(self, name: str) -> FileArray:
-        if name not in self._arrays and self.table is not None and name in self.table.names:
-            self._arrays[name] = self.table.array(name)
-        return self._arrays[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.table.names if self.table is not None else self._arrays)
-
-    def __len__(self) -> int:
-        return len(self.table.names if self.table is not None else self._arrays)
 
     def describe(self) -> str:
         """What there is, for messages: names and shapes of the first few."""
-        if self.table is not None:
-            found = [f"'{name}'" for name in self.table.names]
-        else:
-            found = [array.describe() for array in self._arrays.values()]
+        table = self.table is not None
+        found = [f"'{name}'" if table else array.describe() for name, array in self.items()]
         return ", ".join(found[:12]) + (f" and {len(found) - 12} more" if len(found) > 12 else "")
 
 
@@ -101,7 +88,7 @@ def open_arrays(path: str | os.PathLike[str]) -> Arrays:
     _refuse_other_content(place, ending)
     found = READERS[ending](place, size)
     if isinstance(found, Table):
-        return Arrays(place, {}, found)
+        return Arrays(place, {name: found.array(name) for name in found.names}, found)
     if not found:
         raise PredictionFileError(place, "has no arrays in it", "save the predictions again")
     return Arrays(place, found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -111,7 +110,8 @@ class ParquetTable(Table):
         )
 
     def _errors(self) -> Any:
-        return _arrow_errors(self.path, self._arrow)
+        damage = (self._arrow.ArrowException, OSError, ValueError)
+        return reading(self.path, *damage, problem="is damaged or no parquet file")
 
     def _is_list(self, kind: Any) -> bool:
         types = self._arrow.types
@@ -163,22 +163,6 @@ class ListArray(FileArray):
         # Arrow needs several times what a batch has.
         step = min(rows, max(1, BLOCK_BYTES // 8 // self.row_bytes))
         return rechunk(self._table.lists(self.name, step, start), rows)
-
-
-@contextmanager
-def _arrow_errors(path: Path, arrow: Any) -> Iterator[None]:
-    """Turn what pyarrow raises for a damaged file into one sentence."""
-    try:
-        yield
-    except PredictionFileError:
-        raise
-    except (arrow.ArrowException, OSError, ValueError) as problem:
-        with reading(path), open(path, "rb"):
-            pass  # gone, or not ours to read
-        line = next(iter(str(problem).splitlines()), "")[:100]
-        raise PredictionFileError(
-            path, f"is damaged or no parquet file ({line})", "save or download it again"
-        ) from None
 
 
 def _pyarrow(path: Path) -> Any:

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softtargets.predictions.array import BLOCK_BYTES, FLOATS, INTEGERS, FileArray, inner_place
+from softtargets.predictions.array import BLOCK_BYTES, FLOATS, INTEGERS, FileArray
 from softtargets.predictions.errors import reading
 
 
@@ -34,11 +34,10 @@ class RawArray(FileArray):
         offset: int,
         strides: tuple[int, ...] | None = None,
         bfloat16: bool = False,
-        inner: int = 0,
     ) -> None:
         self.path, self.name, self.shape = path, name, shape
         self.dtype = "bfloat16" if bfloat16 else type_name(dtype)
-        self._numpy, self._offset, self._inner = dtype, offset, inner
+        self._numpy, self._offset = dtype, offset
         self._strides = strides or row_major(shape, dtype.itemsize)
 
     @property
@@ -59,16 +58,10 @@ class RawArray(FileArray):
         """Contiguous arrays only need another shape."""
         if len(self.shape) < 3 or not self.contiguous:
             return super().merged()
-        shape = (math.prod(self.shape[:-1]), self.shape[-1])
-        inner = math.prod(self.shape[1:-1])
-        bfloat16 = self.dtype == "bfloat16"
-        return RawArray(
-            self.path, self.name, shape, self._numpy, self._offset, bfloat16=bfloat16, inner=inner
-        )
-
-    def place(self, row: int) -> str:
-        """Row and position, where dimensions were merged."""
-        return inner_place(row, self._inner) if self._inner else super().place(row)
+        bfloat16, shape = self.dtype == "bfloat16", (math.prod(self.shape[:-1]), self.shape[-1])
+        found = RawArray(self.path, self.name, shape, self._numpy, self._offset, bfloat16=bfloat16)
+        found.inner = math.prod(self.shape[1:-1])
+        return found
 
     def _read(self, file: BinaryIO, start: int, stop: int) -> NDArray[np.generic]:
         shape = (stop - start, *self.shape[1:])

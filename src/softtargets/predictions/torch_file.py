@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from softtargets.predictions.archive import content_offset, members, zip_errors
+from softtargets.predictions.archive import ZIP_PROBLEMS, content_offset, members
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.errors import PredictionFileError
+from softtargets.predictions.errors import PredictionFileError, reading
 from softtargets.predictions.raw import RawArray, row_major
 
 PICKLE_BYTES = 1 << 24  # of names and shapes; tensors are not in it
@@ -149,7 +149,7 @@ def _member(path: Path, info: zipfile.ZipInfo, most: int) -> bytes:
             f"is refused: '{info.filename}' has {info.file_size} bytes, more than {most}",
             "save the tensors alone",
         )
-    with zip_errors(path), zipfile.ZipFile(path) as archive:
+    with reading(path, *ZIP_PROBLEMS), zipfile.ZipFile(path) as archive:
         return archive.read(info)
 
 
