@@ -116,7 +116,8 @@ def test_names_of_classes(tmp_path, header, classes):
 def test_several_groups_are_not_guessed(tmp_path):
     (tmp_path / "a.csv").write_text("label,score_a,score_b,output_a,output_b\n0,3,-4,3,-4\n")
     refusal(tmp_path / "a.csv", "several groups of columns")
-    assert open_predictions(tmp_path / "a.csv", scores_name="output_").class_names == ("a", "b")
+    for said in ("output_", ["output_"]):
+        assert open_predictions(tmp_path / "a.csv", scores_name=said).class_names == ("a", "b")
 
 
 def test_names_of_columns_say_what_scores_are(tmp_path):

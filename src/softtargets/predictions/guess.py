@@ -168,15 +168,7 @@ def choose_labels(
     if scores is None and len(others) == 1:
         return arrays[others[0]]
 
-    def shaped(*shapes: tuple[int, ...]) -> Callable[[Names], Names]:
-        return lambda names: [one for one in names if arrays[one].shape in shapes]
-
-    found = named(others, LABELS)
-    if not found:
-        whole = [one for one in others if arrays[one].dtype != "text" and not arrays[one].is_floating]
-        numbers = [one for one in whole if arrays[one].is_number]
-        fitting = shaped(scores.shape[:-1], scores.shape)(numbers) if scores is not None else []
-        found = fitting or [one for one in whole if len(arrays[one].shape) == 1]
+    found = named(others, LABELS) or _unnamed_labels(arrays, others, scores)
     if not found:
         raise PredictionFileError(
             arrays.path,
@@ -184,8 +176,20 @@ def choose_labels(
             f"give the file that has them with labels, or say which they are with {option}",
         )
     if scores is not None:
-        found = prefer(found, shaped(scores.shape[:-1]))
+        found = prefer(found, lambda names: _shaped(arrays, names, scores.shape[:-1]))
     return arrays[only(arrays, found, "labels", option)]
+
+
+def _unnamed_labels(arrays: Arrays, others: Names, scores: FileArray | None) -> Names:
+    """Whole numbers, one for each row of scores or one-hot; or else those with one dimension."""
+    whole = [one for one in others if arrays[one].dtype != "text" and not arrays[one].is_floating]
+    numbers = [one for one in whole if arrays[one].is_number]
+    fitting = _shaped(arrays, numbers, scores.shape[:-1], scores.shape) if scores is not None else []
+    return fitting or [one for one in whole if len(arrays[one].shape) == 1]
+
+
+def _shaped(arrays: Arrays, names: Names, *shapes: tuple[int, ...]) -> Names:
+    return [one for one in names if arrays[one].shape in shapes]
 
 
 def choose_label_column(arrays: Arrays, name: str | None) -> str | None:
@@ -232,22 +236,20 @@ def choose_columns(
     kind: str | None = None,
 ) -> Columns:
     """Columns of classes: those with a common beginning such as ``prob_``, or else all other numbers."""
-    numbers = [
-        name for name, array in arrays.items() if array.is_number and len(array.shape) == 1 and name != label
-    ]
-    if scores_name is not None:
-        found = _said(arrays, numbers, [scores_name] if isinstance(scores_name, str) else list(scores_name))
+    numbers = [name for name in arrays if _is_column(arrays[name]) and name != label]
+    if scores_name is None:
+        found = _in_order(_grouped(arrays, numbers, kind) or _ungrouped(arrays, numbers, kind))
     else:
-        found = _grouped(arrays, numbers, kind) or _ungrouped(arrays, numbers, kind)
-        if all(re.fullmatch(r"\d+", name) for _, name in found):
-            found.sort(
-                key=lambda one: int(one[1])
-            )  # prob_10 comes before prob_2 in files that are sorted by name
+        found = _said(arrays, numbers, [scores_name] if isinstance(scores_name, str) else list(scores_name))
     if not found:
         raise unclear(arrays, "has no columns of numbers that could be scores", "scores_name")
     chosen, names = zip(*found, strict=True)
     ignored = tuple(name for name in arrays if name not in chosen and name != label)
     return Columns(chosen, tuple(name.strip() for name in names), ignored)
+
+
+def _is_column(array: FileArray) -> bool:
+    return array.is_number and len(array.shape) == 1
 
 
 # Columns with the names of their classes.
@@ -256,12 +258,20 @@ Pairs = list[tuple[str, str]]
 
 def _said(arrays: Arrays, numbers: Names, given: Names) -> Pairs:
     """Columns the user gave; one name may also be the beginning of many."""
-    if len(given) == 1:
-        start = given[0]
-        many = [name for name in numbers if name != start and name.startswith(start)]
-        if many:
-            return [(name, name.removeprefix(start)) for name in many]
+    many = (
+        [name for name in numbers if name != given[0] and name.startswith(given[0])]
+        if len(given) == 1
+        else []
+    )
+    if many:
+        return [(name, name.removeprefix(given[0])) for name in many]
     return [(wanted(arrays, name, "scores"), name) for name in given]
+
+
+def _in_order(found: Pairs) -> Pairs:
+    """By number, if classes are numbers: prob_10 comes before prob_2 in files that are sorted by name."""
+    numbered = all(re.fullmatch(r"\d+", name) for _, name in found)
+    return sorted(found, key=lambda one: int(one[1])) if numbered else found
 
 
 def _grouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
@@ -282,13 +292,16 @@ def _grouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
 
 def _ungrouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
     """All other numbers; or the one that is called a score: then others, such as ``pred``, are not classes."""
-    found = [name for name in numbers if normal(name) not in OTHERS and not name.lower().endswith("_id")]
-    called = [name for name in found if normal(name) in SCORES]
-    if len(found) == 1 and not called and not _group(found[0]):
-        raise unclear(
-            arrays, "has one column of numbers beside the labels, and it is not called a score", "scores_name"
-        )
-    if called and len(found) > 1:
+    found = [name for name in numbers if not (normal(name) in OTHERS or name.lower().endswith("_id"))]
+    called = _among(SCORES)(found)
+    if len(found) == 1:
+        if not called and not _group(found[0]):
+            raise unclear(
+                arrays,
+                "has one column of numbers beside the labels, and it is not called a score",
+                "scores_name",
+            )
+    elif called:
         usual = (PROBABILITIES, LOGITS) if kind == "probabilities" else (LOGITS, PROBABILITIES)
         wishes = [_among(names) for names in (*usual, ("score", "scores"))]
         found = [only(arrays, prefer(called, *wishes), "the score", "scores_name", "several columns")]

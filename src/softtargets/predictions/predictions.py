@@ -45,20 +45,10 @@ class Predictions:
         called: str = "",
     ) -> None:
         self.path = scores.path
-        if not scores.is_number:
-            raise scores.refused(f"has no numbers in the scores {scores.describe()}")
-        if not scores.shape or 0 in scores.shape:
-            raise scores.refused(
-                f"has no examples: its scores are {scores.describe()}", "save the predictions again"
-            )
+        self._refuse_unusable(scores)
         check_shapes(scores, labels)
         self._single = len(scores.shape) == 1 or scores.shape[-1] == 1
         self.classes = 2 if self._single else scores.shape[-1]
-        if self.classes > MOST_CLASSES:
-            raise scores.refused(
-                f"has {self.classes} classes in '{scores.name}', and at most {MOST_CLASSES} are read",
-                "save scores as (examples, classes)",
-            )
         reader = LabelReader(labels, scores, self.classes, numbers)
         self._rows = LabelledRows(scores, labels, reader, ignore_index)
         self.class_names = None if self._single else class_names
@@ -98,6 +88,20 @@ class Predictions:
 
     def __repr__(self) -> str:
         return f"Predictions({self.examples} examples, {self.classes} classes, {self.kind}, {self.source})"
+
+    @staticmethod
+    def _refuse_unusable(scores: FileArray) -> None:
+        if not scores.is_number:
+            raise scores.refused(f"has no numbers in the scores {scores.describe()}")
+        if not scores.shape or 0 in scores.shape:
+            raise scores.refused(
+                f"has no examples: its scores are {scores.describe()}", "save the predictions again"
+            )
+        if scores.shape[-1] > MOST_CLASSES and len(scores.shape) > 1:
+            raise scores.refused(
+                f"has {scores.shape[-1]} classes in '{scores.name}', and at most {MOST_CLASSES} are read",
+                "save scores as (examples, classes)",
+            )
 
     def _look(self) -> Tensor:
         """Some rows from the beginning, the middle and the end, where a file can be read from there."""

@@ -84,23 +84,17 @@ def _from_columns(
     ignore_index: int | None,
 ) -> Predictions:
     table, note = arrays.table, arrays.table.note if arrays.table is not None else ""
-    label = choose_label_column(arrays, labels_name if other is None else None)
-    if label is None and other is None:
-        raise PredictionFileError(
-            arrays.path,
-            f"has no column of labels by a usual name{f' ({note})' if note else ''}: it has {arrays.describe()}",
-            "say which it is with labels_name, or give another file with labels",
-        )
-    columns = choose_columns(arrays, label, scores_name, kind)
-    found = (
-        arrays[label] if label is not None and other is None else _other_labels(other or arrays, labels_name)
+    # Also where labels come from another file, a column of them is no score.
+    label = (
+        choose_label_column(arrays, None) if other is not None else _label_column(arrays, labels_name).name
     )
-    source = [f"scores in columns {listed(columns.classes, 4)} of {arrays.path.name}, {_told(found, arrays)}"]
+    columns = choose_columns(arrays, label, scores_name, kind)
+    found = arrays[str(label)] if other is None else _other_labels(other, labels_name)
+    used = f"scores in columns {listed(columns.classes, 4)} of {arrays.path.name}, {_told(found, arrays)}"
     if coded := found.dtype == "text":
         found = _coded(found, columns.codes)
-        source[0] += " by the names of classes"
-    if columns.ignored:
-        source.append(f"not used: {listed(columns.ignored)}")
+        used += " by the names of classes"
+    unused = f"not used: {listed(columns.ignored)}" if columns.ignored else ""
     meant = table is None or table.named  # the names of columns are those of classes
     return Predictions(
         TableArray(table, columns.classes) if table else Stacked([arrays[one] for one in columns.classes]),
@@ -110,7 +104,19 @@ def _from_columns(
         numbers=columns.numbers if meant and not coded else None,
         ignore_index=ignore_index,
         called=columns.called,
-        source="; ".join([*source, note] if note else source),
+        source="; ".join(filter(None, (used, unused, note))),
+    )
+
+
+def _label_column(arrays: Arrays, name: str | None) -> FileArray:
+    found = choose_label_column(arrays, name)
+    if found is not None:
+        return arrays[found]
+    note = f" ({arrays.table.note})" if arrays.table is not None and arrays.table.note else ""
+    raise PredictionFileError(
+        arrays.path,
+        f"has no column of labels by a usual name{note}: it has {arrays.describe()}",
+        "say which it is with labels_name, or give another file with labels",
     )
 
 

@@ -121,6 +121,20 @@ class _Unpickler(pickle.Unpickler):
 def open_torch(path: Path, size: int) -> dict[str, FileArray]:
     """The tensors of a dictionary by name; nested names are joined by dots, those of lists are numbers."""
     found = members(path, size)
+    pickle_name = _pickle_name(path, found)
+    root = pickle_name.removesuffix("data.pkl")
+    order = _member(path, found[f"{root}byteorder"], 16) if f"{root}byteorder" in found else b"little"
+    places = {name.removeprefix(f"{root}data/"): info for name, info in found.items()}
+    tensors: dict[str, _Tensor] = {}
+    _collect(_content(path, _member(path, found[pickle_name], PICKLE_BYTES)), "", tensors, set())
+    mark = "<" if order.strip() == b"little" else ">"
+    return {
+        name: _array(path, name, tensor, places.get(tensor.storage.key), size, mark)
+        for name, tensor in tensors.items()
+    }
+
+
+def _pickle_name(path: Path, found: dict[str, zipfile.ZipInfo]) -> str:
     pickles = [name for name in found if name == "data.pkl" or name.endswith("/data.pkl")]
     if len(pickles) != 1 or any(name.endswith("/constants.pkl") for name in found):
         raise PredictionFileError(
@@ -130,16 +144,7 @@ def open_torch(path: Path, size: int) -> dict[str, FileArray]:
         raise PredictionFileError(
             path, "is refused: it is compressed, which torch.save never does", "save it again with torch.save"
         )
-    root = pickles[0].removesuffix("data.pkl")
-    order = _member(path, found[f"{root}byteorder"], 16) if f"{root}byteorder" in found else b"little"
-    places = {name.removeprefix(f"{root}data/"): info for name, info in found.items()}
-    tensors: dict[str, _Tensor] = {}
-    _collect(_content(path, _member(path, found[pickles[0]], PICKLE_BYTES)), "", tensors, set())
-    mark = "<" if order.strip() == b"little" else ">"
-    return {
-        name: _array(path, name, tensor, places.get(tensor.storage.key), size, mark)
-        for name, tensor in tensors.items()
-    }
+    return pickles[0]
 
 
 def _member(path: Path, info: zipfile.ZipInfo, most: int) -> bytes:
