@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from calibration import exact
 from softtargets.calibration import CalibrationSums, counting
-from softtargets.calibration import given as pieces
+from softtargets.calibration import scores as pieces
 from softtargets.calibration.counting import edges_of, large_entries
 
 

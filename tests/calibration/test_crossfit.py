@@ -7,8 +7,8 @@ from scipy.special import log_softmax, softmax
 
 from softtargets.calibration import expected_calibration_error
 from softtargets.calibration.bias import bias_corrected_temperature
+from softtargets.calibration.chunks import fold_of
 from softtargets.calibration.crossfit import cross_fit
-from softtargets.calibration.sources import fold_of
 from softtargets.calibration.temperature import fit_temperature, temperature_scaling
 from softtargets.calibration.vector import vector_scaling
 

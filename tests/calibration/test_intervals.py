@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
-from scipy import stats
+from scipy import optimize, stats
 
 from calibration import exact
 from softtargets.calibration import CalibrationSums, Reliability, measure_calibration
@@ -86,6 +87,28 @@ def test_the_classwise_interval_begins_at_zero_where_scatter_explains_all():
     low, high = classwise_interval(sums.class_counts, sums.class_probability, sums.class_positives, 0.95)
     assert low == 0
     assert 0 < high < 0.05
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_ends_of_the_classwise_interval_are_where_the_observed_error_is_a_quantile(level):
+    """Mean and variance of absolute values from scipy, the crossing by Brent's method."""
+    logits, y = exact.sampled(count=4000, classes=3, truth=0.5)
+    sums = CalibrationSums.of(logits, y, from_logits=True)
+    tables = sums.class_counts, sums.class_probability, sums.class_positives
+    n, p, hits = (table[sums.class_counts > 0].double().numpy() for table in tables)
+    share = np.clip((p + hits) / (2 * n), 0, 1)
+    gap, scatter = (p - hits) / 4000, np.sqrt(n * share * (1 - share)) / 4000
+
+    def above(factor, deviations):
+        size = stats.foldnorm(np.abs(factor * gap) / scatter, scale=scatter)
+        # Residuals of an example add up to 0 over classes; twice the variance stands for that.
+        return size.mean().sum() + deviations * np.sqrt(2 * size.var().sum()) - np.abs(gap).sum()
+
+    z = stats.norm.ppf((1 + level) / 2)
+    low, high = optimize.brentq(above, 0, 1, args=(z,)), optimize.brentq(above, 0, 50, args=(-z,))
+    assert 0 < low < 1 < high
+    expected = low * np.abs(gap).sum() / 3, high * np.abs(gap).sum() / 3
+    assert classwise_interval(*tables, level) == pytest.approx(expected, rel=1e-3)
 
 
 def curve_of(counts, right, confidence) -> Reliability:

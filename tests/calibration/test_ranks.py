@@ -7,13 +7,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from calibration import exact
-from softtargets.calibration.given import as_given
 from softtargets.calibration.ranks import rank_of
 from softtargets.calibration.rows import rows_of
+from softtargets.calibration.scores import as_scores
 
 
 def ranks(scores, labels, *, from_logits):
-    seen = as_given(scores, torch.as_tensor(labels), from_logits=from_logits)
+    seen = as_scores(scores, torch.as_tensor(labels), from_logits=from_logits)
     return torch.cat([rows.rank for rows in rows_of(seen)]).tolist()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from calibration import exact
 from softtargets.calibration import CalibrationSums, calibration_of
-from softtargets.calibration import given as pieces
+from softtargets.calibration import scores as pieces
 from softtargets.calibration.rows import rows_of
 
 
@@ -154,7 +154,7 @@ def test_a_memory_map_is_read_where_it_lies(tmp_path, recwarn):
     np.save(tmp_path / "logits.npy", logits.numpy())
     np.save(tmp_path / "labels.npy", y.numpy().astype(np.uint16))
     read = np.load(tmp_path / "logits.npy", mmap_mode="r"), np.load(tmp_path / "labels.npy", mmap_mode="r")
-    assert pieces.as_given(*read, from_logits=True).scores.data_ptr() == read[0].ctypes.data
+    assert pieces.as_scores(*read, from_logits=True).piece(0)[0].data_ptr() == read[0].ctypes.data
     assert_same(summed(*read), summed(logits, y))
     assert_same(summed(logits.numpy().astype(">f4"), y.numpy()[::-1]), summed(logits, y.flip(0)))
     assert not recwarn.list
@@ -193,7 +193,7 @@ def test_sums_of_different_kinds_are_not_added():
 def test_pieces_cover_every_row_once(monkeypatch):
     monkeypatch.setattr(pieces, "PIECE", 5 * 7)
     logits, y = exact.sampled(count=50)
-    seen = pieces.as_given(logits, y, from_logits=True)
+    seen = pieces.as_scores(logits, y, from_logits=True)
     assert torch.equal(torch.cat([rows.labels for rows in rows_of(seen)]), y)
     assert torch.equal(torch.cat([seen.piece(start)[0] for start in seen.starts]), logits)
     assert list(seen.starts) == [0, 7, 14, 21, 28, 35, 42, 49]

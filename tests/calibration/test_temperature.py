@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from softtargets.calibration import fit_temperature
-from softtargets.calibration.sources import Chunks
+from softtargets.calibration.chunks import Chunks
 from softtargets.calibration.temperature import scale, temperature_scaling
 
 
@@ -201,7 +201,7 @@ def test_intervals_cover_as_often_as_they_say(misfit):
 
 
 def test_a_level_that_is_no_probability_is_refused():
-    with pytest.raises(ValueError, match=r"level must lie between 0 and 1, such as 0.95, not 95"):
+    with pytest.raises(ValueError, match=r"must lie between 0 and 1, such as 0.95 for 95 %, not 95"):
         temperature_scaling(*sampled(1.0)).interval(95)
 
 

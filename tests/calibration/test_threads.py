@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from softtargets.calibration.threads import one_ahead, one_thread, shared
+from softtargets.calibration.threads import ahead, one_thread
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_results_come_in_the_order_of_their_tasks(tasks, count, helpers):
         time.sleep(0.002 * (task % 3))
         return 10 * task
 
-    assert list(shared(work, range(tasks), helpers, count)) == [10 * task for task in range(tasks)]
+    assert list(ahead(work, range(tasks), helpers, count)) == [10 * task for task in range(tasks)]
 
 
 def test_helpers_do_some_of_the_work_with_one_thread_each(helpers):
@@ -33,8 +33,7 @@ def test_helpers_do_some_of_the_work_with_one_thread_each(helpers):
         meeting.wait()  # passes only if three work at the same time
         return threading.get_ident(), torch.get_num_threads()
 
-    with one_thread():
-        found = list(shared(work, range(3), helpers, 2))
+    found = list(ahead(work, range(3), helpers, 2))
     assert len({who for who, _ in found}) == 3
     assert {threads for _, threads in found} == {1}
 
@@ -48,7 +47,7 @@ def test_what_goes_wrong_in_a_task_is_raised(bad, helpers):
         return task
 
     with pytest.raises(ValueError, match=f"task {bad} is bad"):
-        list(shared(work, range(20), helpers, 2))
+        list(ahead(work, range(20), helpers, 2))
 
 
 def test_nobody_goes_on_when_the_results_are_no_longer_wanted(helpers):
@@ -58,7 +57,7 @@ def test_nobody_goes_on_when_the_results_are_no_longer_wanted(helpers):
         time.sleep(0.001)
         done.append(task)
 
-    results = shared(work, range(1000), helpers, 2)
+    results = ahead(work, range(1000), helpers, 2)
     next(results)
     results.close()
     seen = len(done)
@@ -80,15 +79,16 @@ def test_one_task_is_under_way_while_another_is_used():
         begun[task].set()
         return 10 * task
 
-    for task, found in enumerate(one_ahead(work, range(5))):
-        assert found == 10 * task
-        assert begun[min(task + 1, 4)].wait(30)
-        assert not any(event.is_set() for event in begun[task + 2 :])
-    assert list(one_ahead(work, [])) == []
+    with ThreadPoolExecutor(1) as pool:
+        for task, found in enumerate(ahead(work, range(5), pool, 1)):
+            assert found == 10 * task
+            assert begun[min(task + 1, 4)].wait(30)
+            assert not any(event.is_set() for event in begun[task + 2 :])
+        assert list(ahead(work, [], pool, 1)) == []
 
 
-def test_what_goes_wrong_ahead_is_raised_in_its_turn():
-    found = one_ahead(lambda task: 1 // task, [1, 0])
+def test_what_goes_wrong_ahead_is_raised_in_its_turn(helpers):
+    found = ahead(lambda task: 1 // task, [1, 0], helpers, 1)
     assert next(found) == 1
     with pytest.raises(ZeroDivisionError):
         next(found)

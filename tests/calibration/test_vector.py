@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from softtargets.calibration import vector
+from softtargets.calibration import affine, as_chunks
 from softtargets.calibration.temperature import temperature_scaling
 from softtargets.calibration.vector import vector_scaling
 
@@ -108,7 +108,7 @@ def test_single_precision_and_streams_agree():
 def test_diagonal_units_find_the_same(monkeypatch):
     logits, labels, _, _ = sampled()
     fit = vector_scaling(logits, labels)
-    monkeypatch.setattr(vector, "DENSE", 1)
+    monkeypatch.setattr(affine, "DENSE", 1)
     other = vector_scaling(logits, labels)
     assert other.scale.tolist() == pytest.approx(fit.scale.tolist(), abs=1e-5)
     assert other.bias.tolist() == pytest.approx(fit.bias.tolist(), abs=1e-5)
@@ -117,7 +117,7 @@ def test_diagonal_units_find_the_same(monkeypatch):
 def test_curvatures_are_the_differences_of_gradients():
     logits, labels, _, _ = sampled(count=50)
     for tied in (False, True):
-        problem = vector.Affine(vector.as_chunks(logits, labels), ridge=0.0, tied=tied)
+        problem = affine.Affine(as_chunks(logits, labels), ridge=0.0, tied=tied)
         problem.examples = 50
         problem._count()
         size = 4 + (1 if tied else 4)

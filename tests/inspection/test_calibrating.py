@@ -7,7 +7,7 @@ import torch
 
 from inspection.made import net, saved
 from softtargets.calibration import calibration_of, measure_calibration
-from softtargets.calibration.sources import fold_of
+from softtargets.calibration.chunks import fold_of
 from softtargets.calibration.sums import CalibrationSums
 from softtargets.calibration.temperature import temperature_scaling
 from softtargets.exceptions import SofttargetsError

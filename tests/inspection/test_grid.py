@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from inspection.made import net
-from softtargets.calibration.sources import fold_of
+from softtargets.calibration.chunks import fold_of
 from softtargets.calibration.sweep import temperature_sweep
 from softtargets.calibration.temperature import temperature_scaling
 from softtargets.inspection.grid import ONE, TEMPERATURES, TemperatureGrid, lowest

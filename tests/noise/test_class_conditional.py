@@ -63,13 +63,14 @@ def test_rows_written_with_few_digits_are_taken_and_made_exact():
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        ([[0.9, 0.1], [0.5, 0.4]], "row 1 adds up to 0.9"),
-        ([[1.2, -0.2], [0, 1]], "row 0, column 0 has 1.2"),
+        ([[0.9, 0.1], [0.5, 0.4]], "row 1 sums to 0.9"),
+        ([[1.2, -0.2], [0, 1]], "row 0, column 1 has -0.2"),
         ([[float("nan"), 1], [0, 1]], "row 0, column 0 has nan"),
-        ([[1.0]], "at least two classes, not 1 x 1"),
-        ([[1.0, 0.0]], "must be square, for at least two classes, not 1 x 2"),
-        (0.2, "not a single number"),
-        ([[1, 0], [1]], "rows of one length"),
+        ([[1.0]], r"at least two classes, not of shape \(1, 1\)"),
+        ([[1.0, 0.0]], r"must be a square matrix, .* at least two classes, not of shape \(1, 2\)"),
+        (0.2, "a square matrix"),
+        ([[1, 0], [1]], "not a ragged list"),
+        (np.stack([np.eye(2)] * 3), r"one square matrix, not of shape \(3, 2, 2\)"),
         (np.eye(3), "is for 3 classes, but there are 2"),
     ],
 )

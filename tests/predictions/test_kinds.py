@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
+from cli.command import ran
 from softtargets.arrays import as_labels, as_logits, as_probabilities
-from softtargets.predictions import open_predictions
+from softtargets.arrays import scores as arrays
+from softtargets.predictions import kinds, labelled, open_predictions
 
 from .making import logits, probabilities, refusal, same
 
@@ -131,3 +133,29 @@ def test_one_probability_that_is_none(tmp_path):
     scores[30] = 1.5
     np.savez(tmp_path / "a.npz", scores=scores, labels=np.zeros(40, int))
     refusal(tmp_path / "a.npz", "1.5 in row 30")
+
+
+@pytest.mark.parametrize("kind", ["logits", "probabilities"])
+def test_calibrate_looks_at_a_row_once_each_time_it_is_read(tmp_path, monkeypatch, capsys, kind):
+    """Readers of files look at rows; sums, temperatures and scalings believe them."""
+    scores, labels = {"logits": logits, "probabilities": probabilities}[kind](rows=3000, classes=4)
+    np.savez(tmp_path / "a.npz", scores=scores, labels=labels)
+    read, looked = [], []
+    blocks, find = labelled.LabelledRows.blocks, arrays.find_fault
+
+    def counted(rows, *arguments):
+        for block in blocks(rows, *arguments):
+            read.append(len(block.labels))
+            yield block
+
+    def looking(rows, tolerance):
+        looked.append(len(rows))
+        return find(rows, tolerance)
+
+    monkeypatch.setattr(labelled.LabelledRows, "blocks", counted)
+    monkeypatch.setattr(arrays, "find_fault", looking)
+    monkeypatch.setattr(kinds, "find_fault", looking)
+    code, *_ = ran(capsys, "calibrate", str(tmp_path / "a.npz"), "--out", str(tmp_path / "page"))
+    assert code == 0
+    assert sum(read) >= 2 * 3000
+    assert looked == read

@@ -124,7 +124,7 @@ def test_no_noise_is_called_none():
         (
             Noise,
             {"name": "class_conditional", "matrix": [[1, 0], [0.5, 0.4]]},
-            "matrix.1: adds up to 0.9, not to 1",
+            "matrix.1: adds up to 0.9, not to 1; divide it by its sum",
         ),
         (
             Noise,

@@ -71,7 +71,5 @@ def test_what_is_refused():
         theory.alpha_from_p(0.5, 1)
     with pytest.raises(ValueError, match="spread must be 'all' or 'others', not 'some'"):
         theory.alpha_from_p(0.5, 5, "some")
-    with pytest.raises(
-        ValueError, match=r"classes must be one number for a matrix, not an array of shape \(2,\)"
-    ):
+    with pytest.raises(ValueError, match=r"classes must be one number here, not an array of shape \(2,\)"):
         theory.uniform_matrix(0.5, [3, 4])

@@ -214,7 +214,7 @@ def test_matrices_that_are_none_are_refused():
         matrix_loss(good, good, "alpha", prior=[0.5, 0.4])
     with pytest.raises(ValueError, match=r"one probability for each of the 2 classes, not shape \(3,\)"):
         matrix_loss(good, good, "alpha", prior=[0.5, 0.3, 0.2])
-    with pytest.raises(ValueError, match="prior must hold probabilities, at least 0, not -1"):
+    with pytest.raises(ValueError, match="prior must hold probabilities, at least 0, but class 1 has -1"):
         matrix_loss(good, good, "alpha", prior=[2.0, -1.0])
 
 

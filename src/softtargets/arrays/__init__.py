@@ -1,5 +1,58 @@
-"""What instruments are given: arrays of any model, from torch or numpy, checked before anything is computed."""
+"""What every room is given: scores, labels and distributions, from torch, numpy or lists, checked once and in one way.
 
-from softtargets.arrays.checking import ArrayLike, as_labels, as_logits, as_probabilities
+Nothing here is imported before it is asked for: `stochastic` and `tolerances` do without torch.
+"""
 
-__all__ = ["ArrayLike", "as_labels", "as_logits", "as_probabilities"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softtargets.arrays.labels import (
+        as_labels,
+        counts_of_classes,
+        labels_of,
+        predicted_classes,
+        whole_numbers,
+    )
+    from softtargets.arrays.scores import (
+        ArrayLike,
+        ScoreFault,
+        as_floating,
+        as_logits,
+        as_probabilities,
+        as_tensor,
+        find_fault,
+        refuse_fault,
+        single_or_double,
+        sum_tolerance,
+    )
+    from softtargets.arrays.stochastic import as_numbers, as_stochastic, check_distributions
+
+__all__ = [
+    "ArrayLike",
+    "ScoreFault",
+    "as_floating",
+    "as_labels",
+    "as_logits",
+    "as_numbers",
+    "as_probabilities",
+    "as_stochastic",
+    "as_tensor",
+    "check_distributions",
+    "counts_of_classes",
+    "find_fault",
+    "labels_of",
+    "predicted_classes",
+    "refuse_fault",
+    "single_or_double",
+    "sum_tolerance",
+    "whole_numbers",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for home in ("stochastic", "scores", "labels") if name in __all__ else ():
+        module = import_module(f"softtargets.arrays.{home}")
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise AttributeError(f"module 'softtargets.arrays' has no attribute {name!r}")

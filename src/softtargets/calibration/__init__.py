@@ -1,9 +1,12 @@
 """Instruments for confidence: do the probabilities mean what they say?"""
 
 from softtargets.calibration.bias import BiasCorrectedTemperature, bias_corrected_temperature
-from softtargets.calibration.binning import Reliability, ReliabilityBin, reliability
-from softtargets.calibration.crossfit import CrossFit, cross_fit
+from softtargets.calibration.binning import Reliability, ReliabilityBin, normal_quantile, reliability
+from softtargets.calibration.chunks import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
+from softtargets.calibration.confidence_cells import bin_edges
+from softtargets.calibration.crossfit import CrossFit, Scaling, cross_fit
 from softtargets.calibration.decomposition import BrierDecomposition
+from softtargets.calibration.groups import NARROWEST, frequencies, on_grid, smooth_error, smoothed
 from softtargets.calibration.measure import Calibration, calibration_of, measure_calibration
 from softtargets.calibration.metric import CalibrationMetric
 from softtargets.calibration.metrics import (
@@ -18,13 +21,21 @@ from softtargets.calibration.metrics import (
     smooth_calibration_error,
     top_k_accuracy,
 )
-from softtargets.calibration.sources import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
+from softtargets.calibration.scores import Piece, rows_of_a_piece
 from softtargets.calibration.sums import CalibrationSums
 from softtargets.calibration.sweep import TemperatureSweep, temperature_by_ece, temperature_sweep
-from softtargets.calibration.temperature import TemperatureFit, fit_temperature, scale, temperature_scaling
+from softtargets.calibration.temperature import (
+    TemperatureFit,
+    TemperatureSums,
+    fit_temperature,
+    scale,
+    sums_at,
+    temperature_scaling,
+)
 from softtargets.calibration.vector import VectorScaling, vector_scaling
 
 __all__ = [
+    "NARROWEST",
     "BiasCorrectedTemperature",
     "BrierDecomposition",
     "Calibration",
@@ -32,14 +43,18 @@ __all__ = [
     "CalibrationSums",
     "Chunks",
     "CrossFit",
+    "Piece",
     "Reliability",
     "ReliabilityBin",
+    "Scaling",
     "TemperatureFit",
+    "TemperatureSums",
     "TemperatureSweep",
     "VectorScaling",
     "adaptive_calibration_error",
     "as_chunks",
     "bias_corrected_temperature",
+    "bin_edges",
     "brier_decomposition",
     "brier_score",
     "calibration_of",
@@ -49,14 +64,21 @@ __all__ = [
     "expected_calibration_error",
     "fit_temperature",
     "fold_of",
+    "frequencies",
     "in_fold",
     "logits_from_probabilities",
     "maximum_calibration_error",
     "measure_calibration",
     "negative_log_likelihood",
+    "normal_quantile",
+    "on_grid",
     "reliability",
+    "rows_of_a_piece",
     "scale",
     "smooth_calibration_error",
+    "smooth_error",
+    "smoothed",
+    "sums_at",
     "temperature_by_ece",
     "temperature_scaling",
     "temperature_sweep",

@@ -4,40 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.sources import Chunks, Reader, as_chunks
+from softtargets.calibration.affine import RIDGE, Affine, AffineFit
+from softtargets.calibration.chunks import Chunks, Reader, as_chunks
 from softtargets.calibration.temperature import HIGHEST, LOWEST, NOTES
-from softtargets.calibration.vector import RIDGE, Affine, fit_note, scaled
 
 
-@dataclass(frozen=True, eq=False)
-class BiasCorrectedTemperature:
-    """A temperature and biases (K,); called with logits, it gives `logits / temperature + bias`.
-
-    The other numbers are those of `VectorScaling`.
-    """
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BiasCorrectedTemperature(AffineFit):
+    """A temperature and biases (K,); called with logits, it gives `logits / temperature + bias`."""
 
     temperature: float
-    bias: Tensor
-    nll_before: float
-    nll_after: float
-    examples: int
-    absent: tuple[int, ...]
-    converged: bool
-    passes: int
 
     @property
     def note(self) -> str:
         """What to know about this fit, in a sentence; empty where there is nothing unusual."""
-        ends = {LOWEST: NOTES["lowest"], HIGHEST: NOTES["highest"]}
-        return ends.get(self.temperature, "") or fit_note(self.absent, self.converged, len(self.bias))
+        return {LOWEST: NOTES["lowest"], HIGHEST: NOTES["highest"]}.get(self.temperature) or super().note
 
     def __call__(self, logits: ArrayLike) -> Tensor:
         """The logits divided by the temperature, plus the bias of their class."""
-        return scaled(logits, 1 / self.temperature, self.bias)
+        return self._scaled(logits, 1 / self.temperature)
 
 
 def bias_corrected_temperature(
@@ -55,6 +43,7 @@ def bias_corrected_temperature(
     the fit starts; the biases add up to 0 and have a small ridge, which is explained at `vector_scaling`. So the
     likelihood of these examples is never worse than with the best temperature alone.
 
+    >>> import torch
     >>> random = torch.Generator().manual_seed(0)
     >>> right = 2 * torch.randn(5000, 3, generator=random)
     >>> labels = torch.multinomial(right.softmax(1), 1, generator=random).squeeze(1)
@@ -62,15 +51,5 @@ def bias_corrected_temperature(
     >>> print(f"T = {fit.temperature:.1f}, biases {[round(x, 1) for x in fit.bias.tolist()]}")
     T = 2.0, biases [0.9, 0.1, -1.0]
     """
-    chunks = as_chunks(logits, labels, ignore_index=ignore_index)
-    found = Affine(chunks, ridge, tied=True).fit()
-    return BiasCorrectedTemperature(
-        temperature=min(max(1 / float(found.scale[0]), LOWEST), HIGHEST),
-        bias=torch.from_numpy(found.bias),
-        nll_before=found.nll_before,
-        nll_after=found.nll_after,
-        examples=found.examples,
-        absent=found.absent,
-        converged=found.converged,
-        passes=found.passes,
-    )
+    scale, fit = Affine(as_chunks(logits, labels, ignore_index=ignore_index), ridge, tied=True).fit()
+    return BiasCorrectedTemperature(temperature=min(max(1 / float(scale[0]), LOWEST), HIGHEST), **fit)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.cells import bin_edges, bin_of_cell
+from softtargets.calibration.confidence_cells import bin_edges, bin_of_cell
 from softtargets.calibration.sums import CalibrationSums
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softtargets.calibration.cells import bin_edges, cell_edges
-from softtargets.calibration.given import Given
-from softtargets.calibration.rows import Rows, look_at, settle
-from softtargets.calibration.threads import one_thread, shared
+from softtargets.calibration.confidence_cells import bin_edges, cell_edges
+from softtargets.calibration.rows import RowStatistics, look_at, settle
+from softtargets.calibration.scores import Scores
+from softtargets.calibration.threads import ahead, one_thread
 from softtargets.calibration.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -21,31 +21,37 @@ if TYPE_CHECKING:
 AT_ONCE = 2**14  # rows: of fewer, starting an operation costs more than the operation
 
 
-class Found(NamedTuple):
+class PieceSums(NamedTuple):
     """What is remembered of a piece: nothing of its size."""
 
-    rows: Rows
+    rows: RowStatistics
     columns: Tensor  # sums of probabilities by class
     classes: Tensor  # of entries beyond the first bin
     entries: Tensor
     doubt: Tensor
 
 
-def count(given: Given, sums: CalibrationSums, workspace: Workspace) -> CalibrationSums:
+def sum_up(scores: Scores, sums: CalibrationSums, workspace: Workspace) -> CalibrationSums:
     """Add rows to empty sums on their device; return them, or raise what is wrong with the scores."""
 
-    def look(start: int) -> Found:
-        scores, labels = given.piece(start)
-        with workspace.lend(scores) as (room, scratch):
-            rows, p, doubt = look_at(scores, labels, given, room, scratch)
-            return Found(rows, p.sum(0), *large_entries(p, sums.bins), doubt)
+    def look(start: int) -> PieceSums:
+        piece = scores.piece(start)
+        with workspace.lend(piece[0]) as (room, scratch):
+            rows, p, doubt = look_at(piece, scores, room, scratch)
+            return PieceSums(rows, p.sum(0), *large_entries(p, sums.bins), doubt)
 
     with one_thread() as threads:
         counting = _Counting(sums)
-        helpers = min(threads, len(given.starts)) - 1 if sums.device.type == "cpu" else 0
-        for found in shared(look, given.starts, workspace.helpers(helpers), helpers):
+        helpers = min(threads, len(scores.starts)) if sums.device.type == "cpu" else 1
+        several = helpers > 1
+        pieces = (
+            ahead(look, scores.starts, workspace.helpers(helpers), 2 * helpers)
+            if several
+            else map(look, scores.starts)
+        )
+        for found in pieces:
             counting.add(found)
-        counting.finish(given)
+        counting.finish(scores)
     return sums
 
 
@@ -56,23 +62,23 @@ class _Counting:
         self.sums = sums
         self.edges, self.cells = edges_of(sums.bins, sums.device)
         self.columns = torch.zeros(sums.classes, dtype=torch.float64, device=sums.device)
-        self.waiting: list[Found] = []
+        self.waiting: list[PieceSums] = []
         self.rows = 0
         self.doubts: list[Tensor] = []
 
-    def add(self, found: Found) -> None:
+    def add(self, found: PieceSums) -> None:
         self.waiting.append(found)
         self.doubts.append(found.doubt)
         self.rows += len(found.rows.labels)
         if self.rows >= AT_ONCE:
             self._flush()
 
-    def finish(self, given: Given) -> None:
+    def finish(self, scores: Scores) -> None:
         self._flush()
-        settle(self.doubts, given)
+        settle(self.doubts, scores)
         # The first bin of each class holds whatever is in no other.
         counts, probability = self.sums.class_counts, self.sums.class_probability
-        counts[:, 0] = given.examples - counts[:, 1:].sum(1)
+        counts[:, 0] = scores.examples - counts[:, 1:].sum(1)
         # Rounding may leave less than nothing where every probability lies in another bin.
         rest = (self.columns - probability[:, 1:].sum(1)).clamp_(min=0)
         probability[:, 0] = torch.where(counts[:, 0] > 0, rest, torch.zeros_like(rest))
@@ -80,12 +86,12 @@ class _Counting:
     def _flush(self) -> None:
         if self.waiting:
             rows, columns, classes, entries, _ = zip(*self.waiting, strict=True)
-            self._count_rows(Rows.joined(rows))
+            self._count_rows(RowStatistics.joined(rows))
             self._count_entries(torch.cat(classes), torch.cat(entries).double())
             self.columns.add_(torch.stack(columns).sum(0, dtype=torch.float64))
         self.waiting, self.rows = [], 0
 
-    def _count_rows(self, rows: Rows) -> None:
+    def _count_rows(self, rows: RowStatistics) -> None:
         sums = self.sums
         one = torch.ones_like(rows.labels)
         confidence, nll, brier = rows.confidence, rows.nll, rows.brier

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.sources import Chunks, NoExamples, Reader, as_chunks, in_fold
-from softtargets.calibration.sweep import BinSums
+from softtargets.calibration.chunks import Chunks, NoExamples, Reader, as_chunks, in_fold
+from softtargets.calibration.sweep import BinSums, measures_at
 
 
 class Scaling(Protocol):
@@ -87,19 +87,10 @@ def cross_fit(
             raise ValueError(f"{none} to fit to, with {folds} parts; pass more examples") from None
         with suppress(NoExamples):  # of very few examples none may be in a part
             for z, y in in_fold(chunks, fold, folds, seed, held_out=True):
-                nlls, confidences, correct = zip(
-                    *(_measures(scores, y) for scores in (z, fits[-1](z))), strict=True
-                )
-                nll += torch.stack(nlls).sum(1).cpu()
-                table.add(torch.stack(confidences), torch.stack(correct))
+                both = [measures_at(logits, y, [1.0]) for logits in (z, fits[-1](z))]
+                losses, confidence, correct = (torch.cat(one) for one in zip(*both, strict=True))
+                nll += losses.sum(1).cpu()
+                table.add(confidence, correct.view(2, -1))
     before, after = (nll / table.examples).tolist()
     ece_before, ece_after = table.errors().tolist()
     return CrossFit(before, after, ece_before, ece_after, table.examples, tuple(fits))
-
-
-def _measures(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Negative log-likelihood, confidence and correctness of each example."""
-    apart = logits - (top := logits.max(1, keepdim=True)).values
-    whole = apart.exp().sum(1).double()
-    own = apart.gather(1, labels.unsqueeze(1)).squeeze(1).double()
-    return whole.log() - own, whole.reciprocal(), top.indices.squeeze(1) == labels

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -34,7 +35,7 @@ from softtargets.calibration.groups import (
     smooth_error,
     smoothed,
 )
-from softtargets.calibration.threads import one_ahead
+from softtargets.calibration.threads import ahead
 
 Interval = tuple[float, float]
 Error = Callable[[Tensor], Tensor]
@@ -56,11 +57,12 @@ def resampled(groups: Groups, resamples: int, seed: int) -> Iterator[Tensor]:
         return torch.poisson(both.expand(count, 2, -1), generator=generator)
 
     sizes = [min(AT_ONCE, resamples - start) for start in range(0, resamples, AT_ONCE)]
-    for drawn in one_ahead(draw, sizes):  # draws take longer than all that is made of them
-        right, wrong = drawn.unbind(1)
-        counts = right + wrong
-        total = counts.sum(1, keepdim=True).clamp_(min=1)
-        yield counts.mul_(places).sub_(right).div_(total).sub_(residuals)
+    with ThreadPoolExecutor(1) as pool:
+        for drawn in ahead(draw, sizes, pool, 1):  # draws take longer than all that is made of them
+            right, wrong = drawn.unbind(1)
+            counts = right + wrong
+            total = counts.sum(1, keepdim=True).clamp_(min=1)
+            yield counts.mul_(places).sub_(right).div_(total).sub_(residuals)
 
 
 def intervals_of_groups(

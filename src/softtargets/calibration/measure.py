@@ -10,7 +10,7 @@ from torch import Tensor
 
 from softtargets.arrays import ArrayLike
 from softtargets.calibration.binning import Reliability, normal_quantile, reliability_of, wilson
-from softtargets.calibration.cells import bin_of_cell
+from softtargets.calibration.confidence_cells import bin_of_cell
 from softtargets.calibration.decomposition import BrierDecomposition, classwise_error, decompose
 from softtargets.calibration.groups import Groups, adaptive_error, frequencies, smooth_error
 from softtargets.calibration.intervals import (

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.given import as_given
 from softtargets.calibration.measure import Calibration, calibration_of
+from softtargets.calibration.scores import as_scores
 from softtargets.calibration.sums import CalibrationSums
 from softtargets.calibration.workspace import Workspace
 
@@ -97,8 +97,8 @@ class CalibrationMetric(nn.Module):
         self.sums.merge(other if isinstance(other, CalibrationSums) else other.sums)
 
     def _add_to(self, sums: CalibrationSums, scores: ArrayLike, labels: ArrayLike) -> None:
-        given = as_given(scores, labels, from_logits=self.from_logits, ignore_index=self.ignore_index)
-        sums.add_given(given, self._workspace)
+        rows = as_scores(scores, labels, from_logits=self.from_logits, ignore_index=self.ignore_index)
+        sums.add_scores(rows, self._workspace)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CalibrationMetric:
         # `.to(device)` moves the sums, `.half()` of the model around this metric must not round them.

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from softtargets.arrays import ArrayLike
 from softtargets.calibration.binning import reliability
-from softtargets.calibration.cells import bin_edges
+from softtargets.calibration.confidence_cells import bin_edges
 from softtargets.calibration.decomposition import BrierDecomposition, classwise_error, decompose
-from softtargets.calibration.given import as_given
 from softtargets.calibration.groups import Groups, adaptive_error, frequencies, smooth_error
-from softtargets.calibration.rows import rows_of
+from softtargets.calibration.rows import RowStatistics, rows_of
+from softtargets.calibration.scores import as_scores
 from softtargets.calibration.sums import CalibrationSums
 
 
@@ -177,14 +177,13 @@ def top_label(probabilities: ArrayLike, labels: ArrayLike) -> tuple[Tensor, Tens
     >>> top_label(torch.tensor([[0.5, 0.5], [0.25, 0.75]]), torch.tensor([1, 1]))
     (tensor([0.5000, 0.7500], dtype=torch.float64), tensor([False,  True]))
     """
-    given = as_given(probabilities, labels, from_logits=False)
-    found = [(rows.confidence, rows.rank == 0) for rows in rows_of(given)]
-    return torch.cat([confidence for confidence, _ in found]), torch.cat([right for _, right in found])
+    found = RowStatistics.joined(list(rows_of(as_scores(probabilities, labels, from_logits=False))))
+    return found.confidence, found.rank == 0
 
 
 def _rows(scores: ArrayLike, labels: ArrayLike, *, from_logits: bool, what: str) -> Tensor:
-    given = as_given(scores, labels, from_logits=from_logits)
-    return torch.cat([getattr(rows, what) for rows in rows_of(given)])
+    of = as_scores(scores, labels, from_logits=from_logits)
+    return torch.cat([getattr(rows, what) for rows in rows_of(of)])
 
 
 def _sums(probabilities: ArrayLike, labels: ArrayLike, bins: int) -> CalibrationSums:

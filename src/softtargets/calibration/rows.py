@@ -10,13 +10,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softtargets.calibration.given import Given, refuse
 from softtargets.calibration.ranks import rank_of
+from softtargets.calibration.scores import Piece, Scores
 from softtargets.calibration.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowStatistics:
     """Numbers of some rows, (n,) each, in the precision of the pass; what follows from them is float64.
 
     `top` is the highest probability, `highest` the highest score; `at_label` and `score` are those of the label; `norm`
@@ -34,7 +34,7 @@ class Rows:
     rank: Tensor
 
     @classmethod
-    def joined(cls, parts: Sequence[Rows]) -> Rows:
+    def joined(cls, parts: Sequence[RowStatistics]) -> RowStatistics:
         """Several, one after the other."""
         names = [field.name for field in fields(cls) if field.name != "from_logits"]
         joined = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
@@ -67,31 +67,32 @@ class Look(NamedTuple):
     stays on the device: to ask for each piece would wait for it.
     """
 
-    rows: Rows
+    rows: RowStatistics
     probabilities: Tensor
     doubt: Tensor
 
 
-def look_at(scores: Tensor, labels: Tensor, given: Given, room: Tensor, scratch: Tensor) -> Look:
+def look_at(piece: Piece, of: Scores, room: Tensor, scratch: Tensor) -> Look:
     """Look at a piece; `room`, which may become its probabilities, and `scratch` have the shape of the scores."""
-    doubt = _doubt(scores, given)
-    if given.from_logits:
+    scores, labels = piece
+    doubt = _doubt(scores, of)
+    if of.from_logits:
         p, top, highest = softmax(scores, room)
     else:
         p, top = scores, scores.amax(1)
         highest = top
     label = labels.unsqueeze(1)
     score = scores.gather(1, label)
-    at_label = (p.gather(1, label) if given.from_logits else score).squeeze(1)
-    rows = Rows(
-        from_logits=given.from_logits,
+    at_label = (p.gather(1, label) if of.from_logits else score).squeeze(1)
+    rows = RowStatistics(
+        from_logits=of.from_logits,
         labels=labels,
         score=score.squeeze(1),
         highest=highest,
         at_label=at_label,
         top=top,
         norm=torch.linalg.vector_norm(p, dim=1),
-        rank=rank_of(scores, label, score, at_label, given.tolerance, scratch),
+        rank=rank_of(scores, label, score, at_label, of.tolerance, scratch),
     )
     return Look(rows, p, doubt)
 
@@ -108,27 +109,29 @@ def softmax(logits: Tensor, out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return powers.mul_(top.unsqueeze(1)), top, highest
 
 
-def rows_of(given: Given) -> Iterator[Rows]:
+def rows_of(scores: Scores) -> Iterator[RowStatistics]:
     """All rows, piece after piece. Whoever consumes them all knows that they were numbers, or gets a ValueError."""
     workspace, doubts = Workspace(), []
-    for start in given.starts:
-        scores, labels = given.piece(start)
-        with workspace.lend(scores) as (room, scratch):
-            rows, _, doubt = look_at(scores, labels, given, room, scratch)
+    for start in scores.starts:
+        piece = scores.piece(start)
+        with workspace.lend(piece[0]) as (room, scratch):
+            rows, _, doubt = look_at(piece, scores, room, scratch)
         doubts.append(doubt)
         yield rows
-    settle(doubts, given)
+    settle(doubts, scores)
 
 
-def settle(doubts: Sequence[Tensor], given: Given) -> None:
+def settle(doubts: Sequence[Tensor], scores: Scores) -> None:
     """Raise what is wrong with the scores, if anything is."""
     if doubts and not float(torch.stack(list(doubts)).amax()) <= 0:  # amax keeps what is not a number
-        refuse(given)
+        scores.refuse()
 
 
-def _doubt(scores: Tensor, given: Given) -> Tensor:
-    if given.from_logits:
+def _doubt(scores: Tensor, of: Scores) -> Tensor:
+    if of.checked:
+        return scores.new_zeros(())
+    if of.from_logits:
         return scores.sum() * 0  # infinities and what is not a number come out as nan
-    apart = (scores.sum(1) - 1).abs().amax() - given.tolerance
+    apart = (scores.sum(1) - 1).abs().amax() - of.tolerance
     # None is above 1 if they add up to 1 and none is negative.
     return torch.maximum(apart, -scores.amin())

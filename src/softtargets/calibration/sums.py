@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.cells import bin_edges
-from softtargets.calibration.counting import count, edges_of
-from softtargets.calibration.given import Given, as_given
+from softtargets.calibration.confidence_cells import bin_edges
+from softtargets.calibration.counting import edges_of, sum_up
+from softtargets.calibration.scores import Scores, as_scores
 from softtargets.calibration.workspace import Workspace
 
 RANKS = 5  # how many ranks of the label are told apart: top-1 to top-5
@@ -22,9 +22,9 @@ class CalibrationSums:
     """Sums over examples, from which all metrics of `Calibration` follow; its size does not depend on how many.
 
     `cell_*` are counts, confidences and correct predictions by cell of the top label's confidence (see
-    `softtargets.calibration.cells`); `class_*` (K, bins) counts, probabilities and positives (examples whose label it
-    is) by class and bin of its probability; `ranks` how often the label was ranked first to fifth; `moments` sums of
-    NLL and Brier score and of their squares. Sums are float64, counts int64, all on one device.
+    `softtargets.calibration.confidence_cells`); `class_*` (K, bins) counts, probabilities and positives (examples whose
+    label it is) by class and bin of its probability; `ranks` how often the label was ranked first to fifth; `moments`
+    sums of NLL and Brier score and of their squares. Sums are float64, counts int64, all on one device.
 
     >>> a, b = (CalibrationSums.empty(classes=2) for _ in range(2))
     >>> _ = a.add(torch.tensor([[0.9, 0.1]]), torch.tensor([0]), from_logits=False)
@@ -75,8 +75,8 @@ class CalibrationSums:
         ignore_index: int | None = None,
     ) -> CalibrationSums:
         """The sums over these examples, on their device; see `add`."""
-        given = as_given(scores, labels, from_logits=from_logits, ignore_index=ignore_index)
-        return cls.empty(given.classes, bins, given.scores.device).add_given(given)
+        rows = as_scores(scores, labels, from_logits=from_logits, ignore_index=ignore_index)
+        return cls.empty(rows.classes, bins, rows.device).add_scores(rows)
 
     @property
     def classes(self) -> int:
@@ -103,24 +103,32 @@ class CalibrationSums:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def add(
-        self, scores: ArrayLike, labels: ArrayLike, *, from_logits: bool, ignore_index: int | None = None
+        self,
+        scores: ArrayLike,
+        labels: ArrayLike,
+        *,
+        from_logits: bool,
+        ignore_index: int | None = None,
+        checked: bool = False,
     ) -> CalibrationSums:
         """Add examples, in place: scores (..., K), labels (...). Returns itself.
 
         Rows whose label is `ignore_index` are not counted and may hold anything. If anything is wrong with the others,
-        nothing is added.
+        nothing is added. Scores that were `checked`, as those of `softtargets.predictions` are, are taken as they are.
         """
-        return self.add_given(as_given(scores, labels, from_logits=from_logits, ignore_index=ignore_index))
+        return self.add_scores(
+            as_scores(scores, labels, from_logits=from_logits, ignore_index=ignore_index, checked=checked)
+        )
 
-    def add_given(self, given: Given, workspace: Workspace | None = None) -> CalibrationSums:
+    def add_scores(self, scores: Scores, workspace: Workspace | None = None) -> CalibrationSums:
         """Add examples whose labels have been checked; a workspace that is kept makes many small batches faster."""
-        if given.classes != self.classes:
+        if scores.classes != self.classes:
             raise ValueError(
-                f"{given.name} must have a column for each of the {self.classes} classes, not {given.classes}"
+                f"{scores.name} must have a column for each of the {self.classes} classes, not {scores.classes}"
             )
 
-        new = CalibrationSums.empty(self.classes, self.bins, given.scores.device)
-        return self.merge(count(given, new, workspace or Workspace()))
+        new = CalibrationSums.empty(self.classes, self.bins, scores.device)
+        return self.merge(sum_up(scores, new, workspace or Workspace()))
 
     def merge(self, other: CalibrationSums) -> CalibrationSums:
         """Add the sums of other examples, in place. Returns itself."""

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.sources import Chunks, Reader, as_chunks
+from softtargets.calibration.chunks import Chunks, Reader, as_chunks
+from softtargets.calibration.confidence_cells import bin_edges
 
 Metric = Callable[[Tensor, Tensor], float]
 
@@ -69,14 +70,9 @@ def temperature_sweep(
     nll = torch.zeros(len(chosen), dtype=torch.float64)
     table = BinSums(len(chosen), bins)
     for z, y in chunks:
-        apart = z - (top := z.max(1, keepdim=True)).values
-        correct = top.indices.squeeze(1) == y
-        own = apart.gather(1, y.unsqueeze(1)).squeeze(1).double()
-        work = torch.empty_like(apart)
-        whole = torch.stack([torch.mul(apart, 1 / t, out=work).exp_().sum(1) for t in chosen]).double()
-        inverse = torch.tensor([1 / t for t in chosen], dtype=torch.float64, device=z.device)
-        nll += (whole.log().sum(1) - inverse * own.sum()).cpu()
-        table.add(whole.reciprocal(), correct)
+        losses, confidence, correct = measures_at(z, y, [1 / t for t in chosen])
+        nll += losses.sum(1).cpu()
+        table.add(confidence, correct)
     return TemperatureSweep(
         temperatures=chosen,
         nll=tuple((nll / table.examples).tolist()),
@@ -106,6 +102,16 @@ def temperature_by_ece(
     return temperature_sweep(logits, labels, temperatures, bins=bins, ignore_index=ignore_index).best("ece")
 
 
+def measures_at(logits: Tensor, labels: Tensor, inverses: Sequence[float]) -> tuple[Tensor, Tensor, Tensor]:
+    """Negative log-likelihood and confidence (temperatures, n) at inverse temperatures, and which are right (n,)."""
+    apart = logits - (top := logits.max(1, keepdim=True)).values
+    own = apart.gather(1, labels.unsqueeze(1)).squeeze(1).double()
+    work = torch.empty_like(apart)
+    whole = torch.stack([torch.mul(apart, one, out=work).exp_().sum(1) for one in inverses]).double()
+    inverse = torch.tensor(inverses, dtype=torch.float64, device=logits.device).unsqueeze(1)
+    return whole.log() - inverse * own, whole.reciprocal(), top.indices.squeeze(1) == labels
+
+
 class BinSums:
     """Sums of confidence and correctness in equal-width bins, several rows of bins at once.
 
@@ -113,16 +119,14 @@ class BinSums:
     """
 
     def __init__(self, rows: int, bins: int) -> None:
-        if bins < 1:
-            raise ValueError(f"bins must be at least 1, not {bins}")
+        self.edges = bin_edges(bins)[1:-1]
         self.rows, self.bins, self.examples = rows, bins, 0
         self.gaps = torch.zeros(rows * bins, dtype=torch.float64)
 
     def add(self, confidence: Tensor, correct: Tensor) -> None:
         """Confidences (rows, n) in double precision, and which of the n predictions are right: (n,) or (rows, n)."""
-        inner = torch.arange(1, self.bins, dtype=torch.float64, device=confidence.device) / self.bins
         row = torch.arange(self.rows, device=confidence.device).unsqueeze(1) * self.bins
-        which = torch.bucketize(confidence, inner, right=True) + row
+        which = torch.bucketize(confidence, self.edges.to(confidence.device), right=True) + row
         gaps = torch.bincount(which.flatten(), (confidence - correct.double()).flatten(), len(self.gaps))
         self.gaps += gaps.cpu()
         self.examples += confidence.shape[1]

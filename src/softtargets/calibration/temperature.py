@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike
-from softtargets.calibration.sources import Chunks, Reader, as_chunks, single_or_double
+from softtargets.arrays import ArrayLike, single_or_double
+from softtargets.calibration.binning import normal_quantile
+from softtargets.calibration.chunks import Chunks, Reader, as_chunks
+from softtargets.calibration.scores import Piece
 
 # A separable fitting set has its optimum at T = 0 and a model worse than chance at infinity, so the search must
 # end somewhere; logits of a trained net never need more than this.
@@ -61,11 +63,7 @@ class TemperatureFit:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """A confidence interval: T exp(+- z standard_error / T), which is never negative."""
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, such as 0.95, not {level}")
-        reach = NormalDist().inv_cdf((1 + level) / 2) * self.standard_error / self.temperature
-        if math.isnan(reach):
-            return math.nan, math.nan
+        reach = normal_quantile(level) * self.standard_error / self.temperature
         return self.temperature * math.exp(-reach), self.temperature * math.exp(reach)
 
     def __call__(self, logits: ArrayLike) -> Tensor:
@@ -129,7 +127,7 @@ def temperature_scaling(
     return _Search(as_chunks(logits, labels, ignore_index=ignore_index)).run()
 
 
-class Sums(NamedTuple):
+class TemperatureSums(NamedTuple):
     """Sums over examples at one inverse temperature."""
 
     examples: float
@@ -152,28 +150,34 @@ class _Search:
 
     def run(self) -> TemperatureFit:
         x, passes = 0.0, 1
-        first = here = sums(self.chunks, 1.0)
+        first = here = sums_at(self.chunks, 1.0)
         if here.varied == 0:
             return self._result(0.0, first, here, "flat", passes)
         tolerance = 1e-7 if here.double == here.examples else 1e-5
         while True:
-            # Where every example is right by a wide margin, slope and curvature underflow to zero together.
-            if here.slope < 0 or here.slope == here.curvature == 0:
-                if x == self.high:
-                    return self._result(x, first, here, "lowest", passes)
-                self.low, self.low_known = x, True
-            else:
-                if x == self.low:
-                    return self._result(x, first, here, "highest", passes)
-                self.high, self.high_known = x, True
+            if ending := self._narrow(x, here):
+                return self._result(x, first, here, ending, passes)
             step = self._newton(x, here)
             if abs(step) <= tolerance or self.high - self.low <= tolerance:
                 x = min(max(x + step, self.low), self.high)
                 return self._result(x, first, here, "converged", passes)
             x = self._next(x, step) if passes < PATIENCE else self._middle()
-            here, passes = sums(self.chunks, math.exp(x)), passes + 1
+            here, passes = sums_at(self.chunks, math.exp(x)), passes + 1
 
-    def _newton(self, x: float, here: Sums) -> float:
+    def _narrow(self, x: float, here: TemperatureSums) -> Ending | None:
+        """Make the bracket smaller by what was found at x; say so if that is an end of the range."""
+        # Where every example is right by a wide margin, slope and curvature underflow to zero together.
+        if here.slope < 0 or here.slope == here.curvature == 0:
+            if x == self.high:
+                return "lowest"
+            self.low, self.low_known = x, True
+        else:
+            if x == self.low:
+                return "highest"
+            self.high, self.high_known = x, True
+        return None
+
+    def _newton(self, x: float, here: TemperatureSums) -> float:
         if here.curvature > 0:
             return -here.slope / (math.exp(x) * here.curvature)
         return -math.copysign(math.inf, here.slope or -1.0)
@@ -196,7 +200,9 @@ class _Search:
             return self.high
         return (self.low + self.high) / 2 if self.low_known else self.low
 
-    def _result(self, x: float, first: Sums, here: Sums, ending: Ending, passes: int) -> TemperatureFit:
+    def _result(
+        self, x: float, first: TemperatureSums, here: TemperatureSums, ending: Ending, passes: int
+    ) -> TemperatureFit:
         if not math.isfinite(here.nll):
             raise ValueError(
                 "the logits of an example are too far apart for their precision; divide them all"
@@ -206,7 +212,7 @@ class _Search:
         n, temperature = here.examples, math.exp(-x)
         known = ending == "converged" and here.curvature > 0
         return TemperatureFit(
-            temperature=_ends(ending, temperature),
+            temperature={"lowest": LOWEST, "highest": HIGHEST}.get(ending, temperature),  # exactly
             nll_before=first.nll / n,
             nll_after=here.nll / n,
             examples=int(n),
@@ -216,12 +222,7 @@ class _Search:
         )
 
 
-def _ends(ending: Ending, temperature: float) -> float:
-    """Exactly the end of the range where the search has come to it."""
-    return {"lowest": LOWEST, "highest": HIGHEST}.get(ending, temperature)
-
-
-def sums(chunks: Chunks, inverse: float) -> Sums:
+def sums_at(chunks: Iterable[Piece], inverse: float) -> TemperatureSums:
     """One pass over the data. The greatest logit of a row counts as 0, so that nothing overflows."""
     total: Tensor | None = None
     apart = weights = torch.empty(0)
@@ -239,7 +240,6 @@ def sums(chunks: Chunks, inverse: float) -> Sums:
         # In this order no product is too large: a weight that is not zero has a logit that is not far.
         second = weights.mul_(apart).sum(1).double() / whole
         slope = mean - own
-        double = torch.full_like(whole, float(z.dtype == torch.float64))
         rows = (
             torch.ones_like(whole),
             whole.log() - inverse * own,
@@ -247,9 +247,9 @@ def sums(chunks: Chunks, inverse: float) -> Sums:
             (second - mean * mean).clamp_(min=0),
             slope * slope,
             varied.double(),
-            double,
+            torch.full_like(whole, float(z.dtype == torch.float64)),
         )
         here = torch.stack([row.sum() for row in rows])
         total = here if total is None else total + here
     assert total is not None  # Chunks without examples refuse to be read
-    return Sums(*total.tolist())
+    return TemperatureSums(*total.tolist())

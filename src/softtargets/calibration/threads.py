@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
-from threading import Lock
 from typing import TypeVar
 
 import torch
@@ -29,53 +28,26 @@ def one_thread() -> Iterator[int]:
         torch.set_num_threads(before)
 
 
-def shared(work: Callable[[int], T], tasks: Iterable[int], helpers: Executor, count: int) -> Iterator[T]:
-    """What comes of each task, in their order, while so many helpers do some of them.
+def ahead(work: Callable[[int], T], tasks: Iterable[int], pool: Executor, most: int) -> Iterator[T]:
+    """What comes of each task, in their order; up to `most` others are under way while one is used.
 
-    Whoever is free takes the next. The order does not depend on who was faster, nor on how many there are: what is
-    added up comes out the same.
+    The order does not depend on who was faster, nor on how many there are: what is added up comes out the same. A task
+    uses one thread.
     """
-    left, lock = enumerate(tasks), Lock()
-    done: dict[int, T] = {}
 
-    def take() -> bool:
-        with lock:
-            place, task = next(left, (-1, 0))
-        if place >= 0:
-            done[place] = work(task)
-        return place >= 0
-
-    def help_out() -> None:
+    def alone(task: int) -> T:
         with one_thread():
-            while take():
-                pass
+            return work(task)
 
-    helping = [helpers.submit(help_out) for _ in range(count)]
-    asked = 0
+    coming: deque[Future[T]] = deque()
     try:
-        while take():
-            while asked in done:  # those before it may still be under way
-                yield done.pop(asked)
-                asked += 1
-    finally:
-        with lock:  # if this is left early, nobody takes another
-            left = enumerate(())
-        for future in helping:
-            future.exception()  # waits
-    for future in helping:
-        future.result()  # raises
-    while asked in done:
-        yield done.pop(asked)
-        asked += 1
-
-
-def one_ahead(work: Callable[[int], T], tasks: Iterable[int]) -> Iterator[T]:
-    """What comes of each task, in their order, one after the other; the next is under way while one is used."""
-    with ThreadPoolExecutor(1) as pool:
-        coming: deque[Future[T]] = deque()
         for task in tasks:
-            coming.append(pool.submit(work, task))
-            if len(coming) > 1:
+            coming.append(pool.submit(alone, task))
+            if len(coming) > most:
                 yield coming.popleft().result()
         while coming:
             yield coming.popleft().result()
+    finally:  # if this is left early, nobody begins another
+        for future in coming:
+            future.cancel()
+        wait(coming)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike
-from softtargets.errors.predictions import predicted_classes, true_classes
+from softtargets.arrays import ArrayLike, labels_of, predicted_classes
 
 
 def confusion_matrix(predicted: ArrayLike, labels: ArrayLike, classes: int) -> Tensor:
@@ -21,7 +20,7 @@ def confusion_matrix(predicted: ArrayLike, labels: ArrayLike, classes: int) -> T
     if classes < 1:
         raise ValueError(f"classes must be at least 1, not {classes}")
     said = predicted_classes(predicted, classes)
-    true = true_classes(labels, len(said), classes)
+    true = labels_of(labels, len(said), classes)
     return torch.bincount(true * classes + said, minlength=classes * classes).view(classes, classes)
 
 

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike
-from softtargets.errors.predictions import one_per_class, predicted_classes, true_classes
+from softtargets.arrays import ArrayLike, counts_of_classes, labels_of, predicted_classes
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,9 @@ def accuracy_by_frequency(
     20 99 1 0.5
     100 None 1 1.0
     """
-    counts = one_per_class(training_counts, "training_counts")
+    counts = counts_of_classes(training_counts, "training_counts")
     said = predicted_classes(predicted, len(counts))
-    true = true_classes(labels, len(said), len(counts))
+    true = labels_of(labels, len(said), len(counts))
     ranges = _quantiles(counts, groups) if isinstance(groups, int | np.integer) else _between(groups)
     if bool((counts == 0).any()):
         ranges = [(0, 0), *ranges]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from softtargets.arrays import ArrayLike
-from softtargets.errors.predictions import predicted_classes, true_classes
+from softtargets.arrays import ArrayLike, labels_of, predicted_classes
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def error_overlap(first_predicted: ArrayLike, second_predicted: ArrayLike, label
     second = predicted_classes(given[1], classes, "second_predicted")
     if len(first) != len(second):
         raise ValueError(f"both models must predict the same examples, not {len(first)} and {len(second)}")
-    true = true_classes(labels, len(first), classes)
+    true = labels_of(labels, len(first), classes)
     wrong, also = first != true, second != true
     return ErrorOverlap(
         both_right=int((~wrong & ~also).sum()),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from softtargets.arrays import ArrayLike
-from softtargets.errors.predictions import one_per_class, predicted_classes, true_classes
+from softtargets.arrays import ArrayLike, counts_of_classes, labels_of, predicted_classes
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,9 @@ def fine_and_coarse_errors(predicted: ArrayLike, labels: ArrayLike, superclass: 
     >>> found.error_rate, found.fine_share
     (0.5, 0.5)
     """
-    above = one_per_class(superclass, "superclass")
+    above = counts_of_classes(superclass, "superclass")
     said = predicted_classes(predicted, len(above))
-    true = true_classes(labels, len(said), len(above))
+    true = labels_of(labels, len(said), len(above))
     same = above[said] == above[true]
     return FineAndCoarse(
         examples=len(said), fine=int((same & (said != true)).sum()), coarse=int((~same).sum())
@@ -107,16 +106,8 @@ def over_runs(predicted: Iterable[ArrayLike], labels: ArrayLike, superclass: Arr
     runs = tuple(fine_and_coarse_errors(run, labels, superclass) for run in predicted)
     if not runs:
         raise ValueError("over_runs needs the predictions of at least one run")
-    return OverRuns(
-        runs=runs,
-        errors=_spread(run.errors for run in runs),
-        fine=_spread(run.fine for run in runs),
-        coarse=_spread(run.coarse for run in runs),
-        error_rate=_spread(run.error_rate for run in runs),
-        fine_rate=_spread(run.fine_rate for run in runs),
-        coarse_rate=_spread(run.coarse_rate for run in runs),
-        fine_share=_spread(run.fine_share for run in runs),
-    )
+    names = [field.name for field in fields(OverRuns) if field.name != "runs"]
+    return OverRuns(runs, **{name: _spread(getattr(run, name) for run in runs) for name in names})
 
 
 def _spread(values: Iterable[float]) -> Spread:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from softtargets.calibration import Calibration, CalibrationSums, calibration_of
-from softtargets.calibration.temperature import TemperatureFit
+from softtargets.calibration import Calibration, CalibrationSums, TemperatureFit, calibration_of
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.classes import ClassCalibration, worst_classes
 from softtargets.inspection.estimates import LEVEL, Estimate

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from softtargets.calibration.binning import normal_quantile
-from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration import CalibrationSums, normal_quantile
 from softtargets.inspection.estimates import LEVEL, Estimate
 
 

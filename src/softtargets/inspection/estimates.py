@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from softtargets.calibration.binning import normal_quantile
+from softtargets.calibration import normal_quantile
 
 LEVEL = 0.95  # of all intervals of this room
 

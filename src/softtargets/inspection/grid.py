@@ -9,9 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softtargets.calibration.binning import Reliability
-from softtargets.calibration.cells import bin_edges
-from softtargets.calibration.sources import rows_of_a_piece
+from softtargets.calibration import Reliability, bin_edges, rows_of_a_piece
 
 PER_OCTAVE = 8
 COLDEST, HOTTEST = -2, 3  # powers of 2

@@ -13,18 +13,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from softtargets.calibration.binning import Reliability
-from softtargets.calibration.sources import (
+from softtargets.arrays import single_or_double
+from softtargets.calibration import (
+    CalibrationSums,
     Chunks,
     Piece,
+    Reliability,
+    TemperatureFit,
+    TemperatureSums,
     fold_of,
     in_fold,
     logits_from_probabilities,
     rows_of_a_piece,
-    single_or_double,
+    sums_at,
+    temperature_scaling,
 )
-from softtargets.calibration.sums import CalibrationSums
-from softtargets.calibration.temperature import Sums, TemperatureFit, sums, temperature_scaling
 from softtargets.inspection.estimates import Estimate
 from softtargets.inspection.grid import TemperatureGrid, binned, reliability_of_bins
 from softtargets.predictions import Predictions
@@ -51,7 +54,7 @@ def reading(predictions: Predictions, what: str, told: Told = quiet) -> Iterator
 
 def as_logits(scores: Tensor, from_logits: bool) -> Tensor:
     """Logits in single or double precision; of probabilities the logarithms."""
-    return single_or_double(scores) if from_logits else logits_from_probabilities(scores)
+    return single_or_double(scores) if from_logits else logits_from_probabilities(scores, checked=True)
 
 
 class FirstLook:
@@ -68,7 +71,7 @@ class FirstLook:
 
     def add(self, scores: Tensor, labels: Tensor) -> None:
         """Some rows more."""
-        self.sums.add(scores, labels, from_logits=self.from_logits)
+        self.sums.add(scores, labels, from_logits=self.from_logits, checked=True)  # by `Predictions`
         logits = as_logits(scores, self.from_logits)
         self.grid.add(logits, labels, fold_of(self.seen, len(labels), FOLDS))
         if not self.from_logits:
@@ -92,7 +95,9 @@ class SecondLook:
     ) -> None:
         self.from_logits = first.from_logits
         self._chunks = Chunks(
-            lambda: reading(predictions, "fitting", told), from_logits=predictions.kind == "logits"
+            lambda: reading(predictions, "fitting", told),
+            from_logits=predictions.kind == "logits",
+            checked=True,
         )
         self.sums = CalibrationSums.empty(predictions.classes, first.sums.bins)
         self.seen = 0
@@ -103,7 +108,7 @@ class SecondLook:
             temperature_scaling(in_fold(self._chunks, fold, FOLDS, held_out=False)).temperature
             for fold in range(FOLDS)
         )
-        self._newton = [0.0] * len(Sums._fields)
+        self._newton = [0.0] * len(TemperatureSums._fields)
         self._gain = [0.0, 0.0]
         self._before = 0.0
         self._shown = (self._start, *also)
@@ -119,7 +124,7 @@ class SecondLook:
         for start in range(0, len(logits), step := rows_of_a_piece(logits)):
             some = slice(start, start + step)
             z, y = logits[some], labels[some]
-            here = sums([(z, y)], 1 / self._start)  # type: ignore[arg-type]
+            here = sums_at([(z, y)], 1 / self._start)
             self._newton = [a + b for a, b in zip(self._newton, here, strict=True)]
             before = nll_of(z, y)
             gain = before - nll_of(scaled[some], y)
@@ -144,7 +149,7 @@ class SecondLook:
         """The temperature of all examples: one Newton step from where the grid's likelihood is best."""
         if self._exact is not None:
             return self._exact
-        here = Sums(*self._newton)
+        here = TemperatureSums(*self._newton)
         inverse = 1 / self._start
         step = -here.slope / (inverse * here.curvature) if here.curvature > 0 else math.inf
         if not abs(step) < NEAR:

@@ -15,11 +15,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softtargets.calibration import Calibration
-from softtargets.calibration.binning import normal_quantile
-from softtargets.calibration.cells import bin_edges
-from softtargets.calibration.groups import NARROWEST, frequencies, on_grid, smooth_error, smoothed
-from softtargets.calibration.sources import fold_of
+from softtargets.calibration import (
+    NARROWEST,
+    Calibration,
+    bin_edges,
+    fold_of,
+    frequencies,
+    normal_quantile,
+    on_grid,
+    smooth_error,
+    smoothed,
+)
 from softtargets.inspection.estimates import LEVEL, Estimate
 
 GROUPS = 200

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softtargets.calibration.bias import bias_corrected_temperature
-from softtargets.calibration.crossfit import Scaling
-from softtargets.calibration.sources import Chunks, as_chunks, fold_of, in_fold
-from softtargets.calibration.temperature import temperature_scaling
-from softtargets.calibration.vector import vector_scaling
+from softtargets.calibration import (
+    Chunks,
+    Scaling,
+    bias_corrected_temperature,
+    fold_of,
+    in_fold,
+    temperature_scaling,
+    vector_scaling,
+)
 from softtargets.inspection.estimates import Estimate
 from softtargets.inspection.looks import nll_of
 
@@ -61,7 +65,7 @@ def richer_scalings(logits: Tensor, labels: Tensor) -> Richer:
     The gain of an example is its negative log-likelihood with a temperature less that with more numbers; its mean has
     the standard error of paired differences.
     """
-    chunks = as_chunks(logits, labels)
+    chunks = Chunks(lambda: [(logits, labels)], checked=True)  # by the first look
     fold = fold_of(0, len(labels), FOLDS)
     gains = {name: torch.zeros(len(labels), dtype=torch.float64) for name in FITS}
     for held_out in range(FOLDS):

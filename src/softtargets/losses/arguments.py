@@ -10,10 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from softtargets.arrays.stochastic import as_numbers, check_distributions
+from softtargets.arrays.tolerances import TARGET
 from softtargets.exceptions import nearest
-
-# How far a sum of probabilities may lie from 1. Single precision over 262,144 classes stays well inside.
-STOCHASTIC_TOLERANCE = 1e-4
 
 
 def number(
@@ -88,7 +87,7 @@ def distribution(name: str, value: Any) -> Tensor:
     ValueError: prior must sum to 1, not 0.9; divide it by its sum
     """
     vector = _floating(name, value, 1, "one probability per class")
-    _check_mass(name, vector.unsqueeze(0), rows=False)
+    check_distributions(name, as_numbers(name, vector), TARGET, rows=False)
     return vector
 
 
@@ -104,7 +103,7 @@ def stochastic(name: str, value: Any) -> Tensor:
         raise ValueError(
             f"{name} must be square, one row and one column per class, not {tuple(matrix.shape)}"
         )
-    _check_mass(name, matrix, rows=True)
+    check_distributions(name, as_numbers(name, matrix), TARGET)
     return matrix
 
 
@@ -134,26 +133,6 @@ def _floating(name: str, value: Any, dimensions: int, meaning: str) -> Tensor:
         raise ValueError(f"{name} must be {dimensions}-D ({meaning}), not of shape {tuple(value.shape)}")
     tensor: Tensor = value.detach()
     return tensor
-
-
-def _check_mass(name: str, matrix: Tensor, rows: bool) -> None:
-    exact = matrix.double()
-    bad = (~(exact >= 0)).nonzero()
-    if len(bad):
-        row, column = bad[0].tolist()
-        place = f"row {row}, column {column}" if rows else f"class {column}"
-        found = exact[row, column].item()
-        raise ValueError(f"{name} must hold probabilities, at least 0, but {place} has {found:g}")
-    total = exact.sum(-1)
-    off = (~((total - 1).abs() <= STOCHASTIC_TOLERANCE)).nonzero()
-    if len(off):
-        row = int(off[0])
-        found = total[row].item()
-        if rows:
-            raise ValueError(
-                f"{name} must have rows that sum to 1, but row {row} sums to {found:g}; divide each row by its sum"
-            )
-        raise ValueError(f"{name} must sum to 1, not {found:g}; divide it by its sum")
 
 
 def _inside(values: Tensor, low: float, high: float, open_low: bool, open_high: bool) -> Tensor:

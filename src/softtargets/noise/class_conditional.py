@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from softtargets.arrays import ArrayLike
-from softtargets.noise.checking import Labels, Matrix, label_array, transition_matrix
+from softtargets.noise.arguments import Labels, Matrix, label_array, transition_matrix
 from softtargets.noise.draws import chosen, uniforms_by_place
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softtargets.arrays import ArrayLike
-from softtargets.noise.checking import Labels, checked_rate, label_array
+from softtargets.noise.arguments import Labels, checked_rate, label_array
 
 
 def symmetric(labels: ArrayLike, rate: float, classes: int, seed: int) -> Labels:

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from softtargets.arrays import ArrayLike
-from softtargets.noise.checking import Labels, checked_rate, label_array
+from softtargets.noise.arguments import Labels, checked_rate, label_array
 from softtargets.noise.draws import chosen, uniforms_by_place
 from softtargets.randomness import key_words, normals, words
 

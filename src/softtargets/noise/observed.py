@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softtargets.arrays import ArrayLike
-from softtargets.noise.checking import Matrix, label_array
+from softtargets.noise.arguments import Matrix, label_array
 
 
 def observed_transitions(clean: ArrayLike, noisy: ArrayLike, classes: int) -> Matrix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softtargets.noise.checking import Matrix, checked_rate
+from softtargets.noise.arguments import Matrix, checked_rate
 
 
 def symmetric_transitions(rate: float, classes: int) -> Matrix:

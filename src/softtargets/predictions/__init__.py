@@ -2,11 +2,11 @@
 
 from softtargets.predictions.activations import Activations, open_activations
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.failing import PredictionFileError
-from softtargets.predictions.finding import open_predictions
+from softtargets.predictions.errors import PredictionFileError
+from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.kinds import Kind
-from softtargets.predictions.opening import Arrays, open_arrays
 from softtargets.predictions.predictions import Predictions
+from softtargets.predictions.reader import open_predictions
 
 __all__ = [
     "Activations",

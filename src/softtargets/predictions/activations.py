@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import torch
 from torch import Tensor
 
-from softtargets.predictions.array import BLOCK_BYTES, FileArray, Flat
-from softtargets.predictions.choosing import choose_labels, named, unclear, wanted
-from softtargets.predictions.failing import PredictionFileError
-from softtargets.predictions.kinds import Judgement, checked
+from softtargets.arrays import find_fault
+from softtargets.predictions.array import FileArray
+from softtargets.predictions.errors import PredictionFileError
+from softtargets.predictions.formats import Arrays, open_arrays
+from softtargets.predictions.guess import choose_labels, named, only, wanted
+from softtargets.predictions.kinds import checked
+from softtargets.predictions.labelled import LabelledRows
 from softtargets.predictions.labels import LabelReader
-from softtargets.predictions.opening import Arrays, open_arrays
-from softtargets.predictions.table import read_together
+from softtargets.predictions.predictions import ANYTHING
 
 ACTIVATIONS = (
     *("activations", "activation", "features", "feature", "penultimate", "embeddings", "embedding"),
     *("representations", "hidden", "hidden_states", "x"),
 )
-WEIGHTS = (
-    *("weights", "weight", "templates", "head_weight", "classifier_weight", "fc_weight", "linear_weight"),
-    *("output_weight", "last_layer_weight", "lm_head_weight", "logits_weight", "w"),
+LAST_WEIGHTS = (
+    *("templates", "head_weight", "classifier_weight", "fc_weight", "linear_weight", "output_weight"),
+    *("last_layer_weight", "lm_head_weight", "logits_weight"),
 )
+WEIGHTS = ("weights", "weight", *LAST_WEIGHTS, "w")
 WEIGHT_BYTES = 1 << 31  # the last layer is the only thing that is loaded
 
 PathLike = str | os.PathLike[str]
@@ -46,45 +48,20 @@ class Activations:
         ignore_index: int | None = None,
     ) -> None:
         self.path = activations.path
-        self.weights, self.bias = weights, bias
+        self.weights, self.bias, self.source = weights, bias, source
         self.width = activations.shape[-1]
         self.classes = weights.shape[0]
-        self._activations = activations.merged()
-        self._labels = labels if len(labels.shape) == 1 else Flat(labels)
-        self._reader = LabelReader(self._labels, self._activations, self.classes)
-        self._ignored = ignore_index
-        self.examples = self._activations.shape[0] if ignore_index is None else self._count(ignore_index)
-        self.source = source
+        reader = LabelReader(labels, activations, self.classes)
+        self._rows = LabelledRows(activations, labels, reader, ignore_index)
+        self.examples = self._rows.count()
 
     def chunks(self, rows: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """Activations (n, D) and labels (n,) as int64, `rows` at a time, checked; as often as wanted.
 
         Rows without a label (`ignore_index`) are left out, so that a chunk may have fewer.
         """
-        if rows is not None and rows < 1:
-            raise ValueError(f"rows must be at least 1, not {rows}")
-        step = rows or max(1, min(1 << 16, BLOCK_BYTES // self._activations.row_bytes))
-        start = 0
-        for found, given in read_together(self._activations, self._labels, step):
-            number = torch.arange(start, start + len(found))
-            start += len(found)
-            labels, kept = self._reader.read(given, self._placer(number), self._ignored)
-            found = found if found.is_floating_point() else found.double()
-            if not bool(kept.all()):
-                number, found, labels = number[kept], found[kept], labels[kept]
-            if len(labels):
-                yield checked(found, Judgement("logits", ""), self.path, self._placer(number)), labels
-
-    def _placer(self, rows: Tensor) -> Callable[[int], str]:
-        return lambda row: self._activations.place(int(rows[row]))
-
-    def _count(self, ignored: int) -> int:
-        count = sum(int(block.ne(ignored).sum()) for block in self._labels.blocks(1 << 16))
-        if count == 0:
-            raise PredictionFileError(
-                self.path, f"has no example left: all labels are {ignored}", "use another ignore_index"
-            )
-        return count
+        for found, labels, place in self._rows.blocks(rows):
+            yield checked(found, ANYTHING, self.path, place), labels
 
     def __repr__(self) -> str:
         return f"Activations({self.examples} examples of {self.width} numbers, {self.classes} classes, {self.source})"
@@ -143,17 +120,18 @@ def open_activations(
 
 
 def _activations(arrays: Arrays, name: str | None) -> FileArray:
-    if name is not None:
-        chosen = [wanted(arrays, name, "activations")]
-    else:
-        chosen = named([one for one, array in arrays.items() if len(array.shape) >= 2], ACTIVATIONS)
-    if len(chosen) != 1:
-        what = "several arrays" if chosen else "no array (examples, numbers)"
-        raise unclear(arrays, f"has {what} that could be activations", "activations_name")
-    found = arrays[chosen[0]]
+    if name is None:
+        wide = [one for one, array in arrays.items() if len(array.shape) >= 2]
+        name = only(
+            arrays,
+            named(wide, ACTIVATIONS),
+            "activations",
+            "activations_name",
+            none="no array (examples, numbers)",
+        )
+    found = arrays[wanted(arrays, name, "activations")]
     if len(found.shape) < 2 or 0 in found.shape or not found.is_number:
-        raise PredictionFileError(
-            arrays.path,
+        raise found.refused(
             f"has activations {found.describe()}",
             "they must be numbers (examples, numbers), at least one of each",
         )
@@ -163,36 +141,25 @@ def _activations(arrays: Arrays, name: str | None) -> FileArray:
 def _last_layer(
     arrays: Arrays, name: str | None, width: int, not_it: str | None
 ) -> tuple[Tensor, Tensor | None, str]:
-    if name is not None:
-        chosen = [wanted(arrays, name, "weights")]
-    else:
-        flat = [
-            one
-            for one, array in arrays.items()
-            if len(array.shape) == 2 and array.is_floating and width in array.shape and one != not_it
-        ]
-        chosen = named(flat, WEIGHTS)
-        if len(chosen) > 1:
-            # Every layer of a model is called something.weight: the usual names of last ones come first.
-            chosen = named(flat, [one for one in WEIGHTS if one not in ("weight", "weights", "w")]) or chosen
-    if len(chosen) != 1:
-        what = "several arrays" if chosen else "no array"
-        raise unclear(
-            arrays,
-            f"has {what} that could be the last layer of {width} inputs",
-            "weights_name, or give the file that has it with weights",
-        )
-    array = arrays[chosen[0]]
-    if len(array.shape) != 2 or width not in array.shape or not array.is_floating:
-        raise PredictionFileError(
-            arrays.path,
+    def fits(array: FileArray) -> bool:
+        return len(array.shape) == 2 and array.is_floating and width in array.shape
+
+    if name is None:
+        flat = [one for one, array in arrays.items() if fits(array) and one != not_it]
+        # Every layer of a model is called something.weight: the usual names of last ones come first.
+        found = named(flat, WEIGHTS)
+        found = found if len(found) < 2 else named(flat, LAST_WEIGHTS) or found
+        option = "weights_name, or give the file that has it with weights"
+        name = only(arrays, found, f"the last layer of {width} inputs", option)
+    array = arrays[wanted(arrays, name, "weights")]
+    if not fits(array):
+        raise array.refused(
             f"has weights {array.describe()} that do not fit activations of {width} numbers",
             f"they must be floating-point numbers (classes, {width})",
         )
-    weight = array.load(WEIGHT_BYTES)
     turned = array.shape[1] != width
+    weight = _loaded(array)
     weight = weight.T.contiguous() if turned else weight
-    _refuse_infinite(arrays, array.name, weight)
     bias = _bias(arrays, array.name, weight.shape[0])
     return weight, bias, f"weights '{array.name}'" + (", transposed" if turned else "")
 
@@ -201,16 +168,14 @@ def _bias(arrays: Arrays, weight: str, classes: int) -> Tensor | None:
     """The bias that goes with a weight: ``fc.weight`` and ``fc.bias``."""
     for one in (weight.replace("weights", "bias").replace("weight", "bias"), "bias", "b"):
         if one in arrays and one != weight and arrays[one].shape == (classes,) and arrays[one].is_floating:
-            found = arrays[one].load(WEIGHT_BYTES)
-            _refuse_infinite(arrays, one, found)
-            return found
+            return _loaded(arrays[one])
     return None
 
 
-def _refuse_infinite(arrays: Arrays, name: str, values: Tensor) -> None:
-    if not bool(torch.isfinite(values).all()):
-        raise PredictionFileError(
-            arrays.path,
-            f"has numbers in '{name}' that are not finite",
-            "the model has diverged, or it is damaged",
+def _loaded(array: FileArray) -> Tensor:
+    found = array.load(WEIGHT_BYTES)
+    if find_fault(found.reshape(1, -1), None):
+        raise array.refused(
+            f"has numbers in '{array.name}' that are not finite", "the model has diverged, or it is damaged"
         )
+    return found

@@ -1,47 +1,38 @@
-"""Zip archives of arrays: what .npz and .pt are. Nothing is unpacked that the directory does not account for."""
+"""Zip archives of arrays: what .npz and .pt are. Nothing is unpacked that the directory does not account for.
+
+``numpy.load`` would unpack a whole array of a .npz at once. So stored arrays are read where they lie in the file
+(`content_offset`), and compressed ones as they come out of the decompressor, some rows at a time.
+"""
 
 from __future__ import annotations
 
+import math
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Literal, cast
 
+import numpy as np
 from torch import Tensor
 
-from softtargets.predictions.array import BLOCK_BYTES, FileArray, Merged, rechunk
-from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.array import BLOCK_BYTES, FileArray, rechunk
+from softtargets.predictions.errors import PredictionFileError, reading
 from softtargets.predictions.npy import Header, arrays_at, read_header
-from softtargets.predictions.raw import as_tensor, refuse_unreadable, type_name
+from softtargets.predictions.raw import as_tensor, type_name
 
 # What zipfile and zlib raise for archives that are damaged, each in its own place.
-ZIP_PROBLEMS = (
+ZIP_PROBLEMS: tuple[type[Exception], ...] = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, IndexError, KeyError),
     *(NotImplementedError, RuntimeError, OverflowError),
 )
 DEFLATE_RATIO = 1032  # deflate cannot make anything smaller than that
 
 
-@contextmanager
-def zip_errors(path: Path) -> Iterator[None]:
-    """Turn what a damaged archive makes zipfile raise into one sentence."""
-    try:
-        with reading(path):
-            yield
-    except PredictionFileError:
-        raise
-    except ZIP_PROBLEMS as problem:
-        raise PredictionFileError(
-            path, f"is damaged or cut off ({problem})", "save or download it again"
-        ) from None
-
-
 def members(path: Path, size: int) -> dict[str, zipfile.ZipInfo]:
     """The members of an archive by name; refuses those that cannot be what the directory says."""
-    with zip_errors(path), zipfile.ZipFile(path) as archive:
+    with reading(path, *ZIP_PROBLEMS), zipfile.ZipFile(path) as archive:
         found = {info.filename: info for info in archive.infolist() if not info.filename.endswith("/")}
     for info in found.values():
         if info.flag_bits & 1:
@@ -62,7 +53,7 @@ def members(path: Path, size: int) -> dict[str, zipfile.ZipInfo]:
 
 def content_offset(path: Path, info: zipfile.ZipInfo, size: int) -> int:
     """Where the bytes of a stored member begin in the file."""
-    with zip_errors(path), open(path, "rb") as file:
+    with reading(path, *ZIP_PROBLEMS), open(path, "rb") as file:
         file.seek(info.header_offset)
         local = file.read(30)
         if len(local) < 30 or local[:4] != b"PK\x03\x04":
@@ -83,7 +74,7 @@ def open_npz(path: Path, size: int) -> dict[str, FileArray]:
         if not member.endswith(".npy"):
             continue
         name = member.removesuffix(".npy")
-        with zip_errors(path), zipfile.ZipFile(path) as archive, archive.open(info) as file:
+        with reading(path, *ZIP_PROBLEMS), zipfile.ZipFile(path) as archive, archive.open(info) as file:
             header = read_header(cast(BinaryIO, file), path, name)
         if info.compress_type == zipfile.ZIP_STORED:
             offset = content_offset(path, info, size) + header.length
@@ -101,71 +92,49 @@ class DeflatedArray(FileArray):
 
     seekable = False
 
-    def __init__(
-        self, path: Path, name: str, header: Header, info: zipfile.ZipInfo, merge: bool = False
-    ) -> None:
+    def __init__(self, path: Path, name: str, header: Header, info: zipfile.ZipInfo) -> None:
         self.path, self.name, self.shape = path, name, header.shape
-        self.dtype = type_name(header.dtype)
+        self.dtype = "other" if header.dtype.names is not None else type_name(header.dtype)
         self._header, self._info = header, info
-        if merge:
-            count = 1
-            for length in header.shape[:-1]:
-                count *= length
-            self.shape = (count, header.shape[-1])
-        if header.dtype.names is not None:
-            self.dtype = "other"
+        self._turned = header.fortran and len(header.shape) > 1
 
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Rows as they come out of the decompressor."""
-        refuse_unreadable(self)
+        self.refuse_unreadable()
         found = rechunk(self._pieces(), rows)
         return found if not start else rechunk(_after(found, start), rows)
 
     def merged(self) -> FileArray:
         """Another shape for the same stream."""
-        if len(self.shape) < 3:
-            return self
-        if self._header.fortran:
-            return Merged(self)
-        return DeflatedArray(self.path, self.name, self._header, self._info, merge=True)
+        if len(self.shape) < 3 or self._turned:
+            return super().merged()
+        found = DeflatedArray(self.path, self.name, self._header, self._info)
+        found.inner, found.shape = math.prod(self.shape[1:-1]), (math.prod(self.shape[:-1]), self.shape[-1])
+        return found
 
     def _pieces(self) -> Iterator[Tensor]:
-        import numpy as np
-
-        dtype = self._header.dtype
-        if self._header.fortran and len(self.shape) > 1:
-            self._refuse_fortran()
-        row = dtype.itemsize
-        for length in self.shape[1:]:
-            row *= length
-        step = max(1, BLOCK_BYTES // max(1, row))
-        with zip_errors(self.path), zipfile.ZipFile(self.path) as archive, archive.open(self._info) as file:
-            file.read(self._header.length)
-            if self._header.fortran and len(self.shape) > 1:
-                whole = np.frombuffer(self._exactly(cast(BinaryIO, file), self._header.content), dtype)
-                yield as_tensor(whole.reshape(self.shape, order="F"), self.dtype)
-                return
-            for first in range(0, self.shape[0], step):
-                count = min(step, self.shape[0] - first)
-                content = self._exactly(cast(BinaryIO, file), count * row)
-                yield as_tensor(np.frombuffer(content, dtype).reshape(count, *self.shape[1:]), self.dtype)
-            file.read(1)  # the end, where the checksum is compared
-
-    def _exactly(self, file: BinaryIO, count: int) -> bytes:
-        content = file.read(count)
-        if len(content) < count:
-            raise PredictionFileError(
-                self.path, f"ends within the array '{self.name}'", "it is damaged; save it again"
-            )
-        return content
-
-    def _refuse_fortran(self) -> None:
-        if self._header.fortran and self._header.content > 16 * BLOCK_BYTES:
-            raise PredictionFileError(
-                self.path,
+        if self._turned and self._header.content > 16 * BLOCK_BYTES:
+            raise self.refused(
                 f"has the array {self.describe()} column after column, and compressed",
                 "save numpy.ascontiguousarray(...) of it",
             )
+        row = self._header.dtype.itemsize * math.prod(self.shape[1:])
+        step = max(1, self.shape[0] if self._turned else BLOCK_BYTES // max(1, row))
+        with (
+            reading(self.path, *ZIP_PROBLEMS),
+            zipfile.ZipFile(self.path) as archive,
+            archive.open(self._info) as file,
+        ):
+            file.read(self._header.length)
+            for first in range(0, self.shape[0], step):
+                count = min(step, self.shape[0] - first)
+                content = file.read(count * row)
+                if len(content) < count * row:
+                    raise self.refused(f"ends within the array '{self.name}'", "it is damaged; save it again")
+                found = np.frombuffer(content, self._header.dtype)
+                order: Literal["F", "C"] = "F" if self._turned else "C"
+                yield as_tensor(found.reshape((count, *self.shape[1:]), order=order), self.dtype)
+            file.read(1)  # the end, where the checksum is compared
 
 
 def _after(blocks: Iterator[Tensor], start: int) -> Iterator[Tensor]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from softtargets.predictions.failing import PredictionFileError
+from softtargets.predictions.errors import PredictionFileError
 
 BLOCK_BYTES = 1 << 24  # about what is in memory at a time
 LOAD_BYTES = 1 << 32  # the most that is loaded at once
@@ -30,18 +30,20 @@ class FileArray(ABC):
     shape: tuple[int, ...]
     dtype: str
     seekable: bool = True
+    inner: int = 1  # rows that were one row before dimensions were merged
 
     @abstractmethod
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Consecutive rows from `start` on, `rows` at a time; the last block may have fewer."""
 
-    @abstractmethod
     def merged(self) -> FileArray:
         """The same numbers with all but the last dimension made into one."""
+        return self if len(self.shape) < 3 else Merged(self)
 
     def place(self, row: int) -> str:
         """Where a row is, in words: rows of arrays count from 0."""
-        return f"row {row}"
+        outer, position = divmod(row, self.inner)
+        return f"row {outer}" if self.inner == 1 else f"row {outer}, position {position}"
 
     def decimals(self) -> int | None:
         """To how many digits after the point numbers in a text file are rounded; None: they are not."""
@@ -49,12 +51,9 @@ class FileArray(ABC):
 
     def load(self, most: int = LOAD_BYTES) -> Tensor:
         """The whole array; refused if it is larger than `most` bytes."""
-        size = math.prod(self.shape) * (
-            8 if self.dtype not in FLOATS else getattr(torch, self.dtype).itemsize
-        )
+        size = math.prod(self.shape) * (getattr(torch, self.dtype).itemsize if self.is_floating else 8)
         if size > most:
-            raise PredictionFileError(
-                self.path,
+            raise self.refused(
                 f"has an array {self.describe()} of {size / 2**30:.1f} GiB, too large to load at once",
                 "read it in chunks",
             )
@@ -64,6 +63,15 @@ class FileArray(ABC):
     def describe(self) -> str:
         """Name, shape and type, as in messages: ``'logits' (10000, 10) float32``."""
         return f"'{self.name}' {self.shape} {self.dtype}"
+
+    def refused(self, problem: str, advice: str = "") -> PredictionFileError:
+        """One sentence about the file."""
+        return PredictionFileError(self.path, problem, advice)
+
+    def refuse_unreadable(self) -> None:
+        """Refuse what has no numbers."""
+        if self.dtype in ("text", "other"):
+            raise self.refused(f"has no numbers in the array {self.describe()}")
 
     @property
     def is_number(self) -> bool:
@@ -102,56 +110,25 @@ def rechunk(blocks: Iterable[Tensor], rows: int) -> Iterator[Tensor]:
 
 
 class Merged(FileArray):
-    """An array of three dimensions or more as rows, for files that have no simpler way."""
+    """An array with its leading dimensions made into one, or all of them if `flat`: labels (sequences, positions).
 
-    def __init__(self, base: FileArray) -> None:
+    Whole outer rows are read, so that at least one of them is in memory.
+    """
+
+    def __init__(self, base: FileArray, flat: bool = False) -> None:
         self._base = base
-        self._outer = math.prod(base.shape[1:-1])
-        self.path, self.name, self.dtype = base.path, base.name, base.dtype
-        self.shape = (math.prod(base.shape[:-1]), base.shape[-1])
-        self.seekable = base.seekable
+        self.path, self.name, self.dtype, self.seekable = base.path, base.name, base.dtype, base.seekable
+        leading, last = (base.shape, ()) if flat else (base.shape[:-1], base.shape[-1:])
+        self.inner = math.prod(leading[1:])
+        self.shape = (math.prod(leading), *last)
 
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
-        """Whole outer rows are read, so that at least one of them is in memory."""
-        first, rest = divmod(start, self._outer)
-        parts = self._base.blocks(max(1, rows // self._outer), first)
-        flat = (part.reshape(-1, self.shape[1]) for part in parts)
+        """The same rows, counted otherwise."""
+        first, rest = divmod(start, self.inner)
+        parts = self._base.blocks(max(1, rows // self.inner), first)
+        flat = (part.reshape(-1, *self.shape[1:]) for part in parts)
         return rechunk((part if number else part[rest:] for number, part in enumerate(flat)), rows)
 
-    def merged(self) -> FileArray:
-        """Already so."""
-        return self
-
     def place(self, row: int) -> str:
-        """The outer row and the position within."""
-        return inner_place(row, self._outer)
-
-
-class Flat(FileArray):
-    """An array as one dimension, row after row: labels (sequences, positions)."""
-
-    def __init__(self, base: FileArray) -> None:
-        self._base = base.merged()
-        self._width = base.shape[-1]
-        self.path, self.name, self.dtype = base.path, base.name, base.dtype
-        self.shape = (self._base.shape[0] * self._width,)
-        self.seekable = self._base.seekable
-
-    def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
-        """Numbers one after another."""
-        first, rest = divmod(start, self._width)
-        parts = (part.reshape(-1) for part in self._base.blocks(max(1, rows // self._width), first))
-        return rechunk((part if number else part[rest:] for number, part in enumerate(parts)), rows)
-
-    def merged(self) -> FileArray:
-        """Already so."""
-        return self
-
-    def place(self, row: int) -> str:
-        """The row it was in, and the position there."""
-        return inner_place(row, self._width) if self._width > 1 else self._base.place(row)
-
-
-def inner_place(row: int, outer: int) -> str:
-    """Where a merged row was: ``row 3, position 17``."""
-    return f"row {row // outer}, position {row % outer}"
+        """As the array says it, where only its shape is another."""
+        return super().place(row) if self.inner > 1 else self._base.place(row)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.failing import PredictionFileError
+from softtargets.predictions.errors import PredictionFileError, listed
 
 
 def check_shapes(scores: FileArray, labels: FileArray) -> None:
@@ -42,17 +42,14 @@ class LabelReader:
             self.note = "labels are one-hot rows"
         elif labels.dtype == "bool":
             if classes != 2:
-                raise PredictionFileError(
-                    labels.path,
+                raise self._refused(
                     f"has True and False as labels for {classes} classes",
                     "labels must be the index of each example's class",
                 )
             self.note = "False is class 0 and True is class 1"
         elif labels.dtype in ("text", "other"):
-            raise PredictionFileError(
-                labels.path,
-                f"has labels '{labels.name}' that are not numbers",
-                "save the index of each example's class",
+            raise self._refused(
+                f"has labels '{labels.name}' that are not numbers", "save the index of each example's class"
             )
         if numbers is not None:
             self.note = "labels are the names of columns"
@@ -66,35 +63,34 @@ class LabelReader:
             return labels, torch.ones_like(labels, dtype=torch.bool)
         values = found.reshape(len(found))
         if values.is_floating_point():
-            broken = values != values.round()  # NaN included
-            if bool(broken.any()):
+            if bool((broken := values != values.round()).any()):  # NaN included
                 row = int(broken.nonzero()[0])
-                raise PredictionFileError(
-                    self._path,
-                    f"has the label {float(values[row]):g} in {place(row)}",
-                    "labels must be whole numbers, the index of each example's class",
-                )
-        # A number too large for an integer is out of range all the more.
-        values = values.clamp(-(2.0**62), 2.0**62).long() if values.is_floating_point() else values.long()
+                advice = "labels must be whole numbers, the index of each example's class"
+                raise self._refused(f"has the label {float(values[row]):g} in {place(row)}", advice)
+            values = values.clamp(
+                -(2.0**62), 2.0**62
+            )  # too large for an integer is out of range all the more
+        values = values.long()
         kept = torch.ones_like(values, dtype=torch.bool) if ignored is None else values != ignored
         if self._numbers is not None:
             values = self._by_name(values, kept, place)
         outside = kept & ((values < 0) | (values >= self._classes))
         if bool(outside.any()):
             row = int(outside.nonzero()[0])
-            label = int(values[row])
-            if label < 0:
-                advice = f"if it marks examples without a label, use ignore_index={label}"
-            elif label == self._classes:
-                advice = "if labels count from 1, subtract 1; else some classes are missing"
-            else:
-                advice = "check that the labels belong to these scores"
-            raise PredictionFileError(
-                self._path,
-                f"has the label {label} in {place(row)}, but {self._classes} classes are 0 to {self._classes - 1}",
-                advice,
-            )
+            raise self._out_of_range(int(values[row]), place(row))
         return values, kept
+
+    def _refused(self, problem: str, advice: str) -> PredictionFileError:
+        return PredictionFileError(self._path, problem, advice)
+
+    def _out_of_range(self, label: int, place: str) -> PredictionFileError:
+        advice = "check that the labels belong to these scores"
+        if label < 0:
+            advice = f"if it marks examples without a label, use ignore_index={label}"
+        elif label == self._classes:
+            advice = "if labels count from 1, subtract 1; else some classes are missing"
+        classes = f"{self._classes} classes are 0 to {self._classes - 1}"
+        return self._refused(f"has the label {label} in {place}, but {classes}", advice)
 
     def _by_name(self, values: Tensor, kept: Tensor, place: Callable[[int], str]) -> Tensor:
         assert self._numbers is not None
@@ -106,11 +102,9 @@ class LabelReader:
             known |= same
         if not bool(known.all()):
             row = int((~known).nonzero()[0])
-            some = ", ".join(map(str, list(self._numbers)[:8])) + (", ..." if len(self._numbers) > 8 else "")
-            raise PredictionFileError(
-                self._path,
+            raise self._refused(
                 f"has the label {int(values[row])} in {place(row)}",
-                f"columns are named {some}, and labels must be among them",
+                f"columns are named {listed(self._numbers)}, and labels must be among them",
             )
         return found
 
@@ -119,8 +113,7 @@ class LabelReader:
         fine = ((plain == 0) | (plain == 1)).all(1) & (plain.sum(1) == 1)
         if not bool(fine.all()):
             row = int((~fine).nonzero()[0])
-            raise PredictionFileError(
-                self._path,
+            raise self._refused(
                 f"has labels of the shape of the scores that are not one-hot in {place(row)}",
                 "exactly one class of each example must be 1 and the others 0",
             )

@@ -1,83 +1,63 @@
-"""Numpy's file format: a header that is read as a literal, never executed, and plain bytes.
+"""Numpy's file format: a header, which numpy reads as a literal and never executes, and plain bytes.
 
-Format: numpy, NEP 1 and `numpy.lib.format`. Objects would be pickles and are refused by the header alone.
+Only the header is numpy's to read: the bytes are read some rows at a time (`raw`), also within an archive, where
+numpy would unpack the whole array. Objects would be pickles and are refused by the header alone.
 """
 
 from __future__ import annotations
 
-import ast
-import struct
+import math
+import tokenize
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.lib import format as numpy_format
 
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.errors import PredictionFileError, reading
 from softtargets.predictions.raw import RawArray, row_major
 
-MAGIC = b"\x93NUMPY"
-HEADER_BYTES = 1 << 16
+MAGIC = numpy_format.MAGIC_PREFIX
+HEADER_BYTES = 1 << 16  # a field for each of 1000 classes takes 20 KB
 
 
-class Header:
-    """What a .npy file says about itself."""
+class Header(NamedTuple):
+    """What a .npy file says about itself; `length` is that of the header."""
 
-    def __init__(
-        self, shape: tuple[int, ...], dtype: np.dtype[np.generic], fortran: bool, length: int
-    ) -> None:
-        self.shape, self.dtype, self.fortran, self.length = shape, dtype, fortran, length
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+    fortran: bool
+    length: int
 
     @property
     def content(self) -> int:
-        """Bytes that must follow the header."""
-        # Of Python's integers: numpy's would overflow for a header that lies.
-        count = self.dtype.itemsize
-        for size in self.shape:
-            count *= size
-        return count
+        """Bytes that must follow the header; of Python's integers, which cannot overflow."""
+        return self.dtype.itemsize * math.prod(self.shape)
 
 
 def read_header(file: BinaryIO, path: Path, name: str) -> Header:
-    """Read the header at the position of a file; `name` is the array's, for messages."""
-
-    def damaged(what: str) -> PredictionFileError:
-        return PredictionFileError(path, f"is damaged: {what} of '{name}'", "save it again")
-
-    start = file.read(8)
-    if len(start) < 8 or start[:6] != MAGIC:
-        raise damaged("no numpy header at the beginning")
-    form = {1: "<H", 2: "<I", 3: "<I"}.get(start[6])
-    if form is None:
-        raise damaged(f"an unknown version {start[6]} of the header")
-    packed = file.read(struct.calcsize(form))
-    if len(packed) < struct.calcsize(form):
-        raise damaged("an incomplete header")
-    (length,) = struct.unpack(form, packed)
-    if length > HEADER_BYTES:
-        raise damaged(f"a header of {length} bytes")
-    text = file.read(length)
-    if len(text) < length:
-        raise damaged("an incomplete header")
+    """Read the header at the beginning of a file; `name` is the array's, for messages."""
     try:
-        found = ast.literal_eval(text.decode("utf-8" if start[6] == 3 else "latin1").strip())
-        shape, fortran, dtype = found["shape"], found["fortran_order"], _dtype(found["descr"])
-        if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
+        version = numpy_format.read_magic(file)
+        # Version 3 differs from 2 in how names of fields are encoded.
+        read = {1: numpy_format.read_array_header_1_0}.get(version[0], numpy_format.read_array_header_2_0)
+        shape, fortran, dtype = read(file, max_header_size=HEADER_BYTES)
+        if version[0] > 3 or not all(type(n) is int and n >= 0 for n in shape):
             raise ValueError
-    except (ValueError, TypeError, KeyError, SyntaxError, RecursionError, MemoryError):
-        raise damaged("an unreadable header") from None
+        if version[0] == 3 and dtype.names:
+            dtype.names = tuple(field.encode("latin1").decode("utf-8") for field in dtype.names)
+    except (ValueError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
+        raise PredictionFileError(
+            path, f"is damaged: an unreadable or incomplete numpy header of '{name}'", "save it again"
+        ) from None
     if dtype.hasobject:
         raise PredictionFileError(
             path,
             f"is refused: '{name}' holds Python objects, which are a program to be executed, not numbers",
             "save it with a numeric dtype",
         )
-    return Header(shape, dtype, bool(fortran), 8 + len(packed) + length)
-
-
-def _dtype(described: Any) -> np.dtype[np.generic]:
-    found: np.dtype[np.generic] = np.lib.format.descr_to_dtype(described)
-    return found
+    return Header(shape, dtype, fortran, file.tell())
 
 
 def arrays_at(path: Path, name: str, header: Header, offset: int, available: int) -> dict[str, FileArray]:
@@ -89,25 +69,17 @@ def arrays_at(path: Path, name: str, header: Header, offset: int, available: int
             "it was cut off or altered; save it again",
         )
     shape, size = header.shape, header.dtype.itemsize
-    strides: tuple[int, ...] | None = None
-    if header.fortran and len(shape) > 1:
-        steps = [size]
-        for count in shape[:-1]:
-            steps.append(steps[-1] * count)
-        strides = tuple(steps)
-    if header.dtype.names is None:
-        return {name: RawArray(path, name, shape, header.dtype, offset, strides)}
+    if header.dtype.fields is None:
+        turned = row_major(shape[::-1], size)[::-1] if header.fortran else None
+        return {name: RawArray(path, name, shape, header.dtype, offset, turned)}
     if len(shape) != 1:
         raise PredictionFileError(
             path, f"has records in the array '{name}' {shape}", "save records (examples,) or a plain array"
         )
     found: dict[str, FileArray] = {}
-    assert header.dtype.fields is not None
-    for field in header.dtype.names:
-        kind, place = header.dtype.fields[field][:2]
-        plain, inner = (kind.base, kind.shape)
-        stepping = (size, *row_major(inner, plain.itemsize))
-        found[field] = RawArray(path, field, (*shape, *inner), plain, offset + place, stepping)
+    for field, (kind, place, *_) in header.dtype.fields.items():
+        strides = (size, *row_major(kind.shape, kind.base.itemsize))
+        found[field] = RawArray(path, field, (*shape, *kind.shape), kind.base, offset + place, strides)
     return found
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from softtargets.predictions.array import BLOCK_BYTES, FileArray, rechunk
-from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.errors import PredictionFileError, reading
 from softtargets.predictions.table import Codes, Table
 
 SAFE = (14, 0, 1)  # older ones execute what a file's schema says (CVE-2023-47248)
@@ -33,7 +33,7 @@ class ParquetTable(Table):
             self.seekable = len(self._groups) > 1
             types = {field.name: field.type for field in schema}
         if len(types) < len(self.names):
-            raise PredictionFileError(path, "has two columns of one name", "rename one")
+            raise self.refused("has two columns of one name", "rename one")
         self.kinds = {name: self._kind(kind) for name, kind in types.items()}
         self._lists = {name: kind.value_type for name, kind in types.items() if self._is_list(kind)}
 
@@ -66,8 +66,7 @@ class ParquetTable(Table):
             width = int(lengths[0]) if width is None else width
             if (lengths != width).any():
                 row = int(np.flatnonzero(lengths != width)[0])
-                raise PredictionFileError(
-                    self.path,
+                raise self.refused(
                     f"has {lengths[row]} numbers in row {first + row} of '{column}', but {width} in others",
                     "each example needs one for each class",
                 )
@@ -102,9 +101,7 @@ class ParquetTable(Table):
                 yield first + skip, batch.slice(skip) if skip else batch
             first += batch.num_rows
         if first != self.rows:
-            raise PredictionFileError(
-                self.path, f"has {first} rows, but claims {self.rows}", "it is damaged; save it again"
-            )
+            raise self.refused(f"has {first} rows, but claims {self.rows}", "it is damaged; save it again")
 
     def _open(self) -> Any:
         # Small reads rather than whole column chunks: a row group may be larger than memory.
@@ -113,7 +110,8 @@ class ParquetTable(Table):
         )
 
     def _errors(self) -> Any:
-        return _arrow_errors(self.path, self._arrow)
+        damage = (self._arrow.ArrowException, OSError, ValueError)
+        return reading(self.path, *damage, problem="is damaged or no parquet file")
 
     def _is_list(self, kind: Any) -> bool:
         types = self._arrow.types
@@ -131,8 +129,8 @@ class ParquetTable(Table):
     def _refuse_missing(self, values: Any, column: str, first: int, width: int = 1) -> None:
         if values.null_count:
             row = int(np.flatnonzero(np.asarray(values.is_null()))[0]) // width
-            raise PredictionFileError(
-                self.path, f"has no value in row {first + row} of '{column}'", "fill it or leave the row out"
+            raise self.refused(
+                f"has no value in row {first + row} of '{column}'", "fill it or leave the row out"
             )
 
     def _numbers(self, values: Any) -> Any:
@@ -144,12 +142,7 @@ class ParquetTable(Table):
         texts = [str(value).strip() for value in values.to_pylist()]
         for row, text in enumerate(texts):
             if text not in codes:
-                some = ", ".join(list(codes)[:8]) + (", ..." if len(codes) > 8 else "")
-                raise PredictionFileError(
-                    self.path,
-                    f"has '{text[:40]}' in row {first + row}, column '{column}'",
-                    f"the classes are {some}",
-                )
+                raise self.no_class(text, f"row {first + row}", column, codes)
         return [codes[text] for text in texts]
 
 
@@ -166,35 +159,10 @@ class ListArray(FileArray):
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Lists as rows."""
         if self.dtype == "other":
-            raise PredictionFileError(self.path, f"has lists of a type that is not read in '{self.name}'")
+            raise self.refused(f"has lists of a type that is not read in '{self.name}'")
         # Arrow needs several times what a batch has.
         step = min(rows, max(1, BLOCK_BYTES // 8 // self.row_bytes))
         return rechunk(self._table.lists(self.name, step, start), rows)
-
-    def merged(self) -> FileArray:
-        """Already rows."""
-        return self
-
-
-class _arrow_errors:
-    """Turn what pyarrow raises for a damaged file into one sentence."""
-
-    def __init__(self, path: Path, arrow: Any) -> None:
-        self._path, self._arrow = path, arrow
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, problem: Any, trace: Any) -> None:
-        if isinstance(problem, (self._arrow.ArrowException, OSError, ValueError)) and not isinstance(
-            problem, PredictionFileError
-        ):
-            with reading(self._path), open(self._path, "rb"):
-                pass  # gone, or not ours to read
-            lines = str(problem).splitlines() or [""]
-            raise PredictionFileError(
-                self._path, f"is damaged or no parquet file ({lines[0][:100]})", "save or download it again"
-            ) from None
 
 
 def _pyarrow(path: Path) -> Any:

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softtargets.predictions.array import BLOCK_BYTES, FLOATS, INTEGERS, FileArray, Merged, inner_place
-from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.array import BLOCK_BYTES, FLOATS, INTEGERS, FileArray
+from softtargets.predictions.errors import reading
 
 
 class RawArray(FileArray):
@@ -34,11 +34,10 @@ class RawArray(FileArray):
         offset: int,
         strides: tuple[int, ...] | None = None,
         bfloat16: bool = False,
-        inner: int = 0,
     ) -> None:
         self.path, self.name, self.shape = path, name, shape
         self.dtype = "bfloat16" if bfloat16 else type_name(dtype)
-        self._numpy, self._offset, self._inner = dtype, offset, inner
+        self._numpy, self._offset = dtype, offset
         self._strides = strides or row_major(shape, dtype.itemsize)
 
     @property
@@ -48,7 +47,7 @@ class RawArray(FileArray):
 
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Rows as they lie in the file."""
-        refuse_unreadable(self)
+        self.refuse_unreadable()
         if 0 in self.shape:
             return
         with reading(self.path), open(self.path, "rb", buffering=0) as file:
@@ -57,25 +56,12 @@ class RawArray(FileArray):
 
     def merged(self) -> FileArray:
         """Contiguous arrays only need another shape."""
-        if len(self.shape) < 3:
-            return self
-        if not self.contiguous:
-            return Merged(self)
-        shape = (math.prod(self.shape[:-1]), self.shape[-1])
-        inner = math.prod(self.shape[1:-1])
-        return RawArray(
-            self.path,
-            self.name,
-            shape,
-            self._numpy,
-            self._offset,
-            bfloat16=self.dtype == "bfloat16",
-            inner=inner,
-        )
-
-    def place(self, row: int) -> str:
-        """Row and position, where dimensions were merged."""
-        return inner_place(row, self._inner) if self._inner else super().place(row)
+        if len(self.shape) < 3 or not self.contiguous:
+            return super().merged()
+        bfloat16, shape = self.dtype == "bfloat16", (math.prod(self.shape[:-1]), self.shape[-1])
+        found = RawArray(self.path, self.name, shape, self._numpy, self._offset, bfloat16=bfloat16)
+        found.inner = math.prod(self.shape[1:-1])
+        return found
 
     def _read(self, file: BinaryIO, start: int, stop: int) -> NDArray[np.generic]:
         shape = (stop - start, *self.shape[1:])
@@ -99,8 +85,7 @@ class RawArray(FileArray):
     def _whole(self, file: BinaryIO) -> NDArray[np.generic]:
         extent = self._extent(self.shape, self._strides)
         if max(extent, math.prod(self.shape) * self._numpy.itemsize) > 16 * BLOCK_BYTES:
-            raise PredictionFileError(
-                self.path,
+            raise self.refused(
                 f"has the array {self.describe()} in an order in which rows cannot be read one after another",
                 "save numpy.ascontiguousarray(...) of it, or .contiguous() in torch",
             )
@@ -118,9 +103,7 @@ class RawArray(FileArray):
         while view:
             got = file.readinto(view)  # type: ignore[attr-defined]
             if not got:
-                raise PredictionFileError(
-                    self.path, f"ends within the array '{self.name}'", "it is damaged; save it again"
-                )
+                raise self.refused(f"ends within the array '{self.name}'", "it is damaged; save it again")
             view = view[got:]
         return content
 
@@ -138,12 +121,6 @@ def type_name(dtype: np.dtype[np.generic]) -> str:
         return "float64"
     found = dtype.newbyteorder("=").name
     return found if found in FLOATS or found in INTEGERS or found == "bool" else "other"
-
-
-def refuse_unreadable(array: FileArray) -> None:
-    """Refuse what has no numbers."""
-    if array.dtype in ("text", "other"):
-        raise PredictionFileError(array.path, f"has no numbers in the array {array.describe()}")
 
 
 def as_tensor(values: NDArray[np.generic], dtype: str) -> Tensor:

@@ -1,32 +1,26 @@
-"""The safetensors format: eight bytes of length, a JSON header, plain bytes. https://github.com/huggingface/safetensors"""
+"""The safetensors format: eight bytes of length, a JSON header, plain bytes. https://github.com/huggingface/safetensors
+
+Read by its header and plain reads, not by ``safe_open().get_slice``: that maps the file, which counts as memory while
+it is open, and opened again for each block it takes four times as long (80 MB in 0.15 s rather than 0.03 s).
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.errors import PredictionFileError, reading
 from softtargets.predictions.raw import RawArray
 
 HEADER_BYTES = 100_000_000  # the format's own limit
 TYPES = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "BF16": "<u2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "|i1",
-    "U64": "<u8",
-    "U32": "<u4",
-    "U16": "<u2",
-    "U8": "|u1",
-    "BOOL": "|b1",
+    **{"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "BOOL": "|b1"},
+    **{f"{kind}{8 * size}": f"<{kind.lower()}{size}" for kind in "IU" for size in (1, 2, 4, 8)},
 }
 
 
@@ -43,29 +37,23 @@ def open_safetensors(path: Path, size: int) -> dict[str, FileArray]:
         text = file.read(length)
     try:
         header = json.loads(text)
-    except (ValueError, RecursionError):
-        header = None
-    if not isinstance(header, dict):
-        raise PredictionFileError(path, "is damaged: its header is no JSON", "save it again")
-    header.pop("__metadata__", None)
+        header.pop("__metadata__", None)
+    except (ValueError, AttributeError, RecursionError):
+        raise PredictionFileError(path, "is damaged: its header is no JSON", "save it again") from None
     return {name: _array(path, name, entry, 8 + length, size) for name, entry in header.items()}
 
 
-def _array(path: Path, name: str, entry: object, base: int, size: int) -> FileArray:
+def _array(path: Path, name: str, entry: Any, base: int, size: int) -> FileArray:
     try:
-        assert isinstance(entry, dict)
-        code, shape, (first, last) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
-        assert all(type(n) is int and n >= 0 for n in (*shape, first, last))
-    except (AssertionError, KeyError, TypeError, ValueError):
-        raise PredictionFileError(
-            path, f"is damaged: the header of '{name}' is unreadable", "save it again"
-        ) from None
-    known = TYPES.get(code) if isinstance(code, str) else None
-    dtype: np.dtype[np.generic] = np.dtype(known or "V1")
-    if base + last > size or (known and last - first != math.prod(shape) * dtype.itemsize):
+        code, shape, (first, last) = str(entry["dtype"]), tuple(entry["shape"]), entry["data_offsets"]
+        dtype: np.dtype[np.generic] = np.dtype(TYPES.get(code, "V1"))
+        whole = all(type(n) is int and n >= 0 for n in (*shape, first, last)) and base + last <= size
+        if not whole or (code in TYPES and last - first != math.prod(shape) * dtype.itemsize):
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
         raise PredictionFileError(
             path,
-            f"is damaged or cut off: '{name}' {shape} {code} does not lie within the file",
+            f"is damaged or cut off: '{name}' does not lie within the file as its header says",
             "save or download it again",
-        )
+        ) from None
     return RawArray(path, name, shape, dtype, base + first, bfloat16=code == "BF16")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from softtargets.predictions.array import FileArray, rechunk
-from softtargets.predictions.failing import PredictionFileError
+from softtargets.predictions.errors import PredictionFileError, listed
 
 Codes = Mapping[str, int]  # the number of a class for each text that stands for it
 
@@ -25,6 +25,16 @@ class Table(ABC):
     seekable: bool = True  # whether reading from any row on is quick
     named: bool = True  # whether names of columns mean anything
     note: str = ""  # what a reader should know about how the file was taken
+
+    def refused(self, problem: str, advice: str = "") -> PredictionFileError:
+        """One sentence about the file."""
+        return PredictionFileError(self.path, problem, advice)
+
+    def no_class(self, text: str, place: str, column: str, codes: Codes) -> PredictionFileError:
+        """What to say of a label that stands for no class."""
+        return self.refused(
+            f"has '{text[:40]}' in {place}, column '{column}'", f"the classes are {listed(codes)}"
+        )
 
     @abstractmethod
     def blocks(
@@ -56,21 +66,16 @@ class TableArray(FileArray):
         self.name = columns[0] if len(columns) == 1 else f"{columns[0]} to {columns[-1]}"
         self.shape = (table.rows,) if flat else (table.rows, len(columns))
         kinds = {table.kinds[column] for column in columns}
-        self.dtype = (
-            "float64" if codes is not None or kinds == {"number"} else "text" if "text" in kinds else "other"
-        )
+        plain = codes is not None or kinds == {"number"}
+        self.dtype = "float64" if plain else "text" if "text" in kinds else "other"
 
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Columns side by side."""
         codes = None if self.codes is None else {self.columns[0]: self.codes}
         if codes is None and self.dtype != "float64":
-            raise PredictionFileError(self.path, f"has no numbers in the column '{self.name}'")
+            raise self.refused(f"has no numbers in the column '{self.name}'")
         found = rechunk(self.table.blocks(self.columns, rows, start, codes), rows)
         return (block[:, 0] for block in found) if self.flat else found
-
-    def merged(self) -> FileArray:
-        """Already rows."""
-        return self
 
     def decimals(self) -> int | None:
         """Of the columns together."""
@@ -97,10 +102,6 @@ class Stacked(FileArray):
         streams = [column.blocks(rows, start) for column in self._columns]
         for parts in zip(*streams, strict=True):
             yield torch.stack([part.double() for part in parts], 1)
-
-    def merged(self) -> FileArray:
-        """Already rows."""
-        return self
 
 
 def read_together(

@@ -12,16 +12,17 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softtargets.predictions.failing import PredictionFileError, reading
+from softtargets.predictions.errors import PredictionFileError, reading
 from softtargets.predictions.table import Codes, Table
 
 BLOCK = 1 << 22
@@ -29,8 +30,7 @@ LONGEST = 1 << 26  # bytes of a line
 LOOK = 200  # rows that decide what is in a column
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     offset: int
     size: int
     row: int  # its first row
@@ -45,25 +45,24 @@ class TextTable(Table):
         self._check_beginning()
         first = self._first_line()
         self._delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(first)
-        cells = next(self._cells(first), [])
-        plain = [cell.strip() for cell in cells]
-        # Pandas calls unnamed columns 0, 1, 2, ..., and nobody has that as an example.
-        numbered = len(plain) > 1 and plain == [str(n) for n in range(len(plain))]
-        self.header = numbered or not all(_is_number(cell) for cell in plain)
-        self.names = tuple(plain) if self.header else tuple(str(n) for n in range(len(cells)))
-        if len(set(self.names)) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise PredictionFileError(
-                path, f"has two columns named '{twice}'", "rename one in its first line"
-            )
-        self.named = self.header and not numbered
-        self.note = "" if self.header else "without a header, so columns are called 0, 1, 2, ..."
+        self._name_columns(next(self._cells(first), []))
         self._index = self._scan(skip=len(first) if self.header else 0)
-        self.rows = self._rows
         if not self.rows:
-            raise PredictionFileError(path, "has no rows after its header", "save the predictions again")
+            raise self.refused("has no rows after its header", "save the predictions again")
         self._look = self._first_rows()
         self.kinds = {name: self._kind(place) for place, name in enumerate(self.names)}
+
+    def _name_columns(self, cells: list[str]) -> None:
+        plain = tuple(cell.strip() for cell in cells)
+        numbers = tuple(str(n) for n in range(len(cells)))
+        # Pandas calls unnamed columns 0, 1, 2, ..., and nobody has that as an example.
+        numbered = len(plain) > 1 and plain == numbers
+        self.header = numbered or not all(map(_is_number, plain))
+        self.names = plain if self.header else numbers
+        if twice := [name for name in self.names if self.names.count(name) > 1]:
+            raise self.refused(f"has two columns named '{twice[0]}'", "rename one in its first line")
+        self.named = self.header and not numbered
+        self.note = "" if self.header else "without a header, so columns are called 0, 1, 2, ..."
 
     def blocks(
         self, columns: Sequence[str], rows: int, start: int = 0, codes: Mapping[str, Codes] | None = None
@@ -100,13 +99,9 @@ class TextTable(Table):
         with reading(self.path), open(self.path, "rb") as file:
             start = file.read(4096)
         if b"\0" in start:
-            raise PredictionFileError(
-                self.path, "is not text in UTF-8: it has zero bytes", "save it as plain CSV in UTF-8"
-            )
+            raise self.refused("is not text in UTF-8: it has zero bytes", "save it as plain CSV in UTF-8")
         if b"\r" in start and b"\n" not in start and len(start) > start.index(b"\r") + 1:
-            raise PredictionFileError(
-                self.path, "ends its lines with carriage returns alone", "save it with line feeds"
-            )
+            raise self.refused("ends its lines with carriage returns alone", "save it with line feeds")
 
     def _first_line(self) -> bytes:
         """All up to the first row's end, byte-order mark and blank lines included."""
@@ -137,8 +132,7 @@ class TextTable(Table):
                     continue
                 text, held = held[:cut], held[cut:]
                 if text.count(b'"') % 2:
-                    raise PredictionFileError(
-                        self.path,
+                    raise self.refused(
                         f"has a quote in or after line {line} that is never closed",
                         "it may be cut off; save it again",
                     )
@@ -146,7 +140,7 @@ class TextTable(Table):
                 if count:  # not blank lines alone
                     found.append(_Block(offset, cut, row, line))
                 offset, row, line = offset + cut, row + count, line + text.count(b"\n")
-        self._rows = row
+        self.rows = row
         return found
 
     def _too_long(self, row: int) -> PredictionFileError:
@@ -158,7 +152,7 @@ class TextTable(Table):
 
     def _count(self, text: bytes) -> int:
         if b'"' in text:
-            return sum(1 for cells in self._cells(text) if cells)
+            return sum(map(bool, self._cells(text)))
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
         if b"\n\n" in text or b"\n\r\n" in text or text[:1] in (b"\n", b"\r"):
             lines = sum(1 for line in text.split(b"\n") if line.rstrip(b"\r"))
@@ -172,32 +166,25 @@ class TextTable(Table):
             return text.decode("utf-8").removeprefix("\ufeff").lstrip("\r\n")
         except UnicodeDecodeError as problem:
             byte = text[problem.start]
-            raise PredictionFileError(
-                self.path, f"is not text in UTF-8: it has a byte {byte:#04x}", "save it as CSV in UTF-8"
+            raise self.refused(
+                f"is not text in UTF-8: it has a byte {byte:#04x}", "save it as CSV in UTF-8"
             ) from None
 
     def _read(self, file: BinaryIO, block: _Block) -> bytes:
         file.seek(block.offset)
         text = file.read(block.size)
         if len(text) < block.size:
-            raise PredictionFileError(self.path, "became shorter while it was read", "try again")
+            raise self.refused("became shorter while it was read", "try again")
         return text
 
     def _first_rows(self) -> list[list[str]]:
         with reading(self.path), open(self.path, "rb") as file:
             text = self._read(file, self._index[0])
-        found: list[list[str]] = []
-        for cells in self._cells(text):
-            if cells:
-                found.append(cells)
-            if len(found) == LOOK:
-                break
-        return found
+        return list(islice(filter(None, self._cells(text)), LOOK))
 
     def _kind(self, place: int) -> str:
-        cells = [row[place].strip() for row in self._look if place < len(row)]
         # Empty cells and a few that are none do not make a class disappear: they are refused when they are reached.
-        filled = [cell for cell in cells if cell]
+        filled = [cell for row in self._look if place < len(row) and (cell := row[place].strip())]
         return "number" if filled and sum(map(_is_number, filled)) >= len(filled) / 2 else "text"
 
     def _parse(
@@ -206,7 +193,7 @@ class TextTable(Table):
         converters: dict[int | str, Callable[[str], float]] = {
             place: _nothing for place in range(len(self.names)) if place not in wanted
         }
-        converters |= {place: _Coding(of) for place, of in texts.items()}
+        converters |= {place: partial(_coded, of) for place, of in texts.items()}
         try:
             found: NDArray[np.float64] = np.loadtxt(
                 io.StringIO(self._decode(text), newline=""),
@@ -227,35 +214,23 @@ class TextTable(Table):
 
     def _explain(self, block: _Block, text: bytes, wanted: list[int], texts: Mapping[int, Codes]) -> NoReturn:
         """Say which cell of a block is wrong."""
-        row = -1
-        for cells in self._cells(text):
-            if not cells:
-                continue
-            row += 1
+        for row, cells in enumerate(filter(None, self._cells(text))):
             if len(cells) != len(self.names):
-                where = self._line(block, text, row)
-                raise PredictionFileError(
-                    self.path,
-                    f"has {len(cells)} cells in line {where}, but {len(self.names)} columns",
+                raise self.refused(
+                    f"has {len(cells)} cells in line {self._line(block, text, row)}, but {len(self.names)} columns",
                     "it may be cut off or have a delimiter in a cell without quotes",
                 )
             for place in wanted:
-                cell, of = cells[place].strip(), texts.get(place)
-                if (cell in of) if of is not None else _is_number(cell):
-                    continue
-                where, name = self._line(block, text, row), self.names[place]
-                if of is not None:
-                    some = ", ".join(list(of)[:8]) + (", ..." if len(of) > 8 else "")
-                    advice = f"the classes are {some}"
-                else:
-                    advice = "each cell of it must be a number, with a point for decimals"
-                raise PredictionFileError(
-                    self.path, f"has '{cell[:40]}' in line {where}, column '{name}'", advice
-                )
-        raise PredictionFileError(
-            self.path,
-            f"has a cell in or after line {block.line} that cannot be read",
-            "save it as plain CSV in UTF-8",
+                cell, name, of = cells[place].strip(), self.names[place], texts.get(place)
+                if of is not None and cell not in of:
+                    raise self.no_class(cell, f"line {self._line(block, text, row)}", name, of)
+                if of is None and not _is_number(cell):
+                    raise self.refused(
+                        f"has '{cell[:40]}' in line {self._line(block, text, row)}, column '{name}'",
+                        "each cell of it must be a number, with a point for decimals",
+                    )
+        raise self.refused(
+            f"has a cell in or after line {block.line} that cannot be read", "save it as plain CSV in UTF-8"
         )
 
     def _line(self, block: _Block, text: bytes, row: int) -> int:
@@ -298,14 +273,9 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-class _Coding:
+def _coded(codes: Codes, cell: str) -> float:
     """The number of a class by its name; one that is none is an error of the parser."""
-
-    def __init__(self, codes: Codes) -> None:
-        self._codes = codes
-
-    def __call__(self, cell: str) -> float:
-        return float(self._codes[cell.strip()])
+    return float(codes[cell.strip()])
 
 
 def _nothing(cell: str) -> float:

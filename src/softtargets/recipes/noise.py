@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, Literal
 
+from softtargets.arrays.stochastic import wrong_row
+from softtargets.arrays.tolerances import WRITTEN
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Part, Probability
 
@@ -64,13 +66,8 @@ class ClassConditional(Synthetic, name="class_conditional"):
         classes = len(self.matrix)
         if classes < 2:
             raise RecipeError(f"needs a row for each of at least two classes, not {classes}", "matrix")
-        for position, row in enumerate(self.matrix):
-            if len(row) != classes:
-                raise RecipeError(
-                    f"has {len(row)} numbers, not one for each of {classes} rows", f"matrix.{position}"
-                )
-            if abs(sum(row) - 1) > 1e-3:
-                raise RecipeError(f"adds up to {sum(row):g}, not to 1", f"matrix.{position}")
+        if wrong := wrong_row(self.matrix, WRITTEN):
+            raise RecipeError(wrong[1], f"matrix.{wrong[0]}")
 
 
 class Instance(Synthetic, name="instance"):

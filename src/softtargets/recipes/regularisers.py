@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from softtargets.arrays.stochastic import wrong_row
+from softtargets.arrays.tolerances import TARGET
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Index, NonNegative, Part, Positive, Probability, Range
 
@@ -36,16 +38,13 @@ class LabelSmoothing(Regulariser, name="label_smoothing"):
         classes = len(self.matrix)
         if classes < 2:
             raise RecipeError(f"needs a row for each of at least two classes, not {classes}", "matrix")
+        if wrong := wrong_row(self.matrix, TARGET):
+            raise RecipeError(wrong[1], f"matrix.{wrong[0]}")
         for position, row in enumerate(self.matrix):
-            field = f"matrix.{position}"
-            if len(row) != classes:
-                raise RecipeError(f"has {len(row)} numbers, not one for each of {classes} rows", field)
-            if abs(sum(row) - 1) > 1e-4:  # as close as the loss wants it
-                raise RecipeError(f"adds up to {sum(row):g}, not to 1; divide it by its sum", field)
             if self.spread == "others" and row[position] >= 1:
                 raise RecipeError(
                     "has nothing for other classes, which spread: others needs; give it some, or spread: all",
-                    field,
+                    f"matrix.{position}",
                 )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softtargets.theory.checking import Array, Numbers, as_classes, as_given, as_rate, as_together
+from softtargets.theory.arguments import Array, Numbers, as_rates, as_result
 
 
 def agreement(a: Any, b: Any, classes: Any, limits: bool = False) -> Numbers:
@@ -19,10 +19,8 @@ def agreement(a: Any, b: Any, classes: Any, limits: bool = False) -> Numbers:
     >>> round(agreement(0.8, 0.8, classes=2), 12)
     0.68
     """
-    a, b, classes = as_together(
-        a=as_rate("a", a, limits), b=as_rate("b", b, limits), classes=as_classes(classes)
-    )
-    return as_given(agreeing(a, b, classes)[0])
+    a, b, classes = as_rates(limits, classes, a=a, b=b)
+    return as_result(agreeing(a, b, classes)[0])
 
 
 def agreeing(a: Array, b: Array, classes: Array) -> tuple[Array, Array]:

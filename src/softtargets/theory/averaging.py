@@ -7,15 +7,7 @@ from typing import Any
 import numpy as np
 
 from softtargets.theory.agreement import agreeing, cross_entropy
-from softtargets.theory.checking import (
-    KINDS,
-    Numbers,
-    as_choice,
-    as_classes,
-    as_given,
-    as_rate,
-    as_together,
-)
+from softtargets.theory.arguments import KINDS, Numbers, as_choice, as_rates, as_result
 
 
 def averaging_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
@@ -35,9 +27,7 @@ def averaging_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False
     >>> round(averaging_loss(0.9, 0.8, classes=10, kind="alpha"), 6)
     0.325422
     """
-    p, a, classes = as_together(
-        p=as_rate("p", p, limits), a=as_rate("a", a, limits), classes=as_classes(classes)
-    )
+    p, a, classes = as_rates(limits, classes, p=p, a=a)
     right = {"alpha": np.ones_like(a), "beta": a, "gamma": p}[as_choice("kind", kind, KINDS)]
     mean, _ = agreeing(a, p, classes)
-    return as_given(cross_entropy(right, 1 - right, mean, classes))
+    return as_result(cross_entropy(right, 1 - right, mean, classes))

@@ -20,16 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from softtargets.theory.checking import (
+from softtargets.arrays.stochastic import as_numbers
+from softtargets.theory.arguments import (
     SPREADS,
     Array,
     Numbers,
-    as_array,
     as_choice,
     as_classes,
-    as_given,
     as_rate,
+    as_rates,
+    as_result,
     as_together,
+    one_number_of_classes,
 )
 
 
@@ -39,8 +41,8 @@ def alpha_from_p(p: Any, classes: Any, spread: str = "all") -> Numbers:
     >>> round(alpha_from_p(0.91, classes=10), 12), round(alpha_from_p(0.91, classes=10, spread="others"), 12)
     (0.1, 0.09)
     """
-    p, classes = as_together(p=as_rate("p", p, limits=True), classes=as_classes(classes))
-    return as_given((1 - p) * _per_moved(classes, spread))
+    p, classes = as_rates(True, classes, p=p)
+    return as_result((1 - p) * _per_moved(classes, spread))
 
 
 def p_from_alpha(alpha: Any, classes: Any, spread: str = "all") -> Numbers:
@@ -49,7 +51,7 @@ def p_from_alpha(alpha: Any, classes: Any, spread: str = "all") -> Numbers:
     >>> round(p_from_alpha(0.1, classes=10), 12), round(p_from_alpha(0.1, classes=10, spread="others"), 12)
     (0.91, 0.9)
     """
-    alpha, classes = as_together(alpha=as_array("alpha", alpha), classes=as_classes(classes))
+    alpha, classes = as_together(alpha=as_numbers("alpha", alpha), classes=as_classes(classes))
     most = _per_moved(classes, spread)
     # A target without any mass on the label: rounding may carry its alpha a little beyond.
     inside = (alpha >= 0) & (alpha <= most * (1 + 1e-12))
@@ -58,7 +60,7 @@ def p_from_alpha(alpha: Any, classes: Any, spread: str = "all") -> Numbers:
             f"alpha must lie between 0 and {most[~inside][0]:g} for spread={spread!r} and "
             f"{classes[~inside][0]:g} classes, not {alpha[~inside][0]:g}"
         )
-    return as_given(np.maximum(1 - alpha / most, 0.0))
+    return as_result(np.maximum(1 - alpha / most, 0.0))
 
 
 def uniform_matrix(p: Any, classes: int) -> Array:
@@ -72,9 +74,7 @@ def uniform_matrix(p: Any, classes: int) -> Array:
            [0.1, 0.1, 0.8]])
     """
     p = as_rate("p", p, limits=True)[..., None, None]
-    count = as_classes(classes)
-    if count.ndim:
-        raise ValueError(f"classes must be one number for a matrix, not an array of shape {count.shape}")
+    count = one_number_of_classes(classes)
     same = np.eye(int(count), dtype=bool)
     matrix: Array = np.where(same, p, (1 - p) / (count - 1))
     return matrix

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softtargets.theory.checking import Array
+from softtargets.theory.arguments import Array
 from softtargets.theory.landscape import Landscape, OptimumCurve
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from softtargets.theory.checking import KINDS, Array, as_array, as_choice, as_classes
+from softtargets.arrays.stochastic import as_numbers
+from softtargets.theory.arguments import KINDS, Array, as_choice, one_number_of_classes
 from softtargets.theory.loss import generalization_loss
 from softtargets.theory.optimum import optimal_p
 from softtargets.theory.transition import gamma_transition
@@ -78,9 +79,7 @@ def landscape(classes: int, kind: str, a: Any = None, p: Any = None, limits: boo
     (array([0.5, 0.8]), array([0.6, 0.9]))
     """
     kind = as_choice("kind", kind, KINDS)
-    count = as_classes(classes)
-    if count.ndim:
-        raise ValueError(f"classes must be one number here, not an array of shape {count.shape}")
+    count = one_number_of_classes(classes)
     a, p = _grid("a", a), _grid("p", p)
     loss = generalization_loss(p[:, None], a, count, kind, limits)
     best = optimal_p(a, count, kind, limits)
@@ -98,9 +97,7 @@ def optimum_curve(classes: Any, kind: str, a: Any = None, limits: bool = False) 
     0.476818
     """
     kind = as_choice("kind", kind, KINDS)
-    count = as_classes(classes, infinite=True)
-    if count.ndim:
-        raise ValueError(f"classes must be one number here, not an array of shape {count.shape}")
+    count = one_number_of_classes(classes, infinite=True)
     jump = _jump(kind, count)
     if a is None:
         a = np.arange(1, 200) / 200
@@ -120,7 +117,7 @@ def _jump(kind: str, classes: Array) -> float | None:
 def _grid(name: str, values: Any) -> Array:
     if values is None:
         values = np.arange(1, 100) / 100
-    found = as_array(name, values)
+    found = as_numbers(name, values)
     if found.ndim != 1 or len(found) == 0 or not (np.diff(found) > 0).all():
         raise ValueError(
             f"{name} must be a list of rising numbers, at least one, not {np.array2string(found, threshold=6)}"

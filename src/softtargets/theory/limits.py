@@ -6,16 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from softtargets.arrays.stochastic import as_numbers
 from softtargets.theory.agreement import cross_entropy
-from softtargets.theory.checking import (
-    KINDS,
-    Numbers,
-    as_array,
-    as_choice,
-    as_given,
-    as_rate,
-    as_together,
-)
+from softtargets.theory.arguments import KINDS, Numbers, as_choice, as_rates, as_result
 
 
 def limiting_loss(p: Any, a: Any, kind: str, limits: bool = False) -> Numbers:
@@ -31,10 +24,10 @@ def limiting_loss(p: Any, a: Any, kind: str, limits: bool = False) -> Numbers:
     >>> round(limiting_loss(0.9, 0.8, "alpha"), 6)
     0.544805
     """
-    p, a = as_together(p=as_rate("p", p, limits), a=as_rate("a", a, limits))
+    p, a = as_rates(limits, p=p, a=a)
     same = {"alpha": a, "beta": a * a, "gamma": a * p}[as_choice("kind", kind, KINDS)]
     other = {"alpha": 1 - a, "beta": (1 - a) * (1 + a), "gamma": (1 - a) + a * (1 - p)}[kind]
-    return as_given(cross_entropy(same, other, p, np.full_like(p, 2.0)))
+    return as_result(cross_entropy(same, other, p, np.full_like(p, 2.0)))
 
 
 def scaled_gamma_p(x: Any) -> Numbers:
@@ -47,8 +40,8 @@ def scaled_gamma_p(x: Any) -> Numbers:
     >>> scaled_gamma_p([0.5, 1.0, 2.0, 4.0])
     array([0.  , 0.  , 0.5 , 0.75])
     """
-    found = as_array("x", x)
+    found = as_numbers("x", x)
     if not ((found > 0) & np.isfinite(found)).all():
         wrong = found[~((found > 0) & np.isfinite(found))][0]
         raise ValueError(f"x must be above 0 and finite, not {wrong:g}; it is a log(M-1)")
-    return as_given(np.maximum(0.0, 1 - 1 / np.maximum(found, 1.0)))
+    return as_result(np.maximum(0.0, 1 - 1 / np.maximum(found, 1.0)))

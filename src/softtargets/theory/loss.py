@@ -6,19 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from softtargets.arrays.stochastic import as_stochastic
 from softtargets.theory.agreement import agreeing, cross_entropy
-from softtargets.theory.checking import (
-    KINDS,
-    Array,
-    Numbers,
-    as_choice,
-    as_classes,
-    as_given,
-    as_prior,
-    as_rate,
-    as_stochastic,
-    as_together,
-)
+from softtargets.theory.arguments import KINDS, Array, Numbers, as_choice, as_prior, as_rates, as_result
 
 
 def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
@@ -56,11 +46,9 @@ def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = 
     >>> generalization_loss(np.array([0.7, 0.8, 0.9]), 0.8, classes=2, kind="alpha").round(4)
     array([0.5261, 0.5004, 0.5448])
     """
-    p, a, classes = as_together(
-        p=as_rate("p", p, limits), a=as_rate("a", a, limits), classes=as_classes(classes)
-    )
+    p, a, classes = as_rates(limits, classes, p=p, a=a)
     tested = {"alpha": np.ones_like(a), "beta": a, "gamma": p}[as_choice("kind", kind, KINDS)]
-    return as_given(cross_entropy(*agreeing(a, tested, classes), p, classes))
+    return as_result(cross_entropy(*agreeing(a, tested, classes), p, classes))
 
 
 def matrix_loss(S: Any, T: Any, kind: str, prior: Any = None) -> Numbers:
@@ -85,7 +73,7 @@ def matrix_loss(S: Any, T: Any, kind: str, prior: Any = None) -> Numbers:
         raise ValueError(
             f"S and T must be for the same classes, but S is for {S.shape[-1]} and T for {T.shape[-1]}"
         )
-    return as_given(_cost(joint(T, tested_against(S, T, kind), as_prior(prior, T.shape[-1])), S))
+    return as_result(_cost(joint(T, tested_against(S, T, kind), as_prior(prior, T.shape[-1])), S))
 
 
 def tested_against(S: Array, T: Array, kind: str) -> Array:

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from softtargets.arrays.stochastic import as_stochastic
 from softtargets.theory.agreement import agreeing, cross_entropy
-from softtargets.theory.checking import (
+from softtargets.theory.arguments import (
     KINDS,
     Array,
     Numbers,
     as_choice,
-    as_given,
     as_prior,
     as_rate,
-    as_stochastic,
+    as_result,
     as_together,
 )
 from softtargets.theory.optimum import optimal_p
@@ -28,7 +28,7 @@ def effective_clean_rate(T: Any, prior: Any = None) -> Numbers:
     0.9
     """
     T = as_stochastic("T", T)
-    return as_given(_clean(T, as_prior(prior, T.shape[-1])))
+    return as_result(_clean(T, as_prior(prior, T.shape[-1])))
 
 
 def mean_field_loss(p: Any, T: Any, kind: str, prior: Any = None, limits: bool = False) -> Numbers:
@@ -51,7 +51,7 @@ def mean_field_loss(p: Any, T: Any, kind: str, prior: Any = None, limits: bool =
     p, same = as_together(p=as_rate("p", p, limits), T=same)
     classes = np.full_like(p, T.shape[-1])
     pair = agreeing(same, p, classes) if kind == "gamma" else (same, 1 - same)
-    return as_given(cross_entropy(*pair, p, classes))
+    return as_result(cross_entropy(*pair, p, classes))
 
 
 def mean_field_p(T: Any, kind: str, prior: Any = None) -> Numbers:
@@ -70,9 +70,9 @@ def mean_field_p(T: Any, kind: str, prior: Any = None) -> Numbers:
     kind, T = as_choice("kind", kind, KINDS), as_stochastic("T", T)
     weight = as_prior(prior, T.shape[-1])
     if kind == "beta":
-        return as_given(_same(T, weight))
+        return as_result(_same(T, weight))
     clean = np.minimum(_clean(T, weight), 1.0)  # a sum of frequencies may round to more
-    return as_given(clean) if kind == "alpha" else optimal_p(clean, T.shape[-1], "gamma", limits=True)
+    return as_result(clean) if kind == "alpha" else optimal_p(clean, T.shape[-1], "gamma", limits=True)
 
 
 def _clean(T: Array, prior: Array) -> Array:

@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from softtargets.arrays.stochastic import as_stochastic
 from softtargets.theory.agreement import agreeing
-from softtargets.theory.checking import (
+from softtargets.theory.arguments import (
     KINDS,
     SPREADS,
     Array,
     Numbers,
     as_choice,
     as_classes,
-    as_given,
     as_prior,
-    as_rate,
-    as_stochastic,
-    as_together,
+    as_rates,
+    as_result,
 )
 from softtargets.theory.conventions import alpha_from_p
 from softtargets.theory.loss import joint, tested_against
@@ -53,14 +52,14 @@ def optimal_p(a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
     0.64
     """
     kind = as_choice("kind", kind, KINDS)
-    a, classes = as_together(a=as_rate("a", a, limits), classes=as_classes(classes, infinite=True))
+    a, classes = as_rates(limits, classes, infinite=True, a=a)
     if kind == "alpha":
-        return as_given(a.copy())
+        return as_result(a.copy())
     if kind == "gamma":
-        return as_given(_gamma(a, classes))
+        return as_result(_gamma(a, classes))
     endless = np.isinf(classes)
     same, _ = agreeing(a, a, np.where(endless, 2.0, classes))
-    return as_given(np.where(endless, a * a, same))
+    return as_result(np.where(endless, a * a, same))
 
 
 def optimal_alpha(a: Any, classes: Any, kind: str, spread: str = "all", limits: bool = False) -> Numbers:

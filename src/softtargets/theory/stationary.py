@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from softtargets.theory.checking import Array
+from softtargets.theory.arguments import Array
 
 _MOST_STEPS = 200
 _SERIES_BELOW = 0.3

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from softtargets.theory.checking import as_classes
+from softtargets.theory.arguments import one_number_of_classes
 from softtargets.theory.stationary import clean_rate_at, p_at, rising, upper_minimum
 
 
@@ -56,10 +56,7 @@ def gamma_transition(classes: Any) -> Transition:
     >>> gamma_transition(2)
     Transition(classes=2.0, a=0.75, low=0.5, high=0.5, appears=0.75, vanishes=0.75)
     """
-    found = as_classes(classes, infinite=True)
-    if found.ndim:
-        raise ValueError(f"classes must be one number here, not an array of shape {found.shape}")
-    return _transition(float(found))
+    return _transition(float(one_number_of_classes(classes, infinite=True)))
 
 
 def transition_asymptote(classes: Any) -> tuple[float, float]:
@@ -74,7 +71,7 @@ def transition_asymptote(classes: Any) -> tuple[float, float]:
     >>> round(a, 3), round(gamma_transition(1000).a, 3)
     (0.192, 0.194)
     """
-    size = float(as_classes(classes))
+    size = float(one_number_of_classes(classes))
     if size < 3:
         raise ValueError(f"classes must be at least 3 here, not {size:g}: with two there is no jump")
     long = math.log(size - 1)

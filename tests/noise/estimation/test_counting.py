@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from softtargets.noise import estimate_noise
 from softtargets.noise.estimation.confident import confident_joint
-from softtargets.noise.estimation.given import given as checked
 from softtargets.noise.estimation.naive import naive_joint
+from softtargets.noise.estimation.sample import as_sample as checked
 
 
 def drawn(seed, examples=60, classes=4):

@@ -9,8 +9,8 @@ from scipy.stats import multivariate_t
 
 from softtargets.noise import symmetric_transitions
 from softtargets.noise.estimation import likelihood
-from softtargets.noise.estimation.given import given
 from softtargets.noise.estimation.likelihood import Clusters, fit_likelihood, label_gap, places, refit
+from softtargets.noise.estimation.sample import as_sample
 
 from .making import simulated
 
@@ -18,7 +18,7 @@ from .making import simulated
 @pytest.fixture(scope="module")
 def fitted():
     _, noisy, probabilities = simulated(symmetric_transitions(0.3, 4), seed=0, examples=800)
-    data = given(noisy, probabilities)
+    data = as_sample(noisy, probabilities)
     points = places(data.probabilities)
     return data, points, fit_likelihood(data, points)
 
@@ -103,7 +103,7 @@ def test_tails_are_chosen_by_likelihood():
     chosen = {}
     for tails in (None, 3):
         _, noisy, probabilities = simulated(symmetric_transitions(0.2, 4), seed=0, examples=2000, tails=tails)
-        data = given(noisy, probabilities)
+        data = as_sample(noisy, probabilities)
         chosen[tails] = fit_likelihood(data, places(data.probabilities)).clusters.tails
     assert chosen[None] >= 25
     assert chosen[3] <= 5
@@ -113,7 +113,7 @@ def test_counting_an_example_twice_is_having_it_twice(fitted):
     data, points, fit = fitted
     weights = torch.arange(800) % 3
     repeated = torch.repeat_interleave(torch.arange(800), weights)
-    double = given(data.labels[repeated], data.probabilities[repeated])
+    double = as_sample(data.labels[repeated], data.probabilities[repeated])
     counted = refit(data.counted(weights.double()), points[weights > 0], fit.clusters)
     torch.testing.assert_close(counted.joint, refit(double, points[repeated], fit.clusters).joint)
 
@@ -128,7 +128,7 @@ def test_hard_predictions_are_clusters_without_extent():
     labels = torch.arange(90) % 3
     labels[:9] = (labels[:9] + 1) % 3
     certain = torch.eye(3)[torch.arange(90) % 3]
-    data = given(labels, certain)
+    data = as_sample(labels, certain)
     fit = fit_likelihood(data, places(data.probabilities))
     assert fit.joint.trace().item() == pytest.approx(81 / 90, abs=1e-3)
 

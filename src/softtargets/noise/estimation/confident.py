@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from softtargets.noise.estimation.given import Given
+from softtargets.noise.estimation.sample import NoisySample
 
 _ROUNDING = 1e-9  # a class whose probabilities are all the same is as sure as it usually is
 
 
-def confident_joint(data: Given) -> Tensor:
+def confident_joint(data: NoisySample) -> Tensor:
     r"""Q[i, j], an estimate of P(clean = i, noisy = j), after Northcutt et al., "Confident learning", 2021, section 3.
 
     An example counts for class i if its probability is at least the mean of that class's own,

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from softtargets.arrays import ArrayLike
 from softtargets.noise.estimation.confident import confident_joint
-from softtargets.noise.estimation.given import Given, given
 from softtargets.noise.estimation.interval import NoiseInterval, bootstrap
 from softtargets.noise.estimation.likelihood import fit_likelihood, label_gap, places, refit
 from softtargets.noise.estimation.naive import naive_joint
+from softtargets.noise.estimation.sample import NoisySample, as_sample
 
 FEW = 20  # labels of a class, below which its row is mostly chance
 WEAK = 0.75  # share of right predictions, below which clusters overlap so much that their shape decides
@@ -99,7 +99,7 @@ def estimate_noise(
         raise ValueError(f"level must be between 0 and 1, such as 0.95, not {level}")
     if resamples < 0 or resamples == 1:
         raise ValueError(f"resamples must be 0 for no interval or at least 2, not {resamples}")
-    data = given(labels, probabilities)
+    data = as_sample(labels, probabilities)
     found = METHODS[method](data)
     shares = found.joint.sum(1)
     matrix = (found.joint / shares[:, None]).numpy()
@@ -116,15 +116,15 @@ def estimate_noise(
     )
 
 
-def _naive(data: Given) -> _Found:
+def _naive(data: NoisySample) -> _Found:
     return _Found(naive_joint(data), lambda weights: naive_joint(data.counted(weights)), [])
 
 
-def _confident(data: Given) -> _Found:
+def _confident(data: NoisySample) -> _Found:
     return _Found(confident_joint(data), lambda weights: confident_joint(data.counted(weights)), [])
 
 
-def _likelihood(data: Given) -> _Found:
+def _likelihood(data: NoisySample) -> _Found:
     points = places(data.probabilities)
     fit = fit_likelihood(data, points)
 
@@ -152,14 +152,14 @@ def _likelihood(data: Given) -> _Found:
 
 
 # The names by which methods are called.
-METHODS: dict[str, Callable[[Given], _Found]] = {
+METHODS: dict[str, Callable[[NoisySample], _Found]] = {
     "likelihood": _likelihood,
     "confident": _confident,
     "naive": _naive,
 }
 
 
-def _warnings(data: Given, matrix: NDArray[np.float64]) -> list[str]:
+def _warnings(data: NoisySample, matrix: NDArray[np.float64]) -> list[str]:
     found = []
     counts = torch.bincount(data.labels, minlength=data.classes)
     if (fewest := int(counts.min())) < FEW:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softtargets.noise.estimation.given import Given
+from softtargets.noise.estimation.sample import NoisySample
 
 TAILS = (
     100.0,
@@ -49,7 +49,7 @@ class Clusters(NamedTuple):
     tails: float
 
 
-def fit_likelihood(data: Given, points: Tensor) -> Fit:
+def fit_likelihood(data: NoisySample, points: Tensor) -> Fit:
     r"""Maximise the likelihood of predictions and labels together, by expectation-maximisation.
 
     .. math:: \prod_n \sum_i \pi_i \, t_\nu(z_n; \mu_i, \Sigma) \, T_{i \tilde y_n}
@@ -77,7 +77,7 @@ def fit_likelihood(data: Given, points: Tensor) -> Fit:
     return best
 
 
-def refit(data: Given, points: Tensor, start: Clusters, tolerance: float = RESAMPLE_TOLERANCE) -> Fit:
+def refit(data: NoisySample, points: Tensor, start: Clusters, tolerance: float = RESAMPLE_TOLERANCE) -> Fit:
     """Go on from clusters to the maximum nearby, with the tails they have."""
     clusters, last, converged = start, -math.inf, False
     for _ in range(STEPS):
@@ -91,7 +91,7 @@ def refit(data: Given, points: Tensor, start: Clusters, tolerance: float = RESAM
     return Fit(joint, clusters, responsibilities, reached, converged)
 
 
-def label_gap(data: Given, points: Tensor, clusters: Clusters) -> tuple[float, float]:
+def label_gap(data: NoisySample, points: Tensor, clusters: Clusters) -> tuple[float, float]:
     """How much better the model's own probabilities predict the labels than its clusters do: nats, standard error.
 
     Where there are clusters, they predict noisy labels at least as well as the model that had to learn from those.
@@ -121,7 +121,9 @@ def places(probabilities: Tensor) -> Tensor:
     return turned
 
 
-def _maximised(data: Given, points: Tensor, responsibilities: Tensor, heft: Tensor, tails: float) -> Clusters:
+def _maximised(
+    data: NoisySample, points: Tensor, responsibilities: Tensor, heft: Tensor, tails: float
+) -> Clusters:
     total = data.weights.sum()
     joint = data.by_label(responsibilities)
     counts = joint.sum(1)
@@ -137,7 +139,7 @@ def _maximised(data: Given, points: Tensor, responsibilities: Tensor, heft: Tens
     return Clusters(counts / total, means, root, matrix, tails)
 
 
-def _expected(data: Given, points: Tensor, clusters: Clusters) -> tuple[Tensor, Tensor, float]:
+def _expected(data: NoisySample, points: Tensor, clusters: Clusters) -> tuple[Tensor, Tensor, float]:
     """P(clean | prediction, label), each prediction's heft in each cluster, and the mean log-likelihood."""
     dimensions, tails = points.shape[1], clusters.tails
     turned, centres = points @ clusters.root, clusters.means @ clusters.root

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from softtargets.noise.estimation.given import Given
+from softtargets.noise.estimation.sample import NoisySample
 
 
-def naive_joint(data: Given) -> Tensor:
+def naive_joint(data: NoisySample) -> Tensor:
     r"""Q[i, j], the share of examples that are predicted as i and labelled j.
 
     .. math:: Q_{ij} = \frac{1}{N} \sum_n [\arg\max_k p_{nk} = i] \, [\tilde y_n = j]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from softtargets.calibration.cells import bin_edges, bin_of_cell, cell_edges
+from softtargets.calibration.confidence_cells import bin_edges, bin_of_cell, cell_edges
 
 
 @pytest.mark.parametrize("bins", [1, 2, 7, 15, 100])

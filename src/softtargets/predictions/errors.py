@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from softtargets.exceptions import SofttargetsError
@@ -18,7 +19,7 @@ class PredictionFileError(SofttargetsError, ValueError):
 
     >>> raise PredictionFileError("a.npz", "is empty", "save it again")
     Traceback (most recent call last):
-    softtargets.predictions.failing.PredictionFileError: a.npz is empty; save it again
+    softtargets.predictions.errors.PredictionFileError: a.npz is empty; save it again
     """
 
     def __init__(self, path: str | Path, problem: str, advice: str = "") -> None:
@@ -32,19 +33,34 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
 
 
+def listed(items: Collection[object], most: int = 8) -> str:
+    """The first few of many, for a sentence.
+
+    >>> listed([1, 2, 3]), listed(range(9), most=2)
+    ('1, 2, 3', '0, 1, ... (9 in all)')
+    """
+    some = ", ".join(map(str, islice(items, most)))
+    return some if len(items) <= most else f"{some}, ... ({len(items)} in all)"
+
+
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn a refusal of the operating system into a `PredictionFileError`."""
+def reading(path: Path, *damage: type[Exception], problem: str = "is damaged or cut off") -> Iterator[None]:
+    """Turn refusals of the operating system, and what a library raises for `damage`, into a `PredictionFileError`."""
     try:
         yield
+    except PredictionFileError:
+        raise
     except FileNotFoundError:
         raise PredictionFileError(path, "does not exist", "check the path") from None
     except PermissionError:
         raise PredictionFileError(
             path, "may not be read: permission denied", "change its permissions"
         ) from None
-    except OSError as problem:
-        raise PredictionFileError(path, f"cannot be read ({problem.strerror or problem})") from None
+    except damage as raised:
+        line = next(iter(str(raised).splitlines()), "")[:100]
+        raise PredictionFileError(path, f"{problem} ({line})", "save or download it again") from None
+    except OSError as raised:
+        raise PredictionFileError(path, f"cannot be read ({raised.strerror or raised})") from None
 
 
 def file_size(path: Path) -> int:
@@ -52,12 +68,11 @@ def file_size(path: Path) -> int:
     with reading(path):
         found = os.stat(path)
     if stat.S_ISDIR(found.st_mode):
-        inside = path / "predictions"
-        if inside.is_dir():
-            advice = f"it looks like a run: give one of the files in {inside}"
-        else:
-            advice = "give the file with the predictions"
-        raise PredictionFileError(path, "is a directory", advice)
+        run = (path / "predictions").is_dir()
+        advice = f"it looks like a run: give one of the files in {path / 'predictions'}"
+        raise PredictionFileError(
+            path, "is a directory", advice if run else "give the file with the predictions"
+        )
     if not stat.S_ISREG(found.st_mode):
         raise PredictionFileError(
             path, "is not a regular file, and is read more than once", "copy it into a file first"

@@ -9,8 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softtargets.calibration import sources
-from softtargets.calibration.sources import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
+from softtargets.arrays import scores as arrays
+from softtargets.calibration import scores
+from softtargets.calibration.chunks import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
 
 
 def gathered(chunks):
@@ -20,11 +21,11 @@ def gathered(chunks):
 
 @pytest.mark.parametrize("make", [torch.as_tensor, np.asarray])
 def test_arrays_come_back_in_pieces_of_about_a_megabyte(make):
-    logits = torch.arange(3 * sources.PIECE, dtype=torch.float32).reshape(-1, 64)
+    logits = torch.arange(3 * scores.PIECE, dtype=torch.float32).reshape(-1, 64)
     labels = torch.arange(len(logits)) % 64
     chunks = as_chunks(make(logits), make(labels))
     for _ in range(2):
-        assert [len(z) for z, _ in chunks] == [sources.PIECE // 64] * 3
+        assert [len(z) for z, _ in chunks] == [scores.PIECE // 64] * 3
         z, y = gathered(chunks)
         assert torch.equal(z, logits)
         assert torch.equal(y, labels)
@@ -40,10 +41,10 @@ def test_a_map_of_a_file_is_read_a_piece_at_a_time(tmp_path, monkeypatch):
     values = np.random.default_rng(0).standard_normal((1000, 7)).astype(np.float32)
     np.save(tmp_path / "logits.npy", values)
     mapped = np.load(tmp_path / "logits.npy", mmap_mode="r")
-    monkeypatch.setattr(sources, "PIECE", 70)
+    monkeypatch.setattr(scores, "PIECE", 70)
     largest = []
-    tensor = sources._tensor
-    monkeypatch.setattr(sources, "_tensor", lambda values: largest.append(values.size) or tensor(values))
+    tensor = arrays.as_tensor
+    monkeypatch.setattr(arrays, "as_tensor", lambda values: largest.append(values.size) or tensor(values))
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # torch warns of memory that may not be written to
         z, _ = gathered(as_chunks(mapped, np.zeros(1000, np.int64)))
@@ -180,7 +181,7 @@ def test_zero_is_the_smallest_number_of_its_precision(dtype, lowest):
     ("p", "message"),
     [
         ([[0.5, 0.4]], "those of example 0 add up to 0.9; divide by the sum"),
-        ([[1.5, -0.5]], "example 0 has -0.5 to 1.5; logits are passed as they are"),
+        ([[1.5, -0.5]], "example 0 has -0.5 to 1.5; pass softmax"),
         ([[math.nan, 1.0]], "probabilities of example 0 are not all finite"),
     ],
 )

@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 import torch
 
-from softtargets.theory.checking import as_array, as_classes, as_prior, as_rate, as_stochastic
+from softtargets.arrays import as_numbers, as_stochastic
+from softtargets.theory.arguments import as_classes, as_prior, as_rate
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.bfloat16, torch.int64])
 def test_tensors_of_any_kind_are_taken(kind):
-    found = as_array("x", torch.tensor([1, 0], dtype=kind))
+    found = as_numbers("x", torch.tensor([1, 0], dtype=kind))
     assert (found.dtype, found.tolist()) == (np.float64, [1, 0])
 
 
 def test_what_is_given_is_not_changed_nor_kept():
     values = np.array([[0.5, 0.5], [0.0, 1.0]])
     as_stochastic("T", values)[0, 0] = 9
-    as_array("x", values)[0, 0] = 9
+    as_numbers("x", values)[0, 0] = 9
     assert values[0, 0] == 0.5
 
 
@@ -28,9 +29,9 @@ def test_places_in_tables_are_named():
     with pytest.raises(ValueError, match=r"but at index 1 it is 2.5"):
         as_classes([2, 2.5])
     with pytest.raises(ValueError, match="x must be a number or an array of numbers, not an array of bool"):
-        as_array("x", [True])
+        as_numbers("x", [True])
     with pytest.raises(ValueError, match="not None"):
-        as_array("x", None)
+        as_numbers("x", None)
 
 
 def test_equal_frequencies_unless_others_are_given():

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import get_args
 
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.choosing import choose_labels, choose_scores
-from softtargets.predictions.columns import choose_columns, choose_label
-from softtargets.predictions.failing import PredictionFileError
+from softtargets.predictions.errors import PredictionFileError, listed
+from softtargets.predictions.formats import Arrays, open_arrays
+from softtargets.predictions.guess import choose_columns, choose_label_column, choose_labels, choose_scores
 from softtargets.predictions.kinds import Kind
-from softtargets.predictions.opening import Arrays, open_arrays
 from softtargets.predictions.predictions import Predictions
 from softtargets.predictions.table import Codes, Stacked, TableArray
 
@@ -64,13 +63,8 @@ def open_predictions(
             "give the file that has them with labels, or save both with numpy.savez(path, logits=..., labels=...)",
         )
     found = choose_labels(arrays, labels_name, scores) if other is None else _other_labels(other, labels_name)
-    return Predictions(
-        scores,
-        found,
-        kind=kind,
-        ignore_index=ignore_index,
-        source=f"scores {scores.describe()} of {arrays.path.name}, {_told(found, arrays)}",
-    )
+    source = f"scores {scores.describe()} of {arrays.path.name}, {_told(found, arrays)}"
+    return Predictions(scores, found, kind=kind, ignore_index=ignore_index, source=source)
 
 
 def _is_table(arrays: Arrays) -> bool:
@@ -89,72 +83,54 @@ def _from_columns(
     labels_name: str | None,
     ignore_index: int | None,
 ) -> Predictions:
-    label = choose_label(arrays, labels_name if other is None else None)
-    if label is None and other is None:
-        note = f" ({arrays.table.note})" if arrays.table is not None and arrays.table.note else ""
-        raise PredictionFileError(
-            arrays.path,
-            f"has no column of labels by a usual name{note}: it has {arrays.describe()}",
-            "say which it is with labels_name, or give another file with labels",
-        )
+    table, note = arrays.table, arrays.table.note if arrays.table is not None else ""
+    # Also where labels come from another file, a column of them is no score.
+    label = (
+        choose_label_column(arrays, None) if other is not None else _label_column(arrays, labels_name).name
+    )
     columns = choose_columns(arrays, label, scores_name, kind)
-    names = columns.names
-    single = len(columns.classes) == 1
-    codes = {name: place for place, name in enumerate(columns.classes)} | {
-        name: place for place, name in enumerate(names)
-    }
-    if single:
-        codes = {"0": 0, "1": 1, "False": 0, "True": 1, "false": 0, "true": 1}
-    if arrays.table is not None:
-        scores: FileArray = TableArray(arrays.table, columns.classes)
-    else:
-        scores = Stacked([arrays[name] for name in columns.classes])
-    found = (
-        arrays[label] if other is None and label is not None else _other_labels(other or arrays, labels_name)
-    )
-    coded = found.dtype == "text"
-    if coded:
-        found = _coded(found, codes)
-    meant = arrays.table is None or arrays.table.named
-    numbered = meant and all(name.isdecimal() for name in names) and len(names) > 1
-    shifted = numbered and not coded and [int(name) for name in names] != list(range(len(names)))
-    used = f"columns {', '.join(columns.classes[:4])}" + (
-        f", ... ({len(columns.classes)} in all)" if len(columns.classes) > 4 else ""
-    )
-    source = f"scores in {used} of {arrays.path.name}, {_told(found, arrays)}"
-    if coded:
-        source += " by the names of classes"
-    if columns.ignored:
-        source += f"; not used: {', '.join(columns.ignored[:8])}" + (
-            ", ..." if len(columns.ignored) > 8 else ""
-        )
+    found = arrays[str(label)] if other is None else _other_labels(other, labels_name)
+    used = f"scores in columns {listed(columns.classes, 4)} of {arrays.path.name}, {_told(found, arrays)}"
+    if coded := found.dtype == "text":
+        found = _coded(found, columns.codes)
+        used += " by the names of classes"
+    unused = f"not used: {listed(columns.ignored)}" if columns.ignored else ""
+    meant = table is None or table.named  # the names of columns are those of classes
     return Predictions(
-        scores,
+        TableArray(table, columns.classes) if table else Stacked([arrays[one] for one in columns.classes]),
         found,
         kind=kind,
-        class_names=names if meant else None,
-        numbers={int(name): place for place, name in enumerate(names)} if shifted else None,
+        class_names=columns.names if meant else None,
+        numbers=columns.numbers if meant and not coded else None,
         ignore_index=ignore_index,
         called=columns.called,
-        source=source + (f"; {arrays.table.note}" if arrays.table is not None and arrays.table.note else ""),
+        source="; ".join(filter(None, (used, unused, note))),
+    )
+
+
+def _label_column(arrays: Arrays, name: str | None) -> FileArray:
+    found = choose_label_column(arrays, name)
+    if found is not None:
+        return arrays[found]
+    note = f" ({arrays.table.note})" if arrays.table is not None and arrays.table.note else ""
+    raise PredictionFileError(
+        arrays.path,
+        f"has no column of labels by a usual name{note}: it has {arrays.describe()}",
+        "say which it is with labels_name, or give another file with labels",
     )
 
 
 def _other_labels(arrays: Arrays, name: str | None) -> FileArray:
     """Labels from a file of their own."""
-    if name is None and arrays.table is not None and len(arrays) > 1:
-        found = choose_label(arrays, None)
-        if found is not None:
-            return arrays[found]
-    return choose_labels(arrays, name)
+    table = name is None and arrays.table is not None and len(arrays) > 1
+    found = choose_label_column(arrays, None) if table else None
+    return choose_labels(arrays, name) if found is None else arrays[found]
 
 
 def _coded(labels: FileArray, codes: Codes) -> FileArray:
     if not isinstance(labels, TableArray):
-        raise PredictionFileError(
-            labels.path,
-            f"has labels '{labels.name}' that are not numbers",
-            "save the index of each example's class",
+        raise labels.refused(
+            f"has labels '{labels.name}' that are not numbers", "save the index of each example's class"
         )
     return TableArray(labels.table, labels.columns, flat=True, codes=codes)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from softtargets.arrays import ArrayLike, as_labels, as_probabilities
 
 
-class Given(NamedTuple):
+class NoisySample(NamedTuple):
     """Labels (N,), probabilities (N, K), and how often each example counts (N,), on the CPU."""
 
     labels: Tensor
@@ -22,10 +22,10 @@ class Given(NamedTuple):
         """K."""
         return self.probabilities.shape[1]
 
-    def counted(self, weights: Tensor) -> Given:
+    def counted(self, weights: Tensor) -> NoisySample:
         """The same examples, each counted so often; those counted never are left out."""
         there = weights > 0
-        return Given(self.labels[there], self.probabilities[there], weights[there])
+        return NoisySample(self.labels[there], self.probabilities[there], weights[there])
 
     def by_label(self, rows: Tensor) -> Tensor:
         """Weighted sums of rows (N, K) over the examples of each label, transposed: (K, labels)."""
@@ -33,10 +33,10 @@ class Given(NamedTuple):
         return summed.index_add_(0, self.labels, rows * self.weights[:, None]).t()
 
 
-def given(labels: ArrayLike, probabilities: ArrayLike) -> Given:
+def as_sample(labels: ArrayLike, probabilities: ArrayLike) -> NoisySample:
     """Check what somebody gave.
 
-    >>> given(torch.tensor([0, 0, 1]), torch.tensor([[0.5, 0.5, 0.0]] * 3))
+    >>> as_sample(torch.tensor([0, 0, 1]), torch.tensor([[0.5, 0.5, 0.0]] * 3))
     Traceback (most recent call last):
     ValueError: no example is labelled 2, so nothing can be said about that class; leave it out of the probabilities
     """
@@ -56,4 +56,4 @@ def given(labels: ArrayLike, probabilities: ArrayLike) -> Given:
             "leave it out of the probabilities"
         )
     sums = found.sum(1, keepdim=True)
-    return Given(wanted, found / sums, torch.ones(examples, dtype=torch.float64))
+    return NoisySample(wanted, found / sums, torch.ones(examples, dtype=torch.float64))

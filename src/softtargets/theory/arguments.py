@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from softtargets.arrays.stochastic import as_numbers, check_distributions
+from softtargets.arrays.tolerances import WRITTEN
 from softtargets.exceptions import nearest
 
 Array: TypeAlias = NDArray[np.float64]
@@ -16,9 +18,6 @@ Numbers: TypeAlias = Any
 
 KINDS = ("alpha", "beta", "gamma")
 SPREADS = ("all", "others")
-
-# How far a sum of probabilities may lie from 1: as for the matrices of losses, so that what these take is taken here.
-SUM_TOLERANCE = 1e-4
 
 
 def as_choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
@@ -35,19 +34,6 @@ def as_choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def as_array(name: str, value: Any) -> Array:
-    """Numbers of any kind, a tensor on any device among them, in double precision."""
-    if hasattr(value, "detach"):  # a tensor; torch itself is not needed here
-        value = value.detach().cpu().double().numpy()
-    try:
-        found = np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{name} must be a number or an array of numbers, not a ragged list") from None
-    if found.dtype.kind not in "iuf":
-        raise ValueError(f"{name} must be a number or an array of numbers, not {_shown(value, found)}")
-    return found.astype(np.float64)
-
-
 def as_rate(name: str, value: Any, limits: bool) -> Array:
     """Probabilities strictly between 0 and 1, or also 0 and 1 themselves where limits are asked for.
 
@@ -58,7 +44,7 @@ def as_rate(name: str, value: Any, limits: bool) -> Array:
     Traceback (most recent call last):
     ValueError: p must lie strictly between 0 and 1, but at index 1 it is 1; pass limits=True for the limit
     """
-    found = as_array(name, value)
+    found = as_numbers(name, value)
     inside = (found >= 0) & (found <= 1) if limits else (found > 0) & (found < 1)
     if not inside.all():
         where, wrong = _first(found, ~inside)
@@ -75,7 +61,7 @@ def as_classes(value: Any, infinite: bool = False) -> Array:
     Traceback (most recent call last):
     ValueError: classes must be whole numbers from 2, not 1: labels can only be wrong among at least two classes
     """
-    found = as_array("classes", value)
+    found = as_numbers("classes", value)
     fine = (found >= 2) & (found == np.floor(found)) & (np.isfinite(found) | infinite)
     if not fine.all():
         where, wrong = _first(found, ~fine)
@@ -86,6 +72,22 @@ def as_classes(value: Any, infinite: bool = False) -> Array:
         )
         raise ValueError(f"classes must be whole numbers from 2, {where} {wrong:g}: {why}")
     return found
+
+
+def one_number_of_classes(value: Any, infinite: bool = False) -> Array:
+    """The same where there can be only one."""
+    found = as_classes(value, infinite)
+    if found.ndim:
+        raise ValueError(f"classes must be one number here, not an array of shape {found.shape}")
+    return found
+
+
+def as_rates(limits: bool, classes: Any = None, infinite: bool = False, **rates: Any) -> list[Array]:
+    """Rates by their names and, where it is given, the number of classes, all in one shape."""
+    found = {name: as_rate(name, value, limits) for name, value in rates.items()}
+    if classes is not None:
+        found["classes"] = as_classes(classes, infinite)
+    return as_together(**found)
 
 
 def as_together(**arrays: Array) -> list[Array]:
@@ -105,39 +107,6 @@ def as_together(**arrays: Array) -> list[Array]:
         ) from None
 
 
-def as_stochastic(name: str, value: Any) -> Array:
-    """Square matrices (..., M, M), at least 2 x 2, whose rows are distributions; divided by their sums.
-
-    >>> as_stochastic("T", [[0.9, 0.3], [0.1, 0.7]])
-    Traceback (most recent call last):
-    ValueError: T must have rows that sum to 1, but row 0 sums to 1.2; its columns do: pass the transpose
-    """
-    found = as_array(name, value)
-    if found.ndim < 2 or found.shape[-1] != found.shape[-2] or found.shape[-1] < 2 or found.size == 0:
-        raise ValueError(
-            f"{name} must be a square matrix, a row and a column for each of at least two classes, not of shape "
-            f"{found.shape}"
-        )
-    inside = (found >= 0) & np.isfinite(found)
-    if not inside.all():
-        *_, row, column = (int(index) for index in np.argwhere(~inside)[0])
-        wrong = found[~inside][0]
-        raise ValueError(
-            f"{name} must hold probabilities, at least 0, but row {row}, column {column} has {wrong:g}"
-        )
-    sums = found.sum(-1)
-    off = np.abs(sums - 1) > SUM_TOLERANCE
-    if off.any():
-        row = int(np.argwhere(off)[0][-1])
-        by_columns = bool((np.abs(found.sum(-2) - 1) <= SUM_TOLERANCE).all())
-        todo = "its columns do: pass the transpose" if by_columns else "divide each row by its sum"
-        raise ValueError(
-            f"{name} must have rows that sum to 1, but row {row} sums to {sums[off][0]:g}; {todo}"
-        )
-    stochastic: Array = found / sums[..., None]
-    return stochastic
-
-
 def as_prior(value: Any, classes: int) -> Array:
     """How often each clean label occurs (..., M); without one all are equally frequent.
 
@@ -147,23 +116,17 @@ def as_prior(value: Any, classes: int) -> Array:
     """
     if value is None:
         return np.full(classes, 1 / classes)
-    found = as_array("prior", value)
+    found = as_numbers("prior", value)
     if found.ndim == 0 or found.shape[-1] != classes:
         raise ValueError(
             f"prior must have one probability for each of the {classes} classes, not shape {found.shape}"
         )
-    if not ((found >= 0) & np.isfinite(found)).all():
-        wrong = found[~((found >= 0) & np.isfinite(found))][0]
-        raise ValueError(f"prior must hold probabilities, at least 0, not {wrong:g}")
-    sums = found.sum(-1, keepdims=True)
-    if (np.abs(sums - 1) > SUM_TOLERANCE).any():
-        wrong = sums[np.abs(sums - 1) > SUM_TOLERANCE][0]
-        raise ValueError(f"prior must sum to 1, not {wrong:g}; divide it by its sum")
-    prior: Array = found / sums
+    check_distributions("prior", found, WRITTEN, rows=False)
+    prior: Array = found / found.sum(-1, keepdims=True)
     return prior
 
 
-def as_given(result: Array) -> Numbers:
+def as_result(result: Array) -> Numbers:
     """A float for numbers, an array for arrays."""
     return float(result) if result.ndim == 0 else result
 
@@ -178,7 +141,3 @@ def _first(found: Array, wrong: NDArray[np.bool_]) -> tuple[str, float]:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(names[:-1]) + f" and {names[-1]}"
-
-
-def _shown(value: Any, found: NDArray[Any]) -> str:
-    return repr(value) if found.ndim == 0 else f"an array of {found.dtype}"
