@@ -4,7 +4,6 @@ import gc
 
 import pytest
 import torch
-
 from softtargets.bench.measurement import Timing
 from softtargets.bench.timing import (
     EventTimer,

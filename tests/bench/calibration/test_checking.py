@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-
 from softtargets.bench.calibration import checking
 from softtargets.bench.calibration.checking import Reference, complaint, reference
 from softtargets.bench.calibration.limits import OTHERS_WITHIN, OURS_WITHIN

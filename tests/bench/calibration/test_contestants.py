@@ -4,7 +4,6 @@ import importlib.util
 
 import pytest
 import torch
-
 from softtargets.bench.calibration.checking import complaint, reference
 from softtargets.bench.calibration.contestants import contestant
 from softtargets.bench.calibration.grid import RIVALS

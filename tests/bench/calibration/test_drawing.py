@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from bench.calibration.making import SESSION, cpu, made_up
-from bench.looking import ink, texts
 from softtargets.bench.calibration.drawing import draw_calibration
 from softtargets.bench.calibration.results import CaseResult, Entry, Results
+
+from bench.calibration.making import SESSION, cpu, made_up
+from bench.looking import ink, texts
 from softtargets.report.drawing import house_style
 
 

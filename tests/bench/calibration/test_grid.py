@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-
 from softtargets.bench.calibration.grid import plan
 from softtargets.bench.calibration.results import Case
+
 from softtargets.exceptions import SofttargetsError
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import torch
-
 from softtargets.bench.calibration import logits
 from softtargets.bench.calibration.logits import made_up
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-
 from softtargets.bench.calibration import measuring
 from softtargets.bench.calibration.grid import plan
 from softtargets.bench.calibration.measuring import Bench, OnceWarm, measure

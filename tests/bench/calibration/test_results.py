@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from softtargets.bench.calibration.results import Results
 
 from bench.calibration.making import SESSION, cpu, entry, gpu, made_up
-from softtargets.bench.calibration.results import Results
 from softtargets.exceptions import SofttargetsError
 
 

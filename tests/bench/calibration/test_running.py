@@ -4,13 +4,13 @@ import json
 
 import pytest
 import torch
-
-from bench.watching import Seen
 from softtargets.bench.calibration import running
 from softtargets.bench.calibration.grid import plan
 from softtargets.bench.calibration.results import Results
 from softtargets.bench.calibration.running import default_directory, run, threads
 from softtargets.bench.calibration.writing import write_files
+
+from bench.watching import Seen
 from softtargets.exceptions import SofttargetsError
 
 CPU = torch.device("cpu")

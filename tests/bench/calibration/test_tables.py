@@ -3,9 +3,10 @@ from __future__ import annotations
 import csv
 import io
 
-from bench.calibration.making import SESSION, cpu, entry, made_up
 from softtargets.bench.calibration.results import Results
 from softtargets.bench.calibration.tables import csv_text, markdown, notes, overview, summary, verdicts
+
+from bench.calibration.making import SESSION, cpu, entry, made_up
 
 
 def cell(table, row: int, heading: str) -> str:

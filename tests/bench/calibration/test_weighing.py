@@ -4,7 +4,6 @@ import sys
 
 import pytest
 import torch
-
 from softtargets.bench.calibration import weighing
 from softtargets.bench.calibration.results import Case
 from softtargets.bench.calibration.weighing import (

@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-
 from softtargets.bench.losses import checking
 from softtargets.bench.losses.checking import Errors, Outcome, compare, reference, sampled
 from softtargets.bench.losses.rivals import SUBJECTS

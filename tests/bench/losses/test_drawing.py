@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from bench.looking import ink, texts
-from bench.losses.making import made_up
 from softtargets.bench.losses.drawing import draw_linear, draw_losses
 from softtargets.bench.losses.results import Entry, Results
+
+from bench.looking import ink, texts
+from bench.losses.making import made_up
 from softtargets.report.drawing import house_style
 
 

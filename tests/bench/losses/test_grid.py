@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-
 from softtargets.bench.losses.grid import ALONE, LOSSES, plan
 from softtargets.bench.losses.results import Case
+
 from softtargets.exceptions import SofttargetsError
 
 

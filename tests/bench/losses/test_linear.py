@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-
-from softtargets import losses
 from softtargets.bench.losses.linear import measure_linear
 from softtargets.bench.losses.measuring import Bench
 from softtargets.bench.losses.results import LinearCase
 from softtargets.bench.timing import WallTimer
+
+from softtargets import losses
 
 BENCH = Bench(torch.device("cpu"), WallTimer(), copy_rate=1e9, session=0, seconds=0.0)
 CASE = LinearCase("labo", 20, 8, 30, "fp32")

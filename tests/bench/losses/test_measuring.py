@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-
 from softtargets.bench.failing import Absent, explain
 from softtargets.bench.losses import contestants, measuring
 from softtargets.bench.losses.contestants import Contestant

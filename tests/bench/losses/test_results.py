@@ -4,9 +4,9 @@ import json
 import math
 
 import pytest
+from softtargets.bench.losses.results import Entry, Results
 
 from bench.losses.making import made_up, timing
-from softtargets.bench.losses.results import Entry, Results
 from softtargets.exceptions import SofttargetsError
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-
 from softtargets.bench.losses.grid import LOSSES
 from softtargets.bench.losses.rivals import SUBJECTS
 

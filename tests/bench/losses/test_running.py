@@ -4,14 +4,14 @@ import json
 
 import pytest
 import torch
-
-from bench.watching import Seen
 from softtargets.bench import sessions
 from softtargets.bench.losses.grid import plan
 from softtargets.bench.losses.results import Results
 from softtargets.bench.losses.running import default_directory, run
 from softtargets.bench.losses.writing import write_files
 from softtargets.bench.machine import describe, differences
+
+from bench.watching import Seen
 from softtargets.exceptions import SofttargetsError
 
 CPU = torch.device("cpu")

@@ -3,9 +3,10 @@ from __future__ import annotations
 import csv
 import io
 
-from bench.losses.making import made_up
 from softtargets.bench.losses.results import Results
 from softtargets.bench.losses.tables import csv_text, linear_overview, markdown, notes, overview, summary
+
+from bench.losses.making import made_up
 
 
 def cell(table, row: int, heading: str) -> str:

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 from matplotlib.colors import to_hex
+from softtargets.bench.training.drawing import draw_training
+from softtargets.bench.training.results import Entry, Results
 
 from bench.looking import ink, texts
 from bench.training.making import made_up
-from softtargets.bench.training.drawing import draw_training
-from softtargets.bench.training.results import Entry, Results
 from softtargets.report.drawing import BLUE, GREY, ORANGE, SKY, house_style
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import nn
-
 from softtargets.bench.training import eager, images
 from softtargets.bench.training.eager import EagerLoop, standardiser
 from softtargets.bench.training.images import Images
 from softtargets.bench.training.nets import SUBJECTS, TRAININGS
+from torch import nn
+
 from softtargets.data.augment import centre
 from softtargets.recipes import (
     MLP,

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-
 from softtargets.bench.training.grid import DEFAULT_PACKS, plan
 from softtargets.bench.training.results import AccuracyCase, Case
+
 from softtargets.exceptions import SofttargetsError
 from softtargets.training.packing import GPU_STREAMS
 

@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 import torch
-
 from softtargets.bench.training import contestants, measuring
 from softtargets.bench.training.contestants import Ours, engine_would, prepared_for
 from softtargets.bench.training.images import Images

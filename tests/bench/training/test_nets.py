@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-
 from softtargets.bench.training.eager import EagerLoop
 from softtargets.bench.training.images import Images
 from softtargets.bench.training.nets import CLASSES, SUBJECTS, TRAININGS
+
 from softtargets.recipes import Linear
 from softtargets.training.packing import GPU_MODELS
 

@@ -5,10 +5,10 @@ import math
 from dataclasses import replace
 
 import pytest
-
-from bench.training.making import case_result, made_up, speed
 from softtargets.bench.measurement import Speed
 from softtargets.bench.training.results import AccuracyCase, AccuracyResult, Case, CaseResult, Entry, Results
+
+from bench.training.making import case_result, made_up, speed
 from softtargets.exceptions import SofttargetsError
 
 

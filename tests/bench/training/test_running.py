@@ -4,14 +4,14 @@ import json
 
 import pytest
 import torch
-
-from bench.watching import Seen
 from softtargets.bench import sessions
 from softtargets.bench.training import measuring
 from softtargets.bench.training.grid import plan
 from softtargets.bench.training.results import Results
 from softtargets.bench.training.running import default_directory, run
 from softtargets.bench.training.writing import write_files
+
+from bench.watching import Seen
 from softtargets.exceptions import SofttargetsError
 
 CPU = torch.device("cpu")

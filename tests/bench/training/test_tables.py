@@ -4,7 +4,6 @@ import csv
 import io
 from dataclasses import replace
 
-from bench.training.making import made_up
 from softtargets.bench.training.results import Results
 from softtargets.bench.training.tables import (
     accuracy_csv,
@@ -16,6 +15,8 @@ from softtargets.bench.training.tables import (
     summary,
     verdict,
 )
+
+from bench.training.making import made_up
 
 
 def cell(table, row: int, heading: str) -> str:

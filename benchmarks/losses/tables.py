@@ -1,0 +1,201 @@
+"""Results of losses as tables: for a terminal, as Markdown, as CSV. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from benchmarks.losses.results import LAUNCH_BOUND, LinearResult, LossEntry, LossResult
+from benchmarks.results import BenchResults
+from benchmarks.tables import Column, csv_of, document, notes, pairs, pipes, shown, table, timing_fields
+from benchmarks.text import NOTHING, Table, duration, memory, scientific, times
+
+TITLES = {
+    "ours": "ours",
+    "ours in place": "ours, in place",
+    "eager": "torch eager",
+    "compile": "torch.compile",
+    "liger": "Liger",
+    "materialised": "ours, materialised",
+    "torch": "torch linear_cross_entropy",
+    "cce": "Cut Cross-Entropy",
+}
+
+AnyResult = LossResult | LinearResult
+Show = Callable[[AnyResult, LossEntry], str]
+
+_CASE: list[Column[Any]] = [
+    ("loss", lambda item: item.case.loss),
+    ("rows x classes", lambda item: item.case.size),
+    ("dtype", lambda item: item.case.dtype),
+]
+_FLOOR: Column[Any] = ("floor", lambda item: duration(item.floor))
+
+
+def overview(results: BenchResults) -> Table:
+    """One line per case: multiples of the floor (or time per call), the best rival, memory in logits."""
+    items, names = results.of(LossResult), results.names(LossResult)
+    weighed = [
+        name for name in names if any(entry and entry.memory is not None for entry in _of(name, items))
+    ]
+    best: Column[Any] = ("best rival / ours", lambda item: times(item.advantage()))
+    return table([*_CASE, _FLOOR, *_each(names, brief), best, *_each(weighed, _memory, "memory ")], items)
+
+
+def linear_overview(results: BenchResults) -> Table:
+    """One line per contestant of the linear section."""
+    columns: list[Column[Any]] = [
+        ("loss", lambda row: row[0].case.loss),
+        ("rows x hidden x classes", lambda row: row[0].case.size),
+        ("dtype", lambda row: row[0].case.dtype),
+        ("who", lambda row: title(row[1].name)),
+    ]
+    shows: dict[str, Show] = {
+        "time": _median,
+        "of three products": _ratio,
+        "memory": lambda item, entry: memory(entry.memory),
+        "memory without gradients": lambda item, entry: memory(entry.lean),
+        "loss error": lambda item, entry: scientific(entry.loss_error),
+        "gradient error": lambda item, entry: scientific(entry.gradient_error),
+    }
+    columns += [(heading, _on_row(show)) for heading, show in shows.items()]
+    return table(columns, pairs(results.of(LinearResult)))
+
+
+def summary(item: AnyResult) -> str:
+    """One case in one line, for who watches."""
+    present = [entry for entry in item.entries if entry.status != "absent"]
+    return (
+        f"{item.case}: {'; '.join(f'{title(entry.name)} {_cell(brief, item, entry)}' for entry in present)}"
+    )
+
+
+def markdown(results: BenchResults) -> str:
+    """Everything a person wants to read, ready for a README."""
+    items, parts = results.of(LossResult), []
+    if items:
+        rates = sorted({item.copy_rate for item in items})
+        rate = " to ".join(f"{rate / 1e12:.2f}" for rate in dict.fromkeys((rates[0], rates[-1])))
+        parts += [
+            f"Copy rate: {rate} TB/s, bytes read plus bytes written.",
+            "Floor: reading the logits once and writing their gradient once at the copy rate measured in the same "
+            "run. Times are medians on the device, L2 flushed, contestants in turns, as multiples of the floor "
+            f"(where that is under {duration(LAUNCH_BOUND)}, as they are); the largest spread between two "
+            f"series of ours was {_largest_spread(items)}. `*`: measured, but its numbers differ; see the notes.",
+            _grid(results, _both, _FLOOR),
+            "## Time per call, back to back\n\nWhat a loop pays when launching kernels takes longer than running "
+            "them: many calls, one wait at the end.",
+            _grid(results, lambda item, entry: duration(entry.call)),
+        ]
+        if any(entry.memory is not None for _, entry in pairs(items)):
+            parts += [
+                "## Peak extra memory, in units of the logits\n\nThe gradient itself is 1.0; overwriting the logits "
+                "needs none.",
+                _grid(results, _memory, ("logits", lambda item: memory(item.logits_bytes))),
+            ]
+        parts += [
+            "## Errors against float64: loss / gradient\n\nOf the loss relative to it; of the gradient, on a few "
+            "rows, relative to the largest of its row.",
+            _grid(results, _errors),
+        ]
+    if results.of(LinearResult):
+        parts += [
+            "## Projection and loss in one\n\nTimes as multiples of the three matrix products nobody can do without, "
+            "timed beside. Memory beyond inputs; without gradients: less what these take, which is there at the end "
+            "in any case.",
+            pipes(linear_overview(results)),
+        ]
+    return document("Losses, forward + backward, mean reduction", results, parts, notes(results, TITLES))
+
+
+def csv_text(results: BenchResults) -> str:
+    """One line per case and contestant, times in seconds, memory in bytes."""
+    return csv_of([_record(*row) for row in pairs(results.everything())], "loss")
+
+
+def _record(item: AnyResult, entry: LossEntry) -> dict[str, Any]:
+    return {
+        "section": "loss" if isinstance(item, LossResult) else "linear",
+        "loss": item.case.loss,
+        "rows": item.case.rows,
+        "hidden": getattr(item.case, "hidden", None),
+        "classes": item.case.classes,
+        "dtype": item.case.dtype,
+        "contestant": entry.name,
+        "status": entry.status,
+        "reason": entry.reason,
+        "floor": item.floor,
+        **timing_fields(entry.time),
+        "times_floor": entry.over(item.floor),
+        "median_again": entry.again and entry.again.median,
+        "call": entry.call,
+        "memory": entry.memory,
+        "memory_in_logits": None if entry.memory is None else entry.memory / item.logits_bytes,
+        "memory_without_gradients": entry.lean,
+        "loss_error": entry.loss_error,
+        "gradient_error": entry.gradient_error,
+        "session": item.session,
+    }
+
+
+def title(name: str) -> str:
+    """A contestant as a person calls it."""
+    return TITLES.get(name, name)
+
+
+def _cell(show: Show, item: AnyResult, entry: LossEntry | None) -> str:
+    return shown(entry, lambda found: show(item, found))
+
+
+def _on_row(show: Show) -> Callable[[Any], str]:
+    return lambda row: _cell(show, *row)
+
+
+def _each(names: Iterable[str], show: Show, prefix: str = "") -> list[Column[Any]]:
+    """A column for each contestant."""
+
+    def of(name: str) -> Callable[[Any], str]:
+        return lambda item: _cell(show, item, item.entry(name))
+
+    return [(f"{prefix}{title(name)}", of(name)) for name in names]
+
+
+def _grid(results: BenchResults, show: Show, *beside: Column[Any]) -> str:
+    return pipes(table([*_CASE, *beside, *_each(results.names(LossResult), show)], results.of(LossResult)))
+
+
+def _of(name: str, items: Iterable[LossResult]) -> list[LossEntry | None]:
+    return [item.entry(name) for item in items]
+
+
+def brief(item: AnyResult, entry: LossEntry) -> str:
+    """Multiples of the floor, or the time per call where launches dominate."""
+    return duration(entry.call) if item.by_call else _ratio(item, entry)
+
+
+def _ratio(item: AnyResult, entry: LossEntry) -> str:
+    return times(entry.over(item.floor))
+
+
+def _median(item: AnyResult, entry: LossEntry) -> str:
+    return duration(entry.seconds())
+
+
+def _both(item: AnyResult, entry: LossEntry) -> str:
+    median = _median(item, entry)
+    return median if item.by_call else f"{_ratio(item, entry)} ({median})"
+
+
+def _memory(item: AnyResult, entry: LossEntry) -> str:
+    # An allocation is 512 bytes at least: for small logits the ratio would say nothing.
+    return NOTHING if entry.memory is None or item.by_call else f"{entry.memory / item.logits_bytes:.2f}"
+
+
+def _errors(item: AnyResult, entry: LossEntry) -> str:
+    return f"{scientific(entry.loss_error)} / {scientific(entry.gradient_error)}"
+
+
+def _largest_spread(items: Iterable[LossResult]) -> str:
+    spreads = [entry.spread for item in items if not item.by_call for entry in item.entries]
+    known = [spread for spread in spreads if spread is not None]
+    return f"{100 * max(known):.1f} %" if known else "not measured"

@@ -1,0 +1,180 @@
+"""Results of trainings as tables: for a terminal, as Markdown, as CSV. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+from benchmarks.results import BenchResults
+from benchmarks.tables import Column, csv_of, document, notes, pairs, pipes, shown, table
+from benchmarks.text import NOTHING, Table, duration, memory, rate, times
+from benchmarks.training.results import (
+    EAGER,
+    ERRORS,
+    MARGIN,
+    OURS,
+    AccuracyResult,
+    TrainingEntry,
+    TrainingResult,
+)
+
+TITLES = {OURS: "ours", EAGER: "torch eager", f"{EAGER} bf16": "torch eager, bf16"}
+
+
+def title(name: str) -> str:
+    """A contestant as a person calls it."""
+    return TITLES.get(name, name)
+
+
+def overview(results: BenchResults) -> Table:
+    """One line per case: images per second, how many times the rivals', set-up and memory."""
+    items = results.of(TrainingResult)
+    rivals = rivals_of(results)
+    weighed = [name for name in (OURS, *rivals) if any(_memory(item, name) for item in items)]
+
+    def of(name: str, show: Callable[[TrainingResult, str], str]) -> Callable[[TrainingResult], str]:
+        return lambda item: show(item, name)
+
+    columns: list[Column[TrainingResult]] = [
+        ("net", lambda item: item.case.net),
+        ("batch", lambda item: str(item.case.batch)),
+        ("runs", lambda item: str(item.case.runs)),
+        ("arrangement", lambda item: item.case.arrangement),
+        ("engine's choice", lambda item: "yes" if item.chosen else "no"),
+        ("precision", lambda item: item.case.precision),
+        *((f"{title(name)} images/s", of(name, _rate)) for name in (OURS, *rivals)),
+        *((f"ours / {title(name)}", of(name, lambda item, name: times(item.ratio(name)))) for name in rivals),
+        ("set-up", lambda item: duration(_setup(item))),
+        *(
+            (f"memory {title(name)}", of(name, lambda item, name: memory(_memory(item, name))))
+            for name in weighed
+        ),
+    ]
+    return table(columns, items)
+
+
+def accuracy_overview(results: BenchResults) -> Table:
+    """One line per comparison: both sides in per cent, and whether the difference is noise."""
+
+    def unless_failed(show: Callable[[AccuracyResult], str]) -> Callable[[AccuracyResult], str]:
+        return lambda item: NOTHING if item.status == "failed" else show(item)
+
+    columns: list[Column[AccuracyResult]] = [
+        ("data", lambda item: item.case.data),
+        ("epochs", lambda item: str(item.case.epochs)),
+        ("seeds", lambda item: str(item.case.seeds)),
+        ("precision", lambda item: item.case.precision),
+        ("ours", unless_failed(lambda item: _side(item.ours))),
+        ("torch eager", unless_failed(lambda item: _side(item.eager))),
+        ("difference", unless_failed(difference)),
+        ("allowed", unless_failed(lambda item: f"{100 * item.allowed:.2f} points")),
+        ("verdict", verdict),
+    ]
+    return table(columns, results.of(AccuracyResult))
+
+
+def rivals_of(results: BenchResults) -> list[str]:
+    """Everybody but us, in the order of appearance."""
+    return [name for name in results.names(TrainingResult) if name != OURS]
+
+
+def summary(item: TrainingResult | AccuracyResult) -> str:
+    """One case in one line, for who watches."""
+    if isinstance(item, AccuracyResult):
+        if item.status == "failed":
+            return f"{item.case}: {item.reason}"
+        return f"{item.case}: ours {_side(item.ours)}; torch eager {_side(item.eager)}; {verdict(item)}"
+    words = [f"{title(entry.name)} {_rate(item, entry.name)}" for entry in item.entries]
+    words += [times(item.ratio())] if item.ratio() else []
+    words += [f"set-up {duration(_setup(item))}"] if _setup(item) is not None else []
+    return f"{item.case}: {'; '.join(words)}"
+
+
+def markdown(results: BenchResults) -> str:
+    """Everything a person wants to read, ready for a README."""
+    parts = []
+    if results.of(TrainingResult):
+        parts += [
+            "Images per second of training, all runs together. The eager loop took turns before and after ours, and "
+            "ratios are against the mean of the two; between them it differed by at most "
+            f"{_largest_spread(results)}. Set-up: making nets, compiling, recording and one epoch.",
+            pipes(overview(results)),
+        ]
+    if results.of(AccuracyResult):
+        parts += [
+            "## Accuracy of the same training\n\nTest accuracy in per cent at the end, mean and standard deviation "
+            f"over seeds; the difference with its standard error. Allowed: {ERRORS:g} standard errors and "
+            f"{100 * MARGIN:g} points.",
+            pipes(accuracy_overview(results)),
+        ]
+    heading = "Training, augmentation and evaluation included"
+    return document(heading, results, parts, notes(results, TITLES))
+
+
+def csv_text(results: BenchResults) -> str:
+    """One line per case and contestant; seconds and bytes."""
+    return csv_of([_record(*row) for row in pairs(results.of(TrainingResult))], "net")
+
+
+def _record(item: TrainingResult, entry: TrainingEntry) -> dict[str, Any]:
+    return {
+        **vars(item.case),
+        "engine_would": item.chosen,
+        "contestant": entry.name,
+        "status": entry.status,
+        "reason": entry.reason,
+        "images_per_second": entry.rate,
+        "spread": entry.spread,
+        "times_slower_than_ours": None if entry.name == OURS else item.ratio(entry.name),
+        "setup": entry.setup,
+        "memory": entry.memory,
+        "session": item.session,
+    }
+
+
+def accuracy_csv(results: BenchResults) -> str:
+    """One line per side and seed."""
+    lines = [
+        {**vars(item.case), "side": side, "seed": seed, "test_accuracy": value, "session": item.session}
+        for item in results.of(AccuracyResult)
+        for side, values in ((OURS, item.ours), (EAGER, item.eager))
+        for seed, value in enumerate(values)
+    ]
+    return csv_of(lines, "data")
+
+
+def difference(item: AccuracyResult) -> str:
+    """Our mean less theirs, with its standard error, in percentage points."""
+    return f"{100 * item.difference:+.2f} ± {100 * item.error:.2f} points"
+
+
+def verdict(item: AccuracyResult) -> str:
+    """Whether both sides reach the same."""
+    if item.status == "failed":
+        return "out of memory" if item.reason == "out of memory" else "failed"
+    return {True: "the same within noise", False: "DIFFERENT", None: "cannot tell"}[item.agrees]
+
+
+def _side(values: Sequence[float]) -> str:
+    spread = f" ± {100 * stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{100 * fmean(values):.2f}{spread} %" if values else NOTHING
+
+
+def _rate(item: TrainingResult, name: str) -> str:
+    return shown(item.entry(name), lambda entry: rate(entry.rate))
+
+
+def _setup(item: TrainingResult) -> float | None:
+    ours = item.entry(OURS)
+    return None if ours is None else ours.setup
+
+
+def _memory(item: TrainingResult, name: str) -> int | None:
+    entry = item.entry(name)
+    return None if entry is None else entry.memory
+
+
+def _largest_spread(results: BenchResults) -> str:
+    spreads = [entry.spread for _, entry in pairs(results.of(TrainingResult)) if entry.spread is not None]
+    return f"{100 * max(spreads):.1f} %" if spreads else "an unknown amount"
