@@ -5,18 +5,20 @@ No torch here: what a user misspelt is refused at once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.results import BenchResults, CaseResult
-from benchmarks.text import Table
+from benchmarks.tables import Table, notes
 
 if TYPE_CHECKING:
     import torch
     from matplotlib.figure import Figure
+
+Measure = Callable[[Any], CaseResult[Any]]
 
 
 @dataclass(frozen=True)
@@ -54,55 +56,42 @@ class Contestant:
     images: int = 0
 
 
-class Bench(ABC):
-    """One bench. Its docstring is the help of its command; the parameters of `grid` are its options."""
+@dataclass(frozen=True)
+class Section:
+    """One kind of result: its part of the file, and its table on a terminal, under a heading."""
 
-    name: ClassVar[str]
-    kinds: ClassVar[tuple[type[CaseResult[Any]], ...]]
-    packages: ClassVar[tuple[str, ...]] = ()  # rivals whose versions are noted in a session
-    prelude: ClassVar[str] = "starting"  # what happens before the first case
-    titles: ClassVar[Mapping[str, str]] = {}  # contestants as a person calls them
+    kind: type[CaseResult[Any]]
+    heading: str
+    table: Callable[[BenchResults], Table]
 
-    @staticmethod
-    @abstractmethod
-    def grid(device: str) -> BenchGrid:
-        """Read the words of a command line, for a kind of device: ``cuda`` or ``cpu``."""
 
-    def check(self, grid: BenchGrid, cases: Sequence[Any]) -> None:  # noqa: B027
-        """Refuse before anything is measured what could not be measured at the end."""
+@dataclass(frozen=True)
+class Bench:
+    """One bench: a command with a name and a help, whose options are the parameters of `grid`.
 
-    @abstractmethod
-    def measurer(
-        self, grid: BenchGrid, device: torch.device, session: int
-    ) -> Callable[[Any], CaseResult[Any]]:
-        """What measures one case after the other. Whatever breaks is written down; nobody is dropped."""
+    How it measures is in ``benchmarks.NAME.measure``, a module that may import torch and whose function ``measurer``
+    gives what measures one case after the other.
+    """
 
-    @abstractmethod
-    def summary(self, item: Any) -> str:
-        """One case in one line, for who watches."""
+    name: str
+    help: str
+    grid: Callable[..., BenchGrid]  # of a kind of device (cuda, cpu) and the words of a command line
+    sections: tuple[Section, ...]
+    summary: Callable[[Any], str]  # one case in one line, for who watches
+    texts: Callable[[BenchResults], dict[str, str]]  # files of text by their names
+    drawings: Callable[[BenchResults], dict[str, Figure]]  # pictures by their names
+    # Sentences under the tables: what the numbers come to; who was not measured, and why.
+    remarks: Callable[[BenchResults], list[str]] = notes
+    # Why a command must end with an error after all; empty as it should be.
+    wrong: Callable[[BenchResults], str] = lambda results: ""
+    packages: tuple[str, ...] = ()  # rivals whose versions are noted in a session
+    prelude: str = "starting"  # what happens before the first case
 
-    @abstractmethod
-    def tables(self, results: BenchResults) -> Sequence[tuple[str, Table]]:
-        """For a terminal: headings, and the tables under them."""
-
-    @abstractmethod
-    def texts(self, results: BenchResults) -> dict[str, str]:
-        """Files of text by their names."""
-
-    @abstractmethod
-    def drawings(self, results: BenchResults) -> dict[str, Figure]:
-        """Pictures by their names."""
-
-    def remarks(self, results: BenchResults) -> list[str]:
-        """Sentences under the tables: what the numbers come to; who was not measured, and why."""
-        from benchmarks.tables import notes
-
-        return notes(results, self.titles)
-
-    def wrong(self, results: BenchResults) -> str:
-        """Why a command that measured this must end with an error; empty as it should be."""
-        return ""
+    def measurer(self, grid: BenchGrid, device: torch.device, session: int) -> Measure:
+        """What measures the cases of this grid, in the session of this number."""
+        found: Measure = import_module(f"benchmarks.{self.name}.measure").measurer(grid, device, session)
+        return found
 
     def results(self) -> BenchResults:
         """Nothing measured yet."""
-        return BenchResults(self.name, self.kinds)
+        return BenchResults(self.name, tuple(section.kind for section in self.sections))

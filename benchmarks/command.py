@@ -11,18 +11,16 @@ from typing import Annotated, Any
 
 import typer
 
+from benchmarks import calibration, losses, training
 from benchmarks.bench import Bench
-from benchmarks.calibration import CalibrationBench
-from benchmarks.losses import LossBench
 from benchmarks.progress import Bar, Lines
 from benchmarks.results import BenchResults
-from benchmarks.training import TrainingBench
 from softtargets.cli import Interrupted
 from softtargets.cli.output import print_json, print_table
 from softtargets.exceptions import SofttargetsError
 
 PROGRAM = "python -m benchmarks"
-BENCHES: tuple[Bench, ...] = (LossBench(), TrainingBench(), CalibrationBench())
+BENCHES = (losses.BENCH, training.BENCH, calibration.BENCH)
 
 
 def _shared(
@@ -54,14 +52,14 @@ def command(bench: Bench) -> Callable[..., None]:
     parameters = [device, *options, *shared]
     measure.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     measure.__annotations__ = {each.name: each.annotation for each in parameters}
-    measure.__doc__ = bench.__doc__
+    measure.__doc__ = bench.help
     return measure
 
 
 def command_line(bench: str, options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> str:
     """The command that measures this again, without what is at its default.
 
-    >>> command_line("training", _parameters(TrainingBench.grid)[1:], {"nets": "fcn", "accuracy": True})
+    >>> command_line("training", _parameters(training.BENCH.grid)[1:], {"nets": "fcn", "accuracy": True})
     'python -m benchmarks training --nets fcn --accuracy'
     """
     words = []
@@ -128,10 +126,11 @@ def _show(bench: Bench, results: BenchResults, directory: Path, path: Path, as_j
     if as_json:
         print_json({"files": [str(file) for file in files], "results": results.to_dict()})
     else:
-        for heading, table in bench.tables(results):
-            typer.echo(f"{heading}\n")
-            print_table(*table)
-            typer.echo("")
+        for section in bench.sections:
+            if results.of(section.kind):
+                typer.echo(f"{section.heading}\n")
+                print_table(*section.table(results))
+                typer.echo("")
         remarks = bench.remarks(results)
         for line in [*remarks, *([""] if remarks else []), *files]:
             typer.echo(str(line))

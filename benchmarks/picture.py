@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softtargets.report.drawing import plain
 
@@ -32,31 +32,37 @@ def panels(
     return drawing
 
 
-def bar(
-    axes: Axes,
-    y: float,
-    value: float,
-    label: str,
-    colour: str,
-    *,
-    left: float = 0.0,
-    height: float = 0.86,
-    quartiles: tuple[float, float] | None = None,
-    alpha: float | None = None,
-    **style: Any,
-) -> None:
-    """A bar to the right, its quartiles across its end where they are known, and beside that what it says."""
-    axes.barh(y, value - left, left=left, height=height, color=colour, alpha=alpha, linewidth=0)
-    if quartiles is not None:
-        axes.plot(quartiles, [y] * 2, color=INK, linewidth=0.9)
-    write(axes, label, (max(value, *(quartiles or ()), value), y), **style)
+class HBar(NamedTuple):
+    """A bar to the right at some height, and what stands beside it: without a value, an apology."""
+
+    y: float
+    value: float | None
+    label: str
+    colour: str
+    bold: bool = False
+    quartiles: tuple[float, float] | None = None
+    alpha: float | None = None
 
 
-def rows_of_bars(
-    axes: Axes, ticks: Sequence[float], labels: Sequence[str], bottom: float, top: float
+def draw_bars(
+    axes: Axes, bars: Iterable[HBar], left: float = 0.0, height: float = 0.86, **style: Any
 ) -> None:
-    """What stands left of bars, from the top down."""
-    axes.set_yticks(ticks, [plain(label) for label in labels])
+    """Bars from `left` on, their quartiles across their ends where these are known, and their labels."""
+    for bar in bars:
+        if bar.value is None:
+            apologise(axes, bar.label, (left, bar.y))
+            continue
+        length = bar.value - left
+        axes.barh(bar.y, length, left=left, height=height, color=bar.colour, alpha=bar.alpha, linewidth=0)
+        if bar.quartiles is not None:
+            axes.plot(bar.quartiles, [bar.y] * 2, color=INK, linewidth=0.9)
+        end = max(bar.value, bar.quartiles[1] if bar.quartiles else bar.value)
+        write(axes, bar.label, (end, bar.y), fontweight="bold" if bar.bold else "normal", **style)
+
+
+def rows_of_bars(axes: Axes, labels: Mapping[float, str], bottom: float, top: float) -> None:
+    """What stands left of bars at which height, from the top down."""
+    axes.set_yticks(list(labels), [plain(label) for label in labels.values()])
     axes.set_ylim(bottom, top)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
@@ -126,11 +132,6 @@ def round_numbers(low: float, high: float) -> list[float]:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if math.log10(high / low) < 3.2 else (1,)
     return [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
-
-
-def bold(yes: bool) -> str:
-    """The weight of letters."""
-    return "bold" if yes else "normal"
 
 
 def multiple(text: str) -> str:

@@ -47,13 +47,12 @@ def run(
         session = describe(device, command, bench.packages)
         results = _earlier(bench.results(), path, session, resume=resume, overwrite=overwrite)
         cases = missing(grid, results)
-        bench.check(grid, cases)
+        if cases:
+            # It refuses what could not be measured at the end before anything is said or written.
+            measure = bench.measurer(replace(grid, cases=tuple(cases)), device, len(results.sessions))
+            make_directory(directory)
+            results = replace(results, sessions=(*results.sessions, session))
         progress.planned(len(grid.cases), len(grid.cases) - len(cases))
-        if not cases:
-            return results
-        make_directory(directory)
-        results = replace(results, sessions=(*results.sessions, session))
-        measure = bench.measurer(grid, device, len(results.sessions) - 1)
         for case in cases:
             progress.started(str(case))
             found = measure(case)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
 from benchmarks.results import BenchResults, CaseEntry, CaseResult, Timing
-from benchmarks.text import NOTHING, Table
+from benchmarks.text import NOTHING
 
+Table = tuple[list[str], list[list[str]]]  # headings, rows
 Row = TypeVar("Row")
 E = TypeVar("E", bound=CaseEntry)
 # A heading, and what a row has under it.
@@ -25,9 +27,40 @@ def table(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Table:
     return [heading for heading, _ in columns], [[show(row) for _, show in columns] for row in rows]
 
 
-def pairs(items: Iterable[CaseResult[E]]) -> list[tuple[Any, Any]]:
-    """Every result with every entry: the rows of tables that have a line for each contestant."""
-    return [(item, entry) for item in items for entry in item.entries]
+def attributes(paths: Mapping[str, str]) -> list[Column[Any]]:
+    """Columns that show attributes as they are.
+
+    >>> table(attributes({"whole": "numerator"}), [2, 3])
+    (['whole'], [['2'], ['3']])
+    """
+
+    def shows(path: str) -> Callable[[Any], str]:
+        get = attrgetter(path)
+        return lambda row: str(get(row))
+
+    return [(heading, shows(path)) for heading, path in paths.items()]
+
+
+def each(
+    names: Iterable[str], titles: Mapping[str, str], heading: str, show: Callable[[Any, str], str]
+) -> list[Column[Any]]:
+    """A column for each contestant: what `show` says of a result and a name."""
+    return [
+        (heading.format(titles.get(name, name)), lambda item, name=name: show(item, name))  # type: ignore[misc]
+        for name in names
+    ]
+
+
+class Pair(NamedTuple):
+    """A result with one of its entries: a row of tables that have a line for each contestant."""
+
+    item: Any
+    entry: Any
+
+
+def pairs(items: Iterable[CaseResult[Any]]) -> list[Pair]:
+    """Every result with every entry."""
+    return [Pair(item, entry) for item in items for entry in item.entries]
 
 
 def shown(entry: E | None, show: Callable[[E], str]) -> str:
@@ -39,16 +72,17 @@ def shown(entry: E | None, show: Callable[[E], str]) -> str:
     return show(entry) + (" *" if entry.status == "disagrees" else "")
 
 
-def notes(results: BenchResults, titles: Mapping[str, str]) -> list[str]:
-    """Who was not measured or disagrees, and why; one line per reason."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+def notes(results: BenchResults, titles: Mapping[str, str] | None = None, apart: bool = False) -> list[str]:
+    """Who was not measured or disagrees, and why; one line per reason, or `apart` one per case."""
+    titles = titles or {}
+    found: dict[tuple[Any, ...], list[str]] = {}
     for item in results.everything():
         for problem in item.problems():
-            found.setdefault(problem, []).append(str(item.case))
+            found.setdefault((*problem, item.case if apart else None), []).append(str(item.case))
     return [
         f"{titles.get(name, name)} {status}: {reason} "
         f"({cases[0]}{f' and {len(cases) - 1} more' if len(cases) > 1 else ''})"
-        for (name, status, reason), cases in found.items()
+        for (name, status, reason, _), cases in found.items()
     ]
 
 

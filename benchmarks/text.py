@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-Table = tuple[list[str], list[list[str]]]
-
 NOTHING = "–"
 
 

@@ -17,10 +17,9 @@ from benchmarks.calibration.results import (
 from benchmarks.calibration.tables import title
 from benchmarks.picture import (
     INK,
+    HBar,
     Panel,
-    apologise,
-    bar,
-    bold,
+    draw_bars,
     legend,
     logarithmic,
     multiple,
@@ -47,6 +46,11 @@ BAR = 0.36  # inches
 HEAD = 1.0  # inches around the bars of a panel
 
 
+def drawings(results: BenchResults) -> dict[str, Figure]:
+    """One picture of everything."""
+    return {"calibration": draw_calibration(results)} if results.measured else {}
+
+
 def draw_calibration(results: BenchResults) -> Figure:
     """Times on the left; on the right, where anybody was weighed, memory for a quarter of the examples and for all."""
     items = results.of(CalibrationResult)
@@ -69,35 +73,26 @@ def _present(item: CalibrationResult) -> list[CalibrationEntry]:
 
 def _times(axes: Axes, item: CalibrationResult, results: BenchResults) -> None:
     present = _present(item)
-    for place, entry in enumerate(present):
-        if entry.time is None:
-            apologise(axes, entry.reason or "not measured", (0, place))
-            continue
-        bar(
-            axes,
-            place,
-            entry.time.median,
-            _label(item, entry, entry.time.median, results),
-            COLOURS.get(entry.name, GREY),
-            height=0.72,
-            quartiles=(entry.time.low, entry.time.high),
-            fontweight=bold(entry.name in ALL_OURS),
-        )
+    draw_bars(axes, [_bar(place, item, entry, results) for place, entry in enumerate(present)], height=0.72)
     # Room for the longest label, which is longer where there is a CPU to compare with.
     ends = [entry.time.high for entry in present if entry.time is not None]
     axes.set_xlim(0, max(ends, default=1.0) * (1.5 if item.case.device == "cpu" else 2.0))
     _names(axes, present)
-    axes.set_title(plain(f"{_place(item, results)}: {item.case.examples:,} x {item.case.classes:,} logits"))
+    axes.set_title(plain(f"{_place(item, results)}: {item.case.size} logits"))
     axes.set_xlabel("seconds, from logits to the metrics", fontsize=8.5)
 
 
-def _label(item: CalibrationResult, entry: CalibrationEntry, seconds: float, results: BenchResults) -> str:
-    label = duration(seconds)
+def _bar(place: int, item: CalibrationResult, entry: CalibrationEntry, results: BenchResults) -> HBar:
+    colour, ours = COLOURS.get(entry.name, GREY), entry.name in ALL_OURS
+    if entry.time is None:
+        return HBar(place, None, entry.reason or "not measured", colour)
+    label = duration(entry.time.median)
     if entry.name != OURS and (ratio := item.ratio(entry.name)) is not None:
         label += f"   {multiple(times(ratio))} ours"
     if (factor := gain(results, item, entry.name)) is not None:
         label += f"   {multiple(times(factor))} the CPU"
-    return label + (" *" if entry.status == "disagrees" else "")
+    label += " *" if entry.status == "disagrees" else ""
+    return HBar(place, entry.time.median, label, colour, ours, (entry.time.low, entry.time.high))
 
 
 def _place(item: CalibrationResult, results: BenchResults) -> str:
@@ -109,24 +104,23 @@ def _place(item: CalibrationResult, results: BenchResults) -> str:
 
 def _memory(axes: Axes, item: CalibrationResult) -> None:
     present = _present(item)
-    peaks = [max(found.peak, 1) for entry in present for found in entry.memory]
+    peaks = [max(found.peak, 1) / 1e6 for entry in present for found in entry.memory]
     if not peaks:
         axes.set_axis_off()
         return
-    low, high = 0.5 * min(peaks) / 1e6, 1.2 * max(peaks) / 1e6
-    for place, entry in enumerate(present):
-        for which, found in enumerate(entry.memory):
-            bar(
-                axes,
-                place + (which - 0.5) * 0.38,
-                max(found.peak, 1) / 1e6,
-                megabytes(found.peak),
-                COLOURS.get(entry.name, GREY),
-                left=low,
-                height=0.36,
-                alpha=0.5 if which == 0 else 1,
-                fontsize=7,
-            )
+    low, high = 0.5 * min(peaks), 1.2 * max(peaks)
+    bars = [
+        HBar(
+            place + (which - 0.5) * 0.38,
+            max(found.peak, 1) / 1e6,
+            megabytes(found.peak),
+            COLOURS.get(entry.name, GREY),
+            alpha=0.5 if which == 0 else 1,
+        )
+        for place, entry in enumerate(present)
+        for which, found in enumerate(entry.memory)
+    ]
+    draw_bars(axes, bars, low, height=0.36, fontsize=7)
     logarithmic(axes, low, high)
     _names(axes, present)
     axes.set_title("Peak memory beyond the input")
@@ -134,8 +128,8 @@ def _memory(axes: Axes, item: CalibrationResult) -> None:
 
 
 def _names(axes: Axes, present: list[CalibrationEntry]) -> None:
-    labels = [title(entry.name) for entry in present]
-    rows_of_bars(axes, range(len(present)), labels, len(present) - 0.4, -0.6)
+    labels: dict[float, str] = {place: title(entry.name) for place, entry in enumerate(present)}
+    rows_of_bars(axes, labels, len(present) - 0.4, -0.6)
 
 
 def _legend(drawing: Figure, weighed: bool) -> None:

@@ -11,7 +11,7 @@ INTERVALS = "ours with intervals"
 STREAMED = "ours streamed"
 ALL_OURS = (OURS, INTERVALS, STREAMED)
 # How far from float64 an ECE may be. Single precision in, sums in double precision: rounding moves ours by much less.
-# torchmetrics adds up confidences in single precision, which is noticeable with a million of them, and nobody's mistake.
+# torchmetrics adds up confidences in single precision, which shows with a million of them and is nobody's mistake.
 OURS_WITHIN, OTHERS_WITHIN = 1e-6, 2e-3
 
 
@@ -23,8 +23,13 @@ class CalibrationCase:
     examples: int
     classes: int
 
+    @property
+    def size(self) -> str:
+        """Examples and classes as a person writes them."""
+        return f"{self.examples:,} x {self.classes:,}"
+
     def __str__(self) -> str:
-        return f"{self.device}, {self.examples:,} x {self.classes:,}"
+        return f"{self.device}, {self.size}"
 
 
 @dataclass(frozen=True)

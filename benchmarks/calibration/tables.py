@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.calibration import results as measured
 from benchmarks.calibration.results import (
     ALL_OURS,
     INTERVALS,
-    OTHERS_WITHIN,
     OURS,
-    OURS_WITHIN,
     STREAMED,
     CalibrationEntry,
     CalibrationResult,
     gain,
 )
 from benchmarks.results import BenchResults
-from benchmarks.tables import Column, bullets, csv_of, document, notes, pairs, pipes, table, timing_fields
-from benchmarks.text import NOTHING, Table, duration, megabytes, rate, scientific, times
+from benchmarks.tables import (
+    Column,
+    Table,
+    attributes,
+    bullets,
+    csv_of,
+    document,
+    notes,
+    pairs,
+    pipes,
+    table,
+    timing_fields,
+)
+from benchmarks.text import NOTHING, duration, megabytes, rate, scientific, times
 
 TITLES = {
     OURS: "ours: all metrics",
@@ -36,27 +47,25 @@ def title(name: str) -> str:
 
 def overview(results: BenchResults) -> Table:
     """One line per case and contestant: time, ratios, ECE, memory."""
-    items = results.of(CalibrationResult)
-    rows = pairs(items)
+    rows = pairs(results.of(CalibrationResult))
     columns: list[Column[Any]] = [
-        ("device", lambda row: row[0].case.device),
-        ("examples x classes", lambda row: f"{row[0].case.examples:,} x {row[0].case.classes:,}"),
-        ("contestant", lambda row: title(row[1].name)),
-        ("time", lambda row: _time(row[1])),
-        ("examples/s", lambda row: rate(row[0].rate(row[1].name) if row[1].time else None)),
-        ("time / ours", lambda row: times(row[0].ratio(row[1].name))),
-        ("time / ours with intervals", lambda row: times(row[0].ratio(row[1].name, INTERVALS))),
+        *attributes({"device": "item.case.device", "examples x classes": "item.case.size"}),
+        ("contestant", lambda row: title(row.entry.name)),
+        ("time", lambda row: _time(row.entry)),
+        ("examples/s", lambda row: rate(row.item.rate(row.entry.name))),
+        ("time / ours", lambda row: times(row.item.ratio(row.entry.name))),
+        ("time / ours with intervals", lambda row: times(row.item.ratio(row.entry.name, INTERVALS))),
     ]
-    if any(item.case.device != "cpu" for item in items):
-        columns += [("speed / CPU", lambda row: times(gain(results, row[0], row[1].name)))]
+    if any(row.item.case.device != "cpu" for row in rows):
+        columns += [("speed / CPU", lambda row: times(gain(results, row.item, row.entry.name)))]
     columns += [
-        ("ECE", lambda row: NOTHING if row[1].ece is None else f"{row[1].ece:.6f}"),
-        ("off float64 by", lambda row: scientific(row[1].error)),
+        ("ECE", lambda row: NOTHING if row.entry.ece is None else f"{row.entry.ece:.6f}"),
+        ("off float64 by", lambda row: scientific(row.entry.error)),
     ]
-    if any(entry.memory for _, entry in rows):
+    if any(row.entry.memory for row in rows):
         columns += [
-            ("memory, a quarter", lambda row: megabytes(_peak(row[1], 0))),
-            ("memory, all", lambda row: megabytes(_peak(row[1], 1))),
+            ("memory, a quarter", lambda row: megabytes(_peak(row.entry, 0))),
+            ("memory, all", lambda row: megabytes(_peak(row.entry, 1))),
         ]
     return table(columns, rows)
 
@@ -104,49 +113,65 @@ def summary(item: CalibrationResult) -> str:
     return f"{item.case}: " + "; ".join(f"{entry.name} {_time(entry)}" for entry in item.entries)
 
 
-def markdown(results: BenchResults) -> str:
-    """Everything a person wants to read, ready for a README."""
+def remarks(results: BenchResults) -> list[str]:
+    """What the numbers come to; who was not measured or computes something else, and why."""
+    return [*verdicts(results), *notes(results, apart=True)]
+
+
+def wrong(results: BenchResults) -> str:
+    """Whoever computes something else, in words; empty as it should be."""
+    found = [
+        f"{name} on {item.case}: {reason}"
+        for item in results.everything()
+        for name, status, reason in item.problems()
+        if status == "disagrees"
+    ]
+    return f"not everybody computes the same, so the times mean nothing: {'; '.join(found)}" if found else ""
+
+
+def texts(results: BenchResults) -> dict[str, str]:
+    """The files of text: a line per case and contestant, in seconds and bytes; and a table to read."""
+    records = [_record(results, *row) for row in pairs(results.of(CalibrationResult))]
+    found = document("Calibration, from logits", results, _parts(results), notes(results, apart=True))
+    return {"results.csv": csv_of(records, "device"), "results.md": found}
+
+
+def _parts(results: BenchResults) -> list[str]:
     parts = []
     for session in results.sessions:
         found = [f"{name} {session[name]}" for name in ("torchmetrics", "netcal") if session.get(name)]
-        hardware = (
-            f"{session.get('processor')}, {session.get('threads')} threads of {session.get('cores')} cores"
-        )
-        parts.append(f"CPU: {hardware}. Rivals: {', '.join(found) or 'none installed'}.")
-    parts += [
+        threads = f"{session.get('threads')} threads of {session.get('cores')} cores"
+        rivals = ", ".join(found) or "none installed"
+        parts.append(f"CPU: {session.get('processor')}, {threads}. Rivals: {rivals}.")
+    return [
+        *parts,
         "Ours computes every metric of `measure_calibration` in one pass, the rivals the ECE alone. Times are medians "
         "of turns, one after the other, from float32 logits to numbers on the host. Memory is the peak beyond logits "
         "and labels, for a quarter of the examples and for all.",
         pipes(overview(results)),
         bullets(verdicts(results)),
-        f"The ECE of all is compared with float64 in the same run: ours must be within {OURS_WITHIN:.0e}, the others, "
-        f"some of which add up in single precision, within {OTHERS_WITHIN:.0e}; and 2/N more for every example that "
-        "single precision puts into another bin.",
+        "The ECE of all is compared with float64 in the same run: ours must be within "
+        f"{measured.OURS_WITHIN:.0e}, the others, some of which add up in single precision, within "
+        f"{measured.OTHERS_WITHIN:.0e}; and 2/N more for every example that single precision puts into another bin.",
     ]
-    return document("Calibration, from logits", results, parts, notes(results, {}))
 
 
-def csv_text(results: BenchResults) -> str:
-    """One line per case and contestant; seconds and bytes."""
-    lines: list[dict[str, Any]] = [
-        {
-            **vars(item.case),
-            "threads": item.threads,
-            "contestant": entry.name,
-            "status": entry.status,
-            "reason": entry.reason,
-            **timing_fields(entry.time),
-            "times_ours": item.ratio(entry.name),
-            "speed_over_cpu": gain(results, item, entry.name),
-            "ece": entry.ece,
-            "off_float64_by": entry.error,
-            "memory_quarter": _peak(entry, 0),
-            "memory_all": _peak(entry, 1),
-            "session": item.session,
-        }
-        for item, entry in pairs(results.of(CalibrationResult))
-    ]
-    return csv_of(lines, "device")
+def _record(results: BenchResults, item: CalibrationResult, entry: CalibrationEntry) -> dict[str, Any]:
+    return {
+        **vars(item.case),
+        "threads": item.threads,
+        "contestant": entry.name,
+        "status": entry.status,
+        "reason": entry.reason,
+        **timing_fields(entry.time),
+        "times_ours": item.ratio(entry.name),
+        "speed_over_cpu": gain(results, item, entry.name),
+        "ece": entry.ece,
+        "off_float64_by": entry.error,
+        "memory_quarter": _peak(entry, 0),
+        "memory_all": _peak(entry, 1),
+        "session": item.session,
+    }
 
 
 def _peak(entry: CalibrationEntry, place: int) -> int | None:

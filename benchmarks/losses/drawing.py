@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.losses.results import OURS, LinearResult, LossEntry, LossResult
+from benchmarks.losses.results import OURS, LinearResult, LossCase, LossEntry, LossResult
 from benchmarks.losses.tables import AnyResult, title
-from benchmarks.picture import INK, apologise, bar, bold, legend, logarithmic, multiple, panels, rows_of_bars
+from benchmarks.picture import INK, HBar, draw_bars, legend, logarithmic, multiple, panels, rows_of_bars
 from benchmarks.results import BenchResults
 from benchmarks.tables import device_name
 from benchmarks.text import duration, times
@@ -30,10 +30,17 @@ COLOURS = {
     "cce": "#f0e442",
 }
 # Multiples of the floor worth a line: one pass over memory, and a kernel that has to read everything twice.
-LINES = ((1.0, "floor"), (1.5, "two reads, one write"))
+LINES = ((1.0, "floor", (0, ())), (1.5, "two reads, one write", (0, (2, 2))))
 BAR = 0.17  # inches
 GAP = 0.55  # of a bar, between groups
 HEAD = 0.72  # inches around the bars of a panel
+
+
+def drawings(results: BenchResults) -> dict[str, Figure]:
+    """One picture per section."""
+    found = {"losses": draw_losses} if results.of(LossResult) else {}
+    found |= {"linear": draw_linear} if results.of(LinearResult) else {}
+    return {name: draw(results) for name, draw in found.items()}
 
 
 def draw_losses(results: BenchResults) -> Figure:
@@ -43,12 +50,12 @@ def draw_losses(results: BenchResults) -> Figure:
     for item in items:
         sizes.setdefault((item.case.rows, item.case.classes), []).append(item)
     columns = 1 if len(sizes) == 1 else 2
-    heights = [_bars(group) * BAR + HEAD for group in sizes.values()]
+    heights = [BAR * (_places(group)[1] + GAP) + HEAD for group in sizes.values()]
     rows = [max(heights[start : start + columns]) for start in range(0, len(heights), columns)]
     drawing = panels([partial(_panel, items=group) for group in sizes.values()], columns, 6.2, rows, 0.9)
     device = device_name(results.sessions)
     heading = f"Loss, forward + backward{' on ' + device if device else ''}: shorter is better"
-    _legend(drawing, heading, items, () if all(item.by_call for item in items) else LINES)
+    _legend(drawing, heading, items, with_lines=not all(item.by_call for item in items))
     return drawing
 
 
@@ -57,25 +64,18 @@ def draw_linear(results: BenchResults) -> Figure:
     from matplotlib.figure import Figure
 
     items = results.of(LinearResult)
-    drawing = Figure(figsize=(11, max(_bars(items) * 0.26 + 1.5, 2.6)), layout="constrained")
+    places, bottom = _places(items)
+    drawing = Figure(figsize=(11, max(0.26 * (bottom + GAP) + 1.5, 2.6)), layout="constrained")
     left, right = drawing.subplots(1, 2, sharey=True)
-    groups, bottom = _places(items)
-    for item, entry, y in (each for group in groups for each in group):
-        style: dict[str, Any] = {
-            "colour": COLOURS.get(entry.name, GREY),
-            "fontweight": bold(entry.name == OURS),
-        }
+    for item, entry, y in places:
         ratio, lean = entry.over(item.floor), None if entry.lean is None else entry.lean / 1e9
         for axes, value, label in (
             (left, ratio, multiple(times(ratio))),
             (right, lean, f"{lean or 0:.2f} GB"),
         ):
-            if value is None:
-                _say(axes, 0, y, entry)
-            else:
-                bar(axes, y, value, label, **style)
+            draw_bars(axes, [_bar(entry, y, value, label, bold=entry.name == OURS)])
     left.axvline(1, color=INK, linewidth=1)
-    _ticks(left, groups, "\n", bottom)
+    rows_of_bars(left, _ticks(places, "\n"), bottom, -1)
     left.set_title("Time, in multiples of the three matrix products")
     right.set_title("Peak memory beyond inputs and their gradients, GB")
     for axes in (left, right):
@@ -90,74 +90,65 @@ def draw_linear(results: BenchResults) -> Figure:
 Place = tuple[Any, LossEntry, float]
 
 
-def _places(items: Sequence[AnyResult]) -> tuple[list[list[Place]], float]:
-    """Who has a bar, at which height, case by case; and where the last ends.
+def _places(items: Sequence[AnyResult]) -> tuple[list[Place], float]:
+    """Who has a bar, at which height; and where the last one ends.
 
-    Who does not exist gets none, who failed gets an empty one that says so.
+    Who does not exist gets none, who failed an empty one that says so.
     """
-    y, groups = 0.0, []
+    y, places = 0.0, []
     for item in items:
-        present = [entry for entry in item.entries if entry.status != "absent"]
-        groups.append([(item, entry, y + place) for place, entry in enumerate(present)])
-        y += len(present) + GAP
-    return groups, y - GAP
+        for entry in item.entries:
+            if entry.status != "absent":
+                places.append((item, entry, y))
+                y += 1
+        y += GAP
+    return places, y - GAP
 
 
-def _bars(items: Sequence[AnyResult]) -> float:
-    """How many bars high a group of cases is, with the gaps."""
-    return _places(items)[1] + GAP
+def _ticks(places: Sequence[Place], comma: str) -> dict[float, str]:
+    """A loss and its precision, in the middle of its bars."""
+    heights: dict[Any, list[float]] = {}
+    for item, _, y in places:
+        heights.setdefault(item.case, []).append(y)
+    names = {case: "LABO" if case.loss == "labo" else case.loss.replace("_", " ") for case in heights}
+    return {(ys[0] + ys[-1]) / 2: f"{names[case]}{comma}{case.dtype}" for case, ys in heights.items()}
 
 
-def _ticks(axes: Axes, groups: Sequence[Sequence[Place]], comma: str, bottom: float) -> None:
-    """A tick in the middle of each case."""
-    labelled = {}
-    for group in groups:
-        if group:
-            case = group[0][0].case
-            loss = "LABO" if case.loss == "labo" else case.loss.replace("_", " ")
-            labelled[(group[0][2] + group[-1][2]) / 2] = f"{loss}{comma}{case.dtype}"
-    rows_of_bars(axes, list(labelled), list(labelled.values()), bottom, -1)
+def _bar(entry: LossEntry, y: float, value: float | None, label: str, **how: Any) -> HBar:
+    """In place of a bar that there is not: who, and why."""
+    why = f"{title(entry.name)}: {entry.reason or 'not measured'}"
+    return HBar(y, value, why if value is None else label, COLOURS.get(entry.name, GREY), **how)
 
 
 def _panel(axes: Axes, items: list[LossResult]) -> None:
     by_call = all(item.by_call for item in items)
-    groups, bottom = _places(items)
-    values = {
-        (item.case, entry.name): _value(item, entry, by_call) for group in groups for item, entry, _ in group
-    }
-    low, high = _limits([value for value in values.values() if value is not None], by_call)
-    for item, entry, y in (each for group in groups for each in group):
-        value = values[item.case, entry.name]
-        if value is None:
-            _say(axes, low, y, entry)
-            continue
-        quartiles = None
-        if not by_call and entry.time is not None:
-            quartiles = (entry.time.low / item.floor, entry.time.high / item.floor)
-        label = duration(value / 1e6) if by_call else multiple(times(value))
-        label += " *" if entry.status == "disagrees" else ""
-        weight = bold(entry.name.startswith(OURS))
-        colour = COLOURS.get(entry.name, GREY)
-        bar(axes, y, value, label, colour, left=low, quartiles=quartiles, fontweight=weight)
+    places, bottom = _places(items)
+    bars = [_loss_bar(item, entry, y, by_call) for item, entry, y in places]
+    low, high = _limits([bar.value for bar in bars if bar.value is not None], by_call)
+    draw_bars(axes, bars, low)
     logarithmic(axes, low, high)
-    _ticks(axes, groups, ", ", bottom)
-    case = items[0].case
+    rows_of_bars(axes, _ticks(places, ", "), bottom, -1)
+    case: LossCase = items[0].case
     axes.set_title(f"{case.rows:,} rows x {case.classes:,} classes")
     if by_call:
         axes.set_xlabel("microseconds per call, back to back (launches dominate)", fontsize=8.5)
         return
     floors = dict.fromkeys(f"{item.case.dtype} {duration(item.floor)}" for item in items)
     axes.set_xlabel(f"multiples of the floor ({', '.join(floors)})", fontsize=8.5)
-    for line, _ in LINES:
-        axes.axvline(line, color=INK, linewidth=1, linestyle=_dashes(line), zorder=3)
+    for line, _, dashes in LINES:
+        axes.axvline(line, color=INK, linewidth=1, linestyle=dashes, zorder=3)
 
 
-def _value(item: LossResult, entry: LossEntry, by_call: bool) -> float | None:
-    """How long a bar is: microseconds per call, or multiples of the floor."""
-    seconds = entry.seconds(by_call)
-    if seconds is None or entry.status == "failed":
-        return None
-    return seconds * 1e6 if by_call else seconds / item.floor
+def _loss_bar(item: LossResult, entry: LossEntry, y: float, by_call: bool) -> HBar:
+    """Microseconds per call, or multiples of the floor with their quartiles."""
+    seconds = None if entry.status == "failed" else entry.seconds(by_call)
+    star, ours = " *" if entry.status == "disagrees" else "", entry.name.startswith(OURS)
+    if seconds is None or by_call or entry.time is None:
+        micros = None if seconds is None else seconds * 1e6
+        return _bar(entry, y, micros, duration(seconds) + star, bold=ours)
+    quartiles = (entry.time.low / item.floor, entry.time.high / item.floor)
+    value = seconds / item.floor
+    return _bar(entry, y, value, multiple(times(value)) + star, bold=ours, quartiles=quartiles)
 
 
 def _limits(values: Sequence[float], by_call: bool) -> tuple[float, float]:
@@ -166,25 +157,13 @@ def _limits(values: Sequence[float], by_call: bool) -> tuple[float, float]:
     return low, max([*values, 2 * low, 3.0 if not by_call else 0])
 
 
-def _say(axes: Axes, x: float, y: float, entry: LossEntry) -> None:
-    """In place of a bar: who, and why there is none."""
-    apologise(axes, f"{title(entry.name)}: {entry.reason or 'not measured'}", (x, y))
-
-
-def _legend(
-    drawing: Figure, heading: str, items: Sequence[AnyResult], lines: Sequence[tuple[float, str]] = ()
-) -> None:
+def _legend(drawing: Figure, heading: str, items: Sequence[AnyResult], with_lines: bool = False) -> None:
     """The title of the whole picture, and below it who is who."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     names = dict.fromkeys(entry.name for item in items for entry in item.entries if entry.time)
     handles: list[Any] = [Patch(color=COLOURS.get(name, GREY), label=title(name)) for name in names]
-    handles += [
-        Line2D([], [], color=INK, linewidth=1.1, linestyle=_dashes(line), label=name) for line, name in lines
-    ]
+    for _, name, dashes in LINES if with_lines else ():
+        handles.append(Line2D([], [], color=INK, linewidth=1.1, linestyle=dashes, label=name))
     legend(drawing, heading, handles)
-
-
-def _dashes(multiple: float) -> tuple[int, tuple[int, ...]]:
-    return (0, ()) if multiple == 1 else (0, (2, 2))

@@ -7,8 +7,21 @@ from typing import Any
 
 from benchmarks.losses.results import LAUNCH_BOUND, LinearResult, LossEntry, LossResult
 from benchmarks.results import BenchResults
-from benchmarks.tables import Column, csv_of, document, notes, pairs, pipes, shown, table, timing_fields
-from benchmarks.text import NOTHING, Table, duration, memory, scientific, times
+from benchmarks.tables import (
+    Column,
+    Table,
+    attributes,
+    csv_of,
+    document,
+    each,
+    notes,
+    pairs,
+    pipes,
+    shown,
+    table,
+    timing_fields,
+)
+from benchmarks.text import NOTHING, duration, memory, scientific, times
 
 TITLES = {
     "ours": "ours",
@@ -24,32 +37,26 @@ TITLES = {
 AnyResult = LossResult | LinearResult
 Show = Callable[[AnyResult, LossEntry], str]
 
-_CASE: list[Column[Any]] = [
-    ("loss", lambda item: item.case.loss),
-    ("rows x classes", lambda item: item.case.size),
-    ("dtype", lambda item: item.case.dtype),
-]
+_CASE = attributes({"loss": "case.loss", "rows x classes": "case.size", "dtype": "case.dtype"})
 _FLOOR: Column[Any] = ("floor", lambda item: duration(item.floor))
 
 
 def overview(results: BenchResults) -> Table:
     """One line per case: multiples of the floor (or time per call), the best rival, memory in logits."""
     items, names = results.of(LossResult), results.names(LossResult)
-    weighed = [
-        name for name in names if any(entry and entry.memory is not None for entry in _of(name, items))
+    weighed = [name for name in names if any(_weight(item, name) is not None for item in items)]
+    columns = [
+        *_CASE,
+        _FLOOR,
+        *_each(names, brief),
+        ("best rival / ours", lambda item: times(item.advantage())),
     ]
-    best: Column[Any] = ("best rival / ours", lambda item: times(item.advantage()))
-    return table([*_CASE, _FLOOR, *_each(names, brief), best, *_each(weighed, _memory, "memory ")], items)
+    return table([*columns, *_each(weighed, _memory, "memory {}")], items)
 
 
 def linear_overview(results: BenchResults) -> Table:
     """One line per contestant of the linear section."""
-    columns: list[Column[Any]] = [
-        ("loss", lambda row: row[0].case.loss),
-        ("rows x hidden x classes", lambda row: row[0].case.size),
-        ("dtype", lambda row: row[0].case.dtype),
-        ("who", lambda row: title(row[1].name)),
-    ]
+    case = {"loss": "item.case.loss", "rows x hidden x classes": "item.case.size", "dtype": "item.case.dtype"}
     shows: dict[str, Show] = {
         "time": _median,
         "of three products": _ratio,
@@ -58,7 +65,8 @@ def linear_overview(results: BenchResults) -> Table:
         "loss error": lambda item, entry: scientific(entry.loss_error),
         "gradient error": lambda item, entry: scientific(entry.gradient_error),
     }
-    columns += [(heading, _on_row(show)) for heading, show in shows.items()]
+    columns = [*attributes(case), ("who", lambda row: title(row.entry.name))]
+    columns += [(heading, lambda row, show=show: _cell(show, *row)) for heading, show in shows.items()]  # type: ignore[misc]
     return table(columns, pairs(results.of(LinearResult)))
 
 
@@ -70,47 +78,64 @@ def summary(item: AnyResult) -> str:
     )
 
 
-def markdown(results: BenchResults) -> str:
-    """Everything a person wants to read, ready for a README."""
-    items, parts = results.of(LossResult), []
-    if items:
-        rates = sorted({item.copy_rate for item in items})
-        rate = " to ".join(f"{rate / 1e12:.2f}" for rate in dict.fromkeys((rates[0], rates[-1])))
-        parts += [
-            f"Copy rate: {rate} TB/s, bytes read plus bytes written.",
-            "Floor: reading the logits once and writing their gradient once at the copy rate measured in the same "
-            "run. Times are medians on the device, L2 flushed, contestants in turns, as multiples of the floor "
-            f"(where that is under {duration(LAUNCH_BOUND)}, as they are); the largest spread between two "
-            f"series of ours was {_largest_spread(items)}. `*`: measured, but its numbers differ; see the notes.",
-            _grid(results, _both, _FLOOR),
-            "## Time per call, back to back\n\nWhat a loop pays when launching kernels takes longer than running "
-            "them: many calls, one wait at the end.",
-            _grid(results, lambda item, entry: duration(entry.call)),
-        ]
-        if any(entry.memory is not None for _, entry in pairs(items)):
-            parts += [
-                "## Peak extra memory, in units of the logits\n\nThe gradient itself is 1.0; overwriting the logits "
-                "needs none.",
-                _grid(results, _memory, ("logits", lambda item: memory(item.logits_bytes))),
-            ]
-        parts += [
-            "## Errors against float64: loss / gradient\n\nOf the loss relative to it; of the gradient, on a few "
-            "rows, relative to the largest of its row.",
-            _grid(results, _errors),
-        ]
-    if results.of(LinearResult):
-        parts += [
-            "## Projection and loss in one\n\nTimes as multiples of the three matrix products nobody can do without, "
-            "timed beside. Memory beyond inputs; without gradients: less what these take, which is there at the end "
-            "in any case.",
-            pipes(linear_overview(results)),
-        ]
-    return document("Losses, forward + backward, mean reduction", results, parts, notes(results, TITLES))
+def remarks(results: BenchResults) -> list[str]:
+    """Who was not measured or disagrees, and why."""
+    return notes(results, TITLES)
 
 
-def csv_text(results: BenchResults) -> str:
-    """One line per case and contestant, times in seconds, memory in bytes."""
-    return csv_of([_record(*row) for row in pairs(results.everything())], "loss")
+def texts(results: BenchResults) -> dict[str, str]:
+    """The files of text: a line per case and contestant, in seconds and bytes; and tables to read."""
+    records = [_record(*row) for row in pairs(results.everything())]
+    parts = [*_loss_parts(results), *_linear_parts(results)]
+    heading = "Losses, forward + backward, mean reduction"
+    return {
+        "results.csv": csv_of(records, "loss"),
+        "results.md": document(heading, results, parts, remarks(results)),
+    }
+
+
+def _loss_parts(results: BenchResults) -> list[str]:
+    items = results.of(LossResult)
+    if not items:
+        return []
+    rates = sorted({item.copy_rate for item in items})
+    rate = " to ".join(f"{rate / 1e12:.2f}" for rate in dict.fromkeys((rates[0], rates[-1])))
+    parts = [
+        f"Copy rate: {rate} TB/s, bytes read plus bytes written.",
+        "Floor: reading the logits once and writing their gradient once at the copy rate measured in the same "
+        "run. Times are medians on the device, L2 flushed, contestants in turns, as multiples of the floor "
+        f"(where that is under {duration(LAUNCH_BOUND)}, as they are); the largest spread between two "
+        f"series of ours was {_largest_spread(items)}. `*`: measured, but its numbers differ; see the notes.",
+        _grid(results, _both, _FLOOR),
+        "## Time per call, back to back\n\nWhat a loop pays when launching kernels takes longer than running "
+        "them: many calls, one wait at the end.",
+        _grid(results, lambda item, entry: duration(entry.call)),
+    ]
+    if any(entry.memory is not None for _, entry in pairs(items)):
+        parts += [
+            "## Peak extra memory, in units of the logits\n\nThe gradient itself is 1.0; overwriting the logits "
+            "needs none.",
+            _grid(results, _memory, ("logits", lambda item: memory(item.logits_bytes))),
+        ]
+    return [
+        *parts,
+        "## Errors against float64: loss / gradient\n\nOf the loss relative to it; of the gradient, on a few "
+        "rows, relative to the largest of its row.",
+        _grid(
+            results, lambda _, entry: f"{scientific(entry.loss_error)} / {scientific(entry.gradient_error)}"
+        ),
+    ]
+
+
+def _linear_parts(results: BenchResults) -> list[str]:
+    if not results.of(LinearResult):
+        return []
+    return [
+        "## Projection and loss in one\n\nTimes as multiples of the three matrix products nobody can do without, "
+        "timed beside. Memory beyond inputs; without gradients: less what these take, which is there at the end "
+        "in any case.",
+        pipes(linear_overview(results)),
+    ]
 
 
 def _record(item: AnyResult, entry: LossEntry) -> dict[str, Any]:
@@ -147,25 +172,13 @@ def _cell(show: Show, item: AnyResult, entry: LossEntry | None) -> str:
     return shown(entry, lambda found: show(item, found))
 
 
-def _on_row(show: Show) -> Callable[[Any], str]:
-    return lambda row: _cell(show, *row)
-
-
-def _each(names: Iterable[str], show: Show, prefix: str = "") -> list[Column[Any]]:
-    """A column for each contestant."""
-
-    def of(name: str) -> Callable[[Any], str]:
-        return lambda item: _cell(show, item, item.entry(name))
-
-    return [(f"{prefix}{title(name)}", of(name)) for name in names]
+def _each(names: Iterable[str], show: Show, heading: str = "{}") -> list[Column[Any]]:
+    return each(names, TITLES, heading, lambda item, name: _cell(show, item, item.entry(name)))
 
 
 def _grid(results: BenchResults, show: Show, *beside: Column[Any]) -> str:
-    return pipes(table([*_CASE, *beside, *_each(results.names(LossResult), show)], results.of(LossResult)))
-
-
-def _of(name: str, items: Iterable[LossResult]) -> list[LossEntry | None]:
-    return [item.entry(name) for item in items]
+    columns = [*_CASE, *beside, *_each(results.names(LossResult), show)]
+    return pipes(table(columns, results.of(LossResult)))
 
 
 def brief(item: AnyResult, entry: LossEntry) -> str:
@@ -186,13 +199,14 @@ def _both(item: AnyResult, entry: LossEntry) -> str:
     return median if item.by_call else f"{_ratio(item, entry)} ({median})"
 
 
+def _weight(item: AnyResult, name: str) -> int | None:
+    entry = item.entry(name)
+    return None if entry is None else entry.memory
+
+
 def _memory(item: AnyResult, entry: LossEntry) -> str:
     # An allocation is 512 bytes at least: for small logits the ratio would say nothing.
     return NOTHING if entry.memory is None or item.by_call else f"{entry.memory / item.logits_bytes:.2f}"
-
-
-def _errors(item: AnyResult, entry: LossEntry) -> str:
-    return f"{scientific(entry.loss_error)} / {scientific(entry.gradient_error)}"
 
 
 def _largest_spread(items: Iterable[LossResult]) -> str:

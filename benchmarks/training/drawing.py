@@ -12,7 +12,6 @@ from benchmarks.picture import (
     PALE,
     Panel,
     apologise,
-    bold,
     legend,
     multiple,
     panels,
@@ -42,6 +41,11 @@ _LINES: dict[str, dict[str, Any]] = {
 }
 COLUMNS = 2
 WIDTH, HEIGHT = 5.7, 3.0  # inches of a panel
+
+
+def drawings(results: BenchResults) -> dict[str, Figure]:
+    """One picture of everything."""
+    return {"training": draw_training(results)} if results.measured else {}
 
 
 def draw_training(results: BenchResults) -> Figure:
@@ -98,7 +102,7 @@ def _series(axes: Axes, items: list[TrainingResult], panel: list[TrainingResult]
             (size, ratio),
             (shift, 13 * side),
             ha=align,
-            fontweight=bold(item.chosen),
+            fontweight="bold" if item.chosen else "normal",
             linespacing=1.1,
         )
     bottom = axes.get_ylim()[0]

@@ -13,7 +13,7 @@ from benchmarks.bench import BenchGrid, Contestant
 from benchmarks.clocks import WallClock, whole
 from benchmarks.failures import explain, release
 from benchmarks.results import CaseResult
-from benchmarks.training.accuracy import compare_accuracy
+from benchmarks.training.accuracy import check_data, compare_accuracy
 from benchmarks.training.contestants import eager, engine_would, ours, prepared_for
 from benchmarks.training.grid import TEST_IMAGES_PER_BATCH
 from benchmarks.training.images import Images
@@ -24,6 +24,9 @@ from benchmarks.training.results import OURS, AccuracyCase, Speed, TrainingCase,
 def measurer(grid: BenchGrid, device: torch.device, session: int) -> Callable[[Any], CaseResult[Any]]:
     """What measures one case after the other; those of one net, which follow each other, share their rivals."""
     going: dict[tuple[str, int, int], NetRound] = {}
+    for case in grid.cases:
+        if isinstance(case, AccuracyCase):
+            check_data(case, grid.data_dir)
 
     def measure(case: Any) -> CaseResult[Any]:
         if isinstance(case, AccuracyCase):

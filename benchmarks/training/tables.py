@@ -7,17 +7,22 @@ from statistics import fmean, stdev
 from typing import Any
 
 from benchmarks.results import BenchResults
-from benchmarks.tables import Column, csv_of, document, notes, pairs, pipes, shown, table
-from benchmarks.text import NOTHING, Table, duration, memory, rate, times
-from benchmarks.training.results import (
-    EAGER,
-    ERRORS,
-    MARGIN,
-    OURS,
-    AccuracyResult,
-    TrainingEntry,
-    TrainingResult,
+from benchmarks.tables import (
+    Column,
+    Table,
+    attributes,
+    csv_of,
+    document,
+    each,
+    notes,
+    pairs,
+    pipes,
+    shown,
+    table,
 )
+from benchmarks.text import NOTHING, duration, memory, rate, times
+from benchmarks.training import results as measured
+from benchmarks.training.results import EAGER, OURS, AccuracyResult, TrainingEntry, TrainingResult
 
 TITLES = {OURS: "ours", EAGER: "torch eager", f"{EAGER} bf16": "torch eager, bf16"}
 
@@ -27,56 +32,41 @@ def title(name: str) -> str:
     return TITLES.get(name, name)
 
 
+def rivals_of(results: BenchResults) -> list[str]:
+    """Everybody but us, in the order of appearance."""
+    return [name for name in results.names(TrainingResult) if name != OURS]
+
+
 def overview(results: BenchResults) -> Table:
     """One line per case: images per second, how many times the rivals', set-up and memory."""
-    items = results.of(TrainingResult)
-    rivals = rivals_of(results)
-    weighed = [name for name in (OURS, *rivals) if any(_memory(item, name) for item in items)]
-
-    def of(name: str, show: Callable[[TrainingResult, str], str]) -> Callable[[TrainingResult], str]:
-        return lambda item: show(item, name)
-
-    columns: list[Column[TrainingResult]] = [
-        ("net", lambda item: item.case.net),
-        ("batch", lambda item: str(item.case.batch)),
-        ("runs", lambda item: str(item.case.runs)),
-        ("arrangement", lambda item: item.case.arrangement),
-        ("engine's choice", lambda item: "yes" if item.chosen else "no"),
-        ("precision", lambda item: item.case.precision),
-        *((f"{title(name)} images/s", of(name, _rate)) for name in (OURS, *rivals)),
-        *((f"ours / {title(name)}", of(name, lambda item, name: times(item.ratio(name)))) for name in rivals),
-        ("set-up", lambda item: duration(_setup(item))),
-        *(
-            (f"memory {title(name)}", of(name, lambda item, name: memory(_memory(item, name))))
-            for name in weighed
-        ),
-    ]
+    items, rivals = results.of(TrainingResult), rivals_of(results)
+    everybody = [OURS, *rivals]
+    weighed = [name for name in everybody if any(_memory(item, name) for item in items)]
+    case = {name: f"case.{name}" for name in ("net", "batch", "runs", "arrangement", "precision")}
+    columns = attributes(case)
+    columns.insert(-1, ("engine's choice", lambda item: "yes" if item.chosen else "no"))
+    columns += each(everybody, TITLES, "{} images/s", _rate)
+    columns += each(rivals, TITLES, "ours / {}", lambda item, name: times(item.ratio(name)))
+    columns += [("set-up", lambda item: duration(_setup(item)))]
+    columns += each(weighed, TITLES, "memory {}", lambda item, name: memory(_memory(item, name)))
     return table(columns, items)
 
 
 def accuracy_overview(results: BenchResults) -> Table:
     """One line per comparison: both sides in per cent, and whether the difference is noise."""
+    case = {name: f"case.{name}" for name in ("data", "epochs", "seeds", "precision")}
+    shows: dict[str, Callable[[AccuracyResult], str]] = {
+        "ours": lambda item: _side(item.ours),
+        "torch eager": lambda item: _side(item.eager),
+        "difference": difference,
+        "allowed": lambda item: f"{100 * item.allowed:.2f} points",
+    }
 
     def unless_failed(show: Callable[[AccuracyResult], str]) -> Callable[[AccuracyResult], str]:
         return lambda item: NOTHING if item.status == "failed" else show(item)
 
-    columns: list[Column[AccuracyResult]] = [
-        ("data", lambda item: item.case.data),
-        ("epochs", lambda item: str(item.case.epochs)),
-        ("seeds", lambda item: str(item.case.seeds)),
-        ("precision", lambda item: item.case.precision),
-        ("ours", unless_failed(lambda item: _side(item.ours))),
-        ("torch eager", unless_failed(lambda item: _side(item.eager))),
-        ("difference", unless_failed(difference)),
-        ("allowed", unless_failed(lambda item: f"{100 * item.allowed:.2f} points")),
-        ("verdict", verdict),
-    ]
-    return table(columns, results.of(AccuracyResult))
-
-
-def rivals_of(results: BenchResults) -> list[str]:
-    """Everybody but us, in the order of appearance."""
-    return [name for name in results.names(TrainingResult) if name != OURS]
+    columns: list[Column[Any]] = [(heading, unless_failed(show)) for heading, show in shows.items()]
+    return table([*attributes(case), *columns, ("verdict", verdict)], results.of(AccuracyResult))
 
 
 def summary(item: TrainingResult | AccuracyResult) -> str:
@@ -91,8 +81,23 @@ def summary(item: TrainingResult | AccuracyResult) -> str:
     return f"{item.case}: {'; '.join(words)}"
 
 
-def markdown(results: BenchResults) -> str:
-    """Everything a person wants to read, ready for a README."""
+def remarks(results: BenchResults) -> list[str]:
+    """Who was not measured, and why."""
+    return notes(results, TITLES)
+
+
+def texts(results: BenchResults) -> dict[str, str]:
+    """The files of text: a line per case and contestant, in seconds and bytes; tables to read; accuracies by seed."""
+    records = [_record(*row) for row in pairs(results.of(TrainingResult))]
+    heading = "Training, augmentation and evaluation included"
+    found = {
+        "results.csv": csv_of(records, "net"),
+        "results.md": document(heading, results, _parts(results), remarks(results)),
+    }
+    return found | ({"accuracy.csv": _accuracy_csv(results)} if results.of(AccuracyResult) else {})
+
+
+def _parts(results: BenchResults) -> list[str]:
     parts = []
     if results.of(TrainingResult):
         parts += [
@@ -104,17 +109,11 @@ def markdown(results: BenchResults) -> str:
     if results.of(AccuracyResult):
         parts += [
             "## Accuracy of the same training\n\nTest accuracy in per cent at the end, mean and standard deviation "
-            f"over seeds; the difference with its standard error. Allowed: {ERRORS:g} standard errors and "
-            f"{100 * MARGIN:g} points.",
+            f"over seeds; the difference with its standard error. Allowed: {measured.ERRORS:g} standard errors and "
+            f"{100 * measured.MARGIN:g} points.",
             pipes(accuracy_overview(results)),
         ]
-    heading = "Training, augmentation and evaluation included"
-    return document(heading, results, parts, notes(results, TITLES))
-
-
-def csv_text(results: BenchResults) -> str:
-    """One line per case and contestant; seconds and bytes."""
-    return csv_of([_record(*row) for row in pairs(results.of(TrainingResult))], "net")
+    return parts
 
 
 def _record(item: TrainingResult, entry: TrainingEntry) -> dict[str, Any]:
@@ -133,7 +132,7 @@ def _record(item: TrainingResult, entry: TrainingEntry) -> dict[str, Any]:
     }
 
 
-def accuracy_csv(results: BenchResults) -> str:
+def _accuracy_csv(results: BenchResults) -> str:
     """One line per side and seed."""
     lines = [
         {**vars(item.case), "side": side, "seed": seed, "test_accuracy": value, "session": item.session}
