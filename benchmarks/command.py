@@ -92,13 +92,13 @@ def _measure(
     source: Path | None,
     as_json: bool,
 ) -> None:
-    if source is not None and (resume or overwrite):
-        raise SofttargetsError("--from measures nothing: leave out --resume and --overwrite")
-    if resume and overwrite:
-        raise SofttargetsError("--resume and --overwrite exclude each other")
     if source is not None:
+        if resume or overwrite:
+            raise SofttargetsError("--from measures nothing: leave out --resume and --overwrite")
         _show(bench, bench.results().load(source), out or source.parent, source, as_json)
         return
+    if resume and overwrite:
+        raise SofttargetsError("--resume and --overwrite exclude each other")
     bench.grid("cpu", **asked)  # a misspelt word is refused before torch is asked for anything
 
     from benchmarks.session import RESULTS, directory_for, run
@@ -138,6 +138,8 @@ def _show(bench: Bench, results: BenchResults, directory: Path, path: Path, as_j
         raise SofttargetsError(wrong)
 
 
-app = typer.Typer(help="Benchmarks: ours against others, as ratios of one run.", no_args_is_help=True)
+app = typer.Typer(
+    help="Benchmarks: ours against others, as ratios of one run.", no_args_is_help=True, add_completion=False
+)
 for _bench in BENCHES:
     app.command(_bench.name)(command(_bench))

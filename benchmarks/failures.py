@@ -19,7 +19,11 @@ LONGEST = 240
 E = TypeVar("E", bound=CaseEntry)
 
 
-class Absent(Exception):
+class Stated(Exception):
+    """Words that say everything: there is nothing to explain."""
+
+
+class Absent(Stated):
     """There is nothing to measure, and nobody's mistake: not installed, or no such loss over there."""
 
 
@@ -30,7 +34,7 @@ def explain(error: BaseException) -> str:
     'RuntimeError: no such kernel'
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if isinstance(error, Absent):
+    if isinstance(error, Stated):
         return lines[0]
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "not enough memory" in str(error):
         return "out of memory"

@@ -17,11 +17,12 @@ from benchmarks.calibration.contestants import contestant
 from benchmarks.calibration.logits import Examples, made_up
 from benchmarks.calibration.results import CalibrationCase, Memory
 from benchmarks.clocks import peak_memory
+from benchmarks.failures import Stated
 
 WARM_UP = 64  # examples, on which everything that is loaded late is loaded
 
 
-class Unweighed(Exception):
+class Unweighed(Stated):
     """A contestant broke where it was weighed."""
 
 

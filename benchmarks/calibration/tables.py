@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks import tables
 from benchmarks.calibration import results as measured
 from benchmarks.calibration.results import (
     ALL_OURS,
@@ -15,19 +16,7 @@ from benchmarks.calibration.results import (
     gain,
 )
 from benchmarks.results import BenchResults
-from benchmarks.tables import (
-    Column,
-    Table,
-    attributes,
-    bullets,
-    csv_of,
-    document,
-    notes,
-    pairs,
-    pipes,
-    table,
-    timing_fields,
-)
+from benchmarks.tables import Column, Table
 from benchmarks.text import NOTHING, duration, megabytes, rate, scientific, times
 
 TITLES = {
@@ -47,9 +36,9 @@ def title(name: str) -> str:
 
 def overview(results: BenchResults) -> Table:
     """One line per case and contestant: time, ratios, ECE, memory."""
-    rows = pairs(results.of(CalibrationResult))
+    rows = tables.pairs(results.of(CalibrationResult))
     columns: list[Column[Any]] = [
-        *attributes({"device": "item.case.device", "examples x classes": "item.case.size"}),
+        *tables.attributes({"device": "item.case.device", "examples x classes": "item.case.size"}),
         ("contestant", lambda row: title(row.entry.name)),
         ("time", lambda row: _time(row.entry)),
         ("examples/s", lambda row: rate(row.item.rate(row.entry.name))),
@@ -67,7 +56,7 @@ def overview(results: BenchResults) -> Table:
             ("memory, a quarter", lambda row: megabytes(_peak(row.entry, 0))),
             ("memory, all", lambda row: megabytes(_peak(row.entry, 1))),
         ]
-    return table(columns, rows)
+    return tables.table(columns, rows)
 
 
 def verdicts(results: BenchResults) -> list[str]:
@@ -115,7 +104,7 @@ def summary(item: CalibrationResult) -> str:
 
 def remarks(results: BenchResults) -> list[str]:
     """What the numbers come to; who was not measured or computes something else, and why."""
-    return [*verdicts(results), *notes(results, apart=True)]
+    return [*verdicts(results), *tables.notes(results, apart=True)]
 
 
 def wrong(results: BenchResults) -> str:
@@ -131,9 +120,11 @@ def wrong(results: BenchResults) -> str:
 
 def texts(results: BenchResults) -> dict[str, str]:
     """The files of text: a line per case and contestant, in seconds and bytes; and a table to read."""
-    records = [_record(results, *row) for row in pairs(results.of(CalibrationResult))]
-    found = document("Calibration, from logits", results, _parts(results), notes(results, apart=True))
-    return {"results.csv": csv_of(records, "device"), "results.md": found}
+    records = [_record(results, *row) for row in tables.pairs(results.of(CalibrationResult))]
+    found = tables.document(
+        "Calibration, from logits", results, _parts(results), tables.notes(results, apart=True)
+    )
+    return {"results.csv": tables.csv_of(records, "device"), "results.md": found}
 
 
 def _parts(results: BenchResults) -> list[str]:
@@ -148,8 +139,8 @@ def _parts(results: BenchResults) -> list[str]:
         "Ours computes every metric of `measure_calibration` in one pass, the rivals the ECE alone. Times are medians "
         "of turns, one after the other, from float32 logits to numbers on the host. Memory is the peak beyond logits "
         "and labels, for a quarter of the examples and for all.",
-        pipes(overview(results)),
-        bullets(verdicts(results)),
+        tables.pipes(overview(results)),
+        tables.bullets(verdicts(results)),
         "The ECE of all is compared with float64 in the same run: ours must be within "
         f"{measured.OURS_WITHIN:.0e}, the others, some of which add up in single precision, within "
         f"{measured.OTHERS_WITHIN:.0e}; and 2/N more for every example that single precision puts into another bin.",
@@ -163,7 +154,7 @@ def _record(results: BenchResults, item: CalibrationResult, entry: CalibrationEn
         "contestant": entry.name,
         "status": entry.status,
         "reason": entry.reason,
-        **timing_fields(entry.time),
+        **tables.timing_fields(entry.time),
         "times_ours": item.ratio(entry.name),
         "speed_over_cpu": gain(results, item, entry.name),
         "ece": entry.ece,

@@ -33,7 +33,7 @@ def contestant(name: str, compared: ComparedLoss, given: Tensor | None, device: 
     return Contestant(name, function if given is None else _with(function, given))
 
 
-def linear_contestant(name: str, compared: ComparedLoss, device: torch.device) -> Contestant:
+def linear_contestant(name: str, compared: ComparedLoss, dtype: str, device: torch.device) -> Contestant:
     """One contestant for ``call(hidden, weight, target)``; `Absent` where there is none."""
     makers: dict[str, Callable[[], Loss]] = {
         OURS: lambda: losses.LinearLoss(compared.ours()).to(device),
@@ -42,7 +42,7 @@ def linear_contestant(name: str, compared: ComparedLoss, device: torch.device) -
         "compile": lambda: torch.compile(_after_product(compared.textbook), dynamic=False),
         "liger": lambda: _weight_first(_liger("LigerFusedLinearCrossEntropyLoss", compared, device)),
         "torch": lambda: _torch(compared),
-        "cce": lambda: _cut_cross_entropy(compared, device),
+        "cce": lambda: _cut_cross_entropy(compared, dtype, device),
     }
     return Contestant(name, makers[name]())
 
@@ -88,10 +88,12 @@ def _torch(compared: ComparedLoss) -> Loss:
     return call
 
 
-def _cut_cross_entropy(compared: ComparedLoss, device: torch.device) -> Loss:
+def _cut_cross_entropy(compared: ComparedLoss, dtype: str, device: torch.device) -> Loss:
     """Apple's Cut Cross-Entropy (Wijmans et al. 2024), as it comes: gradients below what bf16 shows are left out."""
     if compared.fused != {}:
         raise Absent("Cut Cross-Entropy has plain cross-entropy only")
+    if dtype == "fp32":
+        raise Absent("Cut Cross-Entropy takes bf16 and fp16 only")
     _needs_gpu("Cut Cross-Entropy", device)
     loss: Loss = installed("cut_cross_entropy", "cut-cross-entropy", "Cut Cross-Entropy").linear_cross_entropy
     return loss

@@ -50,7 +50,7 @@ def draw_losses(results: BenchResults) -> Figure:
     for item in items:
         sizes.setdefault((item.case.rows, item.case.classes), []).append(item)
     columns = 1 if len(sizes) == 1 else 2
-    heights = [BAR * (_places(group)[1] + GAP) + HEAD for group in sizes.values()]
+    heights = [BAR * _bars(group) + HEAD for group in sizes.values()]
     rows = [max(heights[start : start + columns]) for start in range(0, len(heights), columns)]
     drawing = panels([partial(_panel, items=group) for group in sizes.values()], columns, 6.2, rows, 0.9)
     device = device_name(results.sessions)
@@ -65,7 +65,7 @@ def draw_linear(results: BenchResults) -> Figure:
 
     items = results.of(LinearResult)
     places, bottom = _places(items)
-    drawing = Figure(figsize=(11, max(0.26 * (bottom + GAP) + 1.5, 2.6)), layout="constrained")
+    drawing = Figure(figsize=(11, max(0.26 * _bars(items) + 1.5, 2.6)), layout="constrained")
     left, right = drawing.subplots(1, 2, sharey=True)
     for item, entry, y in places:
         ratio, lean = entry.over(item.floor), None if entry.lean is None else entry.lean / 1e9
@@ -103,6 +103,11 @@ def _places(items: Sequence[AnyResult]) -> tuple[list[Place], float]:
                 y += 1
         y += GAP
     return places, y - GAP
+
+
+def _bars(items: Sequence[AnyResult]) -> float:
+    """How many bars high the cases are, with a gap after each."""
+    return sum(sum(entry.status != "absent" for entry in item.entries) + GAP for item in items)
 
 
 def _ticks(places: Sequence[Place], comma: str) -> dict[float, str]:

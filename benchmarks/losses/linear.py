@@ -43,7 +43,7 @@ class LinearRound(GradientRound):
 
     def contestant(self, name: str) -> Contestant:
         """On the same device."""
-        return linear_contestant(name, self._compared, self.session.device)
+        return linear_contestant(name, self._compared, self._case.dtype, self.session.device)
 
     def complaint(self, name: str, outcomes: tuple[Outcome, ...]) -> str:
         """Rounding the logits to half precision is allowed here, and those who materialise them do it."""

@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from benchmarks import tables
 from benchmarks.losses.results import LAUNCH_BOUND, LinearResult, LossEntry, LossResult
 from benchmarks.results import BenchResults
-from benchmarks.tables import (
-    Column,
-    Table,
-    attributes,
-    csv_of,
-    document,
-    each,
-    notes,
-    pairs,
-    pipes,
-    shown,
-    table,
-    timing_fields,
-)
+from benchmarks.tables import Column, Table
 from benchmarks.text import NOTHING, duration, memory, scientific, times
 
 TITLES = {
@@ -37,7 +25,7 @@ TITLES = {
 AnyResult = LossResult | LinearResult
 Show = Callable[[AnyResult, LossEntry], str]
 
-_CASE = attributes({"loss": "case.loss", "rows x classes": "case.size", "dtype": "case.dtype"})
+_CASE = tables.attributes({"loss": "case.loss", "rows x classes": "case.size", "dtype": "case.dtype"})
 _FLOOR: Column[Any] = ("floor", lambda item: duration(item.floor))
 
 
@@ -51,7 +39,7 @@ def overview(results: BenchResults) -> Table:
         *_each(names, brief),
         ("best rival / ours", lambda item: times(item.advantage())),
     ]
-    return table([*columns, *_each(weighed, _memory, "memory {}")], items)
+    return tables.table([*columns, *_each(weighed, _memory, "memory {}")], items)
 
 
 def linear_overview(results: BenchResults) -> Table:
@@ -65,9 +53,9 @@ def linear_overview(results: BenchResults) -> Table:
         "loss error": lambda item, entry: scientific(entry.loss_error),
         "gradient error": lambda item, entry: scientific(entry.gradient_error),
     }
-    columns = [*attributes(case), ("who", lambda row: title(row.entry.name))]
+    columns = [*tables.attributes(case), ("who", lambda row: title(row.entry.name))]
     columns += [(heading, lambda row, show=show: _cell(show, *row)) for heading, show in shows.items()]  # type: ignore[misc]
-    return table(columns, pairs(results.of(LinearResult)))
+    return tables.table(columns, tables.pairs(results.of(LinearResult)))
 
 
 def summary(item: AnyResult) -> str:
@@ -80,17 +68,17 @@ def summary(item: AnyResult) -> str:
 
 def remarks(results: BenchResults) -> list[str]:
     """Who was not measured or disagrees, and why."""
-    return notes(results, TITLES)
+    return tables.notes(results, TITLES)
 
 
 def texts(results: BenchResults) -> dict[str, str]:
     """The files of text: a line per case and contestant, in seconds and bytes; and tables to read."""
-    records = [_record(*row) for row in pairs(results.everything())]
+    records = [_record(*row) for row in tables.pairs(results.everything())]
     parts = [*_loss_parts(results), *_linear_parts(results)]
     heading = "Losses, forward + backward, mean reduction"
     return {
-        "results.csv": csv_of(records, "loss"),
-        "results.md": document(heading, results, parts, remarks(results)),
+        "results.csv": tables.csv_of(records, "loss"),
+        "results.md": tables.document(heading, results, parts, remarks(results)),
     }
 
 
@@ -111,7 +99,7 @@ def _loss_parts(results: BenchResults) -> list[str]:
         "them: many calls, one wait at the end.",
         _grid(results, lambda item, entry: duration(entry.call)),
     ]
-    if any(entry.memory is not None for _, entry in pairs(items)):
+    if any(entry.memory is not None for _, entry in tables.pairs(items)):
         parts += [
             "## Peak extra memory, in units of the logits\n\nThe gradient itself is 1.0; overwriting the logits "
             "needs none.",
@@ -134,7 +122,7 @@ def _linear_parts(results: BenchResults) -> list[str]:
         "## Projection and loss in one\n\nTimes as multiples of the three matrix products nobody can do without, "
         "timed beside. Memory beyond inputs; without gradients: less what these take, which is there at the end "
         "in any case.",
-        pipes(linear_overview(results)),
+        tables.pipes(linear_overview(results)),
     ]
 
 
@@ -150,7 +138,7 @@ def _record(item: AnyResult, entry: LossEntry) -> dict[str, Any]:
         "status": entry.status,
         "reason": entry.reason,
         "floor": item.floor,
-        **timing_fields(entry.time),
+        **tables.timing_fields(entry.time),
         "times_floor": entry.over(item.floor),
         "median_again": entry.again and entry.again.median,
         "call": entry.call,
@@ -169,16 +157,16 @@ def title(name: str) -> str:
 
 
 def _cell(show: Show, item: AnyResult, entry: LossEntry | None) -> str:
-    return shown(entry, lambda found: show(item, found))
+    return tables.shown(entry, lambda found: show(item, found))
 
 
 def _each(names: Iterable[str], show: Show, heading: str = "{}") -> list[Column[Any]]:
-    return each(names, TITLES, heading, lambda item, name: _cell(show, item, item.entry(name)))
+    return tables.each(names, TITLES, heading, lambda item, name: _cell(show, item, item.entry(name)))
 
 
 def _grid(results: BenchResults, show: Show, *beside: Column[Any]) -> str:
     columns = [*_CASE, *beside, *_each(results.names(LossResult), show)]
-    return pipes(table(columns, results.of(LossResult)))
+    return tables.pipes(tables.table(columns, results.of(LossResult)))
 
 
 def brief(item: AnyResult, entry: LossEntry) -> str:

@@ -148,8 +148,7 @@ def _rivals(axes: Axes, items: list[TrainingResult]) -> None:
     eager = [found for item in items if (found := item.rate(EAGER)) is not None]
     if not eager:
         return
-    names = dict.fromkeys(entry.name for item in items for entry in item.entries if entry.name != OURS)
-    lines = {name: fmean(beside) for name in names if (beside := _beside_eager(items, name))}
+    lines = _beside_eager(items)
     for name, height in lines.items():
         axes.axhline(height, zorder=3, **_LINES.get(name, _LINES[EAGER]))
     # Between two packs, and on the side of the line where no other rival is: ours may be near.
@@ -160,8 +159,15 @@ def _rivals(axes: Axes, items: list[TrainingResult]) -> None:
     _images_per_second(axes, fmean(eager))
 
 
-def _beside_eager(items: list[TrainingResult], name: str) -> list[float]:
-    return [theirs / own for item in items if (theirs := item.rate(name)) and (own := item.rate(EAGER))]
+def _beside_eager(items: list[TrainingResult]) -> dict[str, float]:
+    """The speed of each rival over that of the eager loop beside it, on average over the cases."""
+    found: dict[str, list[float]] = {}
+    for item in items:
+        own = item.rate(EAGER)
+        for entry in item.entries:
+            if own and entry.rate and entry.name != OURS:
+                found.setdefault(entry.name, []).append(entry.rate / own)
+    return {name: fmean(ratios) for name, ratios in found.items()}
 
 
 def _images_per_second(axes: Axes, eager: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -82,33 +82,41 @@ def grid(
     >>> [str(case) for case in grid("cuda", nets="resnet18", packs="1,16").cases]
     ['resnet18, 1 run streams, batch 128 bf16', 'resnet18, 16 runs streams, batch 128 bf16']
     """
-    chosen = names("--nets", nets, TRAINED, DEFAULT_NETS[device], everything=True, nothing=True)
-    asked = None if arrangements is None else names("--arrangements", arrangements, ARRANGEMENTS)
     arithmetic = one("--precision", precision, PRECISIONS, DEFAULT_PRECISION[device])
-    also = names("--eager-precision", eager_precision or "none", EAGER_PRECISIONS, nothing=True)
-    sizes = {each: counts("--packs", packs, DEFAULT_PACKS[device][each]) for each in ARRANGEMENTS}
+    also = names("--eager-precision", eager_precision, EAGER_PRECISIONS, "none", nothing=True)
     steps = batch or DEFAULT_BATCH[device], batches or DEFAULT_BATCHES[device]
-    speeds = [
-        TrainingCase(net, *steps, arithmetic, arrangement, runs)
-        # Net by net, so that a run that is cut short has whole panels; small packs first.
-        for net in chosen
-        for runs, arrangement in _packs(asked or (ARRANGEMENTS if net in STACKED else ("streams",)), sizes)
+    chosen = names("--nets", nets, TRAINED, DEFAULT_NETS[device], everything=True, nothing=True)
+    together = _packs(device, packs, arrangements)
+    # Net by net, so that a run that is cut short has whole panels; small packs first.
+    cases: list[TrainingCase | AccuracyCase] = [
+        TrainingCase(net, *steps, arithmetic, *pack) for net in chosen for pack in together(net)
     ]
-    comparisons = []
     if accuracy or (data, epochs, seeds) != (None, None, None):
-        source = one("--data", data, TRAININGS, DEFAULT_DATA)
-        length = epochs or TRAININGS[source].epochs or 1
-        comparisons = [AccuracyCase(source, length, arithmetic, seeds or DEFAULT_SEEDS)]
-    if not speeds and not comparisons:
+        cases.append(_comparison(data, epochs, seeds, arithmetic))
+    if not cases:
         raise SofttargetsError("nothing to measure: --nets none makes sense only with --accuracy")
     return BenchGrid(
-        (*speeds, *comparisons),
+        tuple(cases),
         {TrainingCase: (OURS, EAGER, *(f"{EAGER} {word}" for word in also))},
         seconds=DEFAULT_SECONDS[device] if seconds is None else seconds,
         data_dir=data_dir,
     )
 
 
-def _packs(arrangements: Sequence[str], sizes: dict[str, tuple[int, ...]]) -> list[tuple[int, str]]:
-    """How many runs in which arrangement: by size, and then in this order of arrangements."""
-    return sorted(((runs, each) for each in arrangements for runs in sizes[each]), key=lambda pack: pack[0])
+def _comparison(data: str | None, epochs: int | None, seeds: int | None, precision: str) -> AccuracyCase:
+    source = one("--data", data, TRAININGS, DEFAULT_DATA)
+    return AccuracyCase(source, epochs or TRAININGS[source].epochs or 1, precision, seeds or DEFAULT_SEEDS)
+
+
+def _packs(
+    device: str, packs: str | None, arrangements: str | None
+) -> Callable[[str], list[tuple[str, int]]]:
+    """For a net: in which arrangements how many runs are trained together, the fewest first."""
+    asked = None if arrangements is None else names("--arrangements", arrangements, ARRANGEMENTS)
+    sizes = {each: counts("--packs", packs, DEFAULT_PACKS[device][each]) for each in ARRANGEMENTS}
+
+    def of(net: str) -> list[tuple[str, int]]:
+        suitable = asked or (ARRANGEMENTS if net in STACKED else ("streams",))
+        return sorted(((each, runs) for each in suitable for runs in sizes[each]), key=lambda pack: pack[1])
+
+    return of

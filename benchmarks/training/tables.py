@@ -6,20 +6,9 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
+from benchmarks import tables
 from benchmarks.results import BenchResults
-from benchmarks.tables import (
-    Column,
-    Table,
-    attributes,
-    csv_of,
-    document,
-    each,
-    notes,
-    pairs,
-    pipes,
-    shown,
-    table,
-)
+from benchmarks.tables import Column, Table
 from benchmarks.text import NOTHING, duration, memory, rate, times
 from benchmarks.training import results as measured
 from benchmarks.training.results import EAGER, OURS, AccuracyResult, TrainingEntry, TrainingResult
@@ -43,13 +32,13 @@ def overview(results: BenchResults) -> Table:
     everybody = [OURS, *rivals]
     weighed = [name for name in everybody if any(_memory(item, name) for item in items)]
     case = {name: f"case.{name}" for name in ("net", "batch", "runs", "arrangement", "precision")}
-    columns = attributes(case)
+    columns = tables.attributes(case)
     columns.insert(-1, ("engine's choice", lambda item: "yes" if item.chosen else "no"))
-    columns += each(everybody, TITLES, "{} images/s", _rate)
-    columns += each(rivals, TITLES, "ours / {}", lambda item, name: times(item.ratio(name)))
+    columns += tables.each(everybody, TITLES, "{} images/s", _rate)
+    columns += tables.each(rivals, TITLES, "ours / {}", lambda item, name: times(item.ratio(name)))
     columns += [("set-up", lambda item: duration(_setup(item)))]
-    columns += each(weighed, TITLES, "memory {}", lambda item, name: memory(_memory(item, name)))
-    return table(columns, items)
+    columns += tables.each(weighed, TITLES, "memory {}", lambda item, name: memory(_memory(item, name)))
+    return tables.table(columns, items)
 
 
 def accuracy_overview(results: BenchResults) -> Table:
@@ -66,7 +55,9 @@ def accuracy_overview(results: BenchResults) -> Table:
         return lambda item: NOTHING if item.status == "failed" else show(item)
 
     columns: list[Column[Any]] = [(heading, unless_failed(show)) for heading, show in shows.items()]
-    return table([*attributes(case), *columns, ("verdict", verdict)], results.of(AccuracyResult))
+    return tables.table(
+        [*tables.attributes(case), *columns, ("verdict", verdict)], results.of(AccuracyResult)
+    )
 
 
 def summary(item: TrainingResult | AccuracyResult) -> str:
@@ -83,16 +74,16 @@ def summary(item: TrainingResult | AccuracyResult) -> str:
 
 def remarks(results: BenchResults) -> list[str]:
     """Who was not measured, and why."""
-    return notes(results, TITLES)
+    return tables.notes(results, TITLES)
 
 
 def texts(results: BenchResults) -> dict[str, str]:
     """The files of text: a line per case and contestant, in seconds and bytes; tables to read; accuracies by seed."""
-    records = [_record(*row) for row in pairs(results.of(TrainingResult))]
+    records = [_record(*row) for row in tables.pairs(results.of(TrainingResult))]
     heading = "Training, augmentation and evaluation included"
     found = {
-        "results.csv": csv_of(records, "net"),
-        "results.md": document(heading, results, _parts(results), remarks(results)),
+        "results.csv": tables.csv_of(records, "net"),
+        "results.md": tables.document(heading, results, _parts(results), remarks(results)),
     }
     return found | ({"accuracy.csv": _accuracy_csv(results)} if results.of(AccuracyResult) else {})
 
@@ -104,14 +95,14 @@ def _parts(results: BenchResults) -> list[str]:
             "Images per second of training, all runs together. The eager loop took turns before and after ours, and "
             "ratios are against the mean of the two; between them it differed by at most "
             f"{_largest_spread(results)}. Set-up: making nets, compiling, recording and one epoch.",
-            pipes(overview(results)),
+            tables.pipes(overview(results)),
         ]
     if results.of(AccuracyResult):
         parts += [
             "## Accuracy of the same training\n\nTest accuracy in per cent at the end, mean and standard deviation "
             f"over seeds; the difference with its standard error. Allowed: {measured.ERRORS:g} standard errors and "
             f"{100 * measured.MARGIN:g} points.",
-            pipes(accuracy_overview(results)),
+            tables.pipes(accuracy_overview(results)),
         ]
     return parts
 
@@ -140,7 +131,7 @@ def _accuracy_csv(results: BenchResults) -> str:
         for side, values in ((OURS, item.ours), (EAGER, item.eager))
         for seed, value in enumerate(values)
     ]
-    return csv_of(lines, "data")
+    return tables.csv_of(lines, "data")
 
 
 def difference(item: AccuracyResult) -> str:
@@ -161,7 +152,7 @@ def _side(values: Sequence[float]) -> str:
 
 
 def _rate(item: TrainingResult, name: str) -> str:
-    return shown(item.entry(name), lambda entry: rate(entry.rate))
+    return tables.shown(item.entry(name), lambda entry: rate(entry.rate))
 
 
 def _setup(item: TrainingResult) -> float | None:
@@ -175,5 +166,7 @@ def _memory(item: TrainingResult, name: str) -> int | None:
 
 
 def _largest_spread(results: BenchResults) -> str:
-    spreads = [entry.spread for _, entry in pairs(results.of(TrainingResult)) if entry.spread is not None]
+    spreads = [
+        entry.spread for _, entry in tables.pairs(results.of(TrainingResult)) if entry.spread is not None
+    ]
     return f"{100 * max(spreads):.1f} %" if spreads else "an unknown amount"

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from softtargets.bench.losses.linear import measure_linear
-from softtargets.bench.losses.measuring import Bench
-from softtargets.bench.losses.results import LinearCase
-from softtargets.bench.timing import WallTimer
 
+from benchmarks.clocks import WallClock
+from benchmarks.losses.linear import measure_linear
+from benchmarks.losses.results import LinearCase
+from benchmarks.losses.rounds import LossSession
 from softtargets import losses
 
-BENCH = Bench(torch.device("cpu"), WallTimer(), copy_rate=1e9, session=0, seconds=0.0)
+SESSION = LossSession(WallClock(torch.device("cpu")), copy_rate=1e9, number=0, seconds=0.0)
 CASE = LinearCase("labo", 20, 8, 30, "fp32")
 
 
@@ -30,7 +30,7 @@ class Wrong(Chunked):
 
 
 def test_materialised_and_text_book_agree_with_float64():
-    result = measure_linear(CASE, ("materialised", "eager"), BENCH)
+    result = measure_linear(CASE, ("materialised", "eager"), SESSION)
     assert result.floor > 0
     for entry in result.entries:
         assert entry.status == "ok"
@@ -41,6 +41,6 @@ def test_materialised_and_text_book_agree_with_float64():
 @pytest.mark.parametrize(("kind", "status"), [(Chunked, "ok"), (Wrong, "disagrees")])
 def test_a_linear_loss_is_found_and_checked(monkeypatch, kind, status):
     monkeypatch.setattr(losses, "LinearLoss", kind, raising=False)
-    entry = measure_linear(CASE, ("ours", "eager"), BENCH).entry("ours")
+    entry = measure_linear(CASE, ("ours", "eager"), SESSION).entry("ours")
     assert entry.status == status
     assert entry.again is not None

@@ -4,10 +4,11 @@ import math
 
 import pytest
 import torch
-from softtargets.bench.calibration import checking
-from softtargets.bench.calibration.checking import Reference, complaint, reference
-from softtargets.bench.calibration.limits import OTHERS_WITHIN, OURS_WITHIN
-from softtargets.bench.calibration.logits import Examples, made_up
+
+from benchmarks.calibration import check
+from benchmarks.calibration.check import Reference, complaint, reference
+from benchmarks.calibration.logits import Examples, made_up
+from benchmarks.calibration.results import OTHERS_WITHIN, OURS_WITHIN
 
 
 def by_hand(examples) -> float:
@@ -28,7 +29,7 @@ def test_the_reference_is_the_formula(monkeypatch):
     wanted = by_hand(examples)
     assert wanted > 0.01
     assert reference(examples) == pytest.approx((wanted, 0.0), abs=1e-12)
-    monkeypatch.setattr(checking, "PIECE", 60)
+    monkeypatch.setattr(check, "PIECE", 60)
     assert reference(examples) == pytest.approx((wanted, 0.0), abs=1e-12)
 
 

@@ -4,23 +4,26 @@ from functools import partial
 
 import pytest
 import torch
-from softtargets.bench.training import contestants, measuring
-from softtargets.bench.training.contestants import Ours, engine_would, prepared_for
-from softtargets.bench.training.images import Images
-from softtargets.bench.training.measuring import Bench, Round, Stand
-from softtargets.bench.training.nets import CLASSES, SUBJECTS
-from softtargets.bench.training.results import Case
+
+from benchmarks.bench import Contestant
+from benchmarks.clocks import WallClock
+from benchmarks.training import contestants, measure
+from benchmarks.training.contestants import engine_would, ours, packed, prepared_for
+from benchmarks.training.images import Images
+from benchmarks.training.measure import NetRound, Stand
+from benchmarks.training.nets import CLASSES, TRAINED
+from benchmarks.training.results import TrainingCase
 
 CPU = torch.device("cpu")
-BENCH = Bench(CPU, session=0, seconds=0.0)
+CLOCK = WallClock(CPU)
 
 
-def case_of(net: str, arrangement: str = "streams", runs: int = 1) -> Case:
-    return Case(net, 2, 1, "fp32", arrangement, runs)
+def case_of(net: str, arrangement: str = "streams", runs: int = 1) -> TrainingCase:
+    return TrainingCase(net, 2, 1, "fp32", arrangement, runs)
 
 
 def prepared_images(net: str, train: int, test: int):
-    subject = SUBJECTS[net]
+    subject = TRAINED[net]
     return prepared_for(subject.recipe, Images.random(subject.shape, train, test, CLASSES, CPU))
 
 
@@ -37,7 +40,7 @@ def prepared_images(net: str, train: int, test: int):
 )
 def test_every_net_is_trained_by_both_sides(net, arrangement, runs):
     case = case_of(net, arrangement, runs)
-    result = Round(case.setting, ("eager",), BENCH).measure(case)
+    result = NetRound(case.setting, ("eager",), CLOCK, 0.0).measure(case, 0)
     ours, eager = result.entries
     assert [(entry.name, entry.status, entry.reason) for entry in result.entries] == [
         ("ours", "ok", ""),
@@ -53,19 +56,13 @@ def test_every_net_is_trained_by_both_sides(net, arrangement, runs):
 def test_rivals_take_turns_before_the_first_case_and_after_each(monkeypatch):
     log = []
 
-    class Fake:
-        images = 1
+    def fake(name: str) -> Contestant:
+        return Contestant(name, lambda: log.append(name), images=1)
 
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        def epoch(self) -> None:
-            log.append(self._name)
-
-    monkeypatch.setattr(measuring, "Ours", lambda case, *_: Fake(f"ours {case.runs}"))
-    monkeypatch.setattr(measuring, "Eager", lambda name, *_: Fake(name))
-    round_ = Round(("fcn", 2, 1), ("eager", "eager bf16"), BENCH)
-    results = [round_.measure(case_of("fcn", runs=runs)) for runs in (1, 4)]
+    monkeypatch.setattr(measure, "ours", lambda case, *_: fake(f"ours {case.runs}"))
+    monkeypatch.setattr(measure, "eager", lambda name, *_: fake(name))
+    round_ = NetRound(("fcn", 2, 1), ("eager", "eager bf16"), CLOCK, 0.0)
+    results = [round_.measure(case_of("fcn", runs=runs), 0) for runs in (1, 4)]
     # Everybody's first epoch is the warm-up.
     assert log == [
         "eager",
@@ -85,13 +82,10 @@ def test_rivals_take_turns_before_the_first_case_and_after_each(monkeypatch):
 
 
 def test_whole_epochs_until_the_time_is_up():
-    class Slow:
-        images = 10
+    def slow() -> None:
+        torch.ones(400, 400).mm(torch.ones(400, 400))
 
-        def epoch(self) -> None:
-            torch.ones(400, 400).mm(torch.ones(400, 400))
-
-    stand = Stand("ours", Slow, Bench(CPU, 0, seconds=0.05))
+    stand = Stand("ours", lambda: Contestant("ours", slow, images=10), CLOCK, seconds=0.05)
     stand.turn()
     (speed,) = stand.entry().speeds
     assert speed.seconds >= 0.05
@@ -103,24 +97,22 @@ def test_a_case_that_fails_is_written_down_and_the_rival_is_measured(monkeypatch
     def full(*_):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB")
 
-    monkeypatch.setattr(measuring, "Ours", full)
-    result = Round(("fcn", 2, 1), ("eager",), BENCH).measure(case_of("fcn", runs=64))
+    monkeypatch.setattr(measure, "ours", full)
+    result = NetRound(("fcn", 2, 1), ("eager",), CLOCK, 0.0).measure(case_of("fcn", runs=64), 0)
     assert (result.entry("ours").status, result.entry("ours").reason) == ("failed", "out of memory")
     assert result.entry("eager").rate > 0
     assert result.ratio() is None
 
 
 def test_who_breaks_in_its_turn_is_not_asked_again():
-    class Tired:
-        images = 1
-        left = 2
+    strength = [1, 1]
 
-        def epoch(self) -> None:
-            self.left -= 1
-            if self.left < 0:
-                raise RuntimeError("enough")
+    def tired() -> None:
+        if not strength:
+            raise RuntimeError("enough")
+        strength.pop()
 
-    stand = Stand("eager", Tired, BENCH)
+    stand = Stand("eager", lambda: Contestant("eager", tired, images=1), CLOCK, 0.0)
     for _ in range(3):
         stand.turn()
     entry = stand.entry()
@@ -129,27 +121,30 @@ def test_who_breaks_in_its_turn_is_not_asked_again():
     assert entry.rate is None
 
 
-def test_a_run_that_diverges_does_not_pass_for_fast():
-    prepared = prepared_images("fcn", 2, 2)
-    ours = Ours(case_of("fcn"), prepared, CPU)
-    for slot in ours._pack.slots:
+def test_a_run_that_diverges_does_not_pass_for_fast(monkeypatch):
+    case, prepared = case_of("fcn"), prepared_images("fcn", 2, 2)
+    pack = packed(case, prepared, CPU)
+    for slot in pack.slots:
         slot.failure = "train_loss is nan at step 1"
+    monkeypatch.setattr(contestants, "packed", lambda *_: pack)
     with pytest.raises(RuntimeError, match="a run diverged: train_loss is nan at step 1"):
-        ours.epoch()
+        ours(case, prepared, CPU).call()
 
 
-def test_ours_trains_and_evaluates_every_run_every_epoch():
-    case = Case("cnn", 4, 3, "fp32", "stacked", 2)
+def test_ours_trains_and_evaluates_every_run_every_epoch(monkeypatch):
+    case = TrainingCase("cnn", 4, 3, "fp32", "stacked", 2)
     prepared = prepared_images("cnn", 12, 6)
-    ours = Ours(case, prepared, CPU)
-    ours.epoch()
-    ours.epoch()
-    assert ours.images == 24
-    for slot in ours._pack.slots:
+    pack = packed(case, prepared, CPU)
+    monkeypatch.setattr(contestants, "packed", lambda *_: pack)
+    competitor = ours(case, prepared, CPU)
+    competitor.call()
+    competitor.call()
+    assert competitor.images == 24
+    for slot in pack.slots:
         assert slot.images == 24
         assert [row["epoch"] for row in slot.history] == [1, 2]
         assert all("test_accuracy" in row for row in slot.history)
-    seeds = [slot.recipe.seed for slot in ours._pack.slots]
+    seeds = [slot.recipe.seed for slot in pack.slots]
     assert seeds == [0, 1]
 
 
@@ -185,9 +180,9 @@ def test_random_images_are_the_same_every_time():
 @pytest.mark.cuda
 @pytest.mark.parametrize(("arrangement", "runs"), [("stacked", 4), ("streams", 1), ("streams", 3)])
 def test_a_case_on_a_gpu(arrangement, runs):
-    bench = Bench(torch.device("cuda"), 0, 0.05)
-    case = Case("cnn", 32, 5, "bf16", arrangement, runs)
-    result = Round(case.setting, ("eager", "eager bf16"), bench).measure(case)
+    case = TrainingCase("cnn", 32, 5, "bf16", arrangement, runs)
+    round_ = NetRound(case.setting, ("eager", "eager bf16"), WallClock(torch.device("cuda")), 0.05)
+    result = round_.measure(case, 0)
     assert [entry.status for entry in result.entries] == ["ok"] * 3
     assert all(entry.memory > 0 for entry in result.entries)
     assert result.ratio() > 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from softtargets.bench.watching import Watcher
+from benchmarks.progress import Quiet
 
 
-class Seen(Watcher):
+class Seen(Quiet):
     def __init__(self, stop_after: int = 99) -> None:
         self.total, self.done, self.cases, self._stop = 0, 0, [], stop_after
 
@@ -15,6 +15,4 @@ class Seen(Watcher):
     def started(self, case):
         if len(self.cases) == self._stop:
             raise KeyboardInterrupt
-
-    def finished(self, result):
-        self.cases.append(str(result.case))
+        self.cases.append(case)

@@ -4,9 +4,10 @@ import math
 
 import pytest
 import torch
-from softtargets.bench.losses import checking
-from softtargets.bench.losses.checking import Errors, Outcome, compare, reference, sampled
-from softtargets.bench.losses.rivals import SUBJECTS
+
+from benchmarks.losses import check
+from benchmarks.losses.check import Errors, Outcome, compare, reference, sampled, worst
+from benchmarks.losses.textbook import COMPARED
 
 
 def test_rows_from_the_first_to_the_last():
@@ -19,11 +20,11 @@ def test_rows_from_the_first_to_the_last():
 
 @pytest.mark.parametrize("name", ["labo", "distillation", "prior", "matrix"])
 def test_blocks_and_single_rows_give_the_whole(name, monkeypatch):
-    monkeypatch.setattr(checking, "BLOCK", 50)
+    monkeypatch.setattr(check, "BLOCK", 50)
     generator = torch.Generator().manual_seed(2)
     logits = torch.randn(23, 7, generator=generator)
     target = torch.randint(7, (23,), generator=generator)
-    subject = SUBJECTS[name]
+    subject = COMPARED[name]
     given = {
         "": None,
         "teacher": torch.randn(23, 7, generator=generator),
@@ -45,6 +46,15 @@ def test_errors_are_relative_to_the_largest_of_a_row():
     assert errors.loss == pytest.approx(0.1)
     assert errors.gradient == pytest.approx(0.1)
     assert compare(found, wanted, smallest=0.01).gradient == pytest.approx(0.19 / 4)
+
+
+def test_the_worst_of_several_is_not_hidden_by_the_others():
+    good, off, broken = (
+        Outcome(1.0, torch.full((1, 2), value, dtype=torch.float64)) for value in (1, 1.5, math.nan)
+    )
+    assert worst([good, off], [good, good]).gradient == pytest.approx(0.5)
+    for found in ([good, broken], [broken, good]):
+        assert math.isnan(worst(found, [good, good]).gradient)
 
 
 def test_what_is_wrong_in_words():

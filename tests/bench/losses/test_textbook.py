@@ -2,19 +2,20 @@ from __future__ import annotations
 
 import pytest
 import torch
-from softtargets.bench.losses.grid import LOSSES
-from softtargets.bench.losses.rivals import SUBJECTS
+
+from benchmarks.losses.grid import LOSSES
+from benchmarks.losses.textbook import COMPARED
 
 
 def test_the_grid_names_every_subject():
-    assert tuple(SUBJECTS) == LOSSES
+    assert tuple(COMPARED) == LOSSES
 
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("scale", [0.1, 3.0])
 def test_the_text_book_form_is_our_loss_in_value_and_gradient(name, scale):
     generator = torch.Generator().manual_seed(1)
-    subject = SUBJECTS[name]
+    subject = COMPARED[name]
     rows, classes = 12, 7
     logits = torch.randn(rows, classes, dtype=torch.float64, generator=generator) * scale
     target = torch.randint(classes, (rows,), generator=generator)
@@ -43,4 +44,4 @@ def test_the_text_book_form_is_our_loss_in_value_and_gradient(name, scale):
 def test_half_precision_is_summed_in_single():
     logits = torch.randn(4, 9, dtype=torch.bfloat16)
     target = torch.tensor([0, 1, 2, 3])
-    assert SUBJECTS["labo"].textbook(logits, target).dtype == torch.float32
+    assert COMPARED["labo"].textbook(logits, target).dtype == torch.float32

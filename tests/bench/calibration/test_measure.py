@@ -2,25 +2,29 @@ from __future__ import annotations
 
 import pytest
 import torch
-from softtargets.bench.calibration import measuring
-from softtargets.bench.calibration.grid import plan
-from softtargets.bench.calibration.measuring import Bench, OnceWarm, measure
-from softtargets.bench.calibration.results import Memory
-from softtargets.bench.calibration.weighing import Unweighed
-from softtargets.bench.failing import Absent
-from softtargets.bench.timing import Task
+
+from benchmarks.bench import BenchGrid, Contestant
+from benchmarks.calibration import measure
+from benchmarks.calibration.grid import grid
+from benchmarks.calibration.memory import Unweighed
+from benchmarks.calibration.results import CalibrationResult, Memory
+from benchmarks.failures import Absent
 
 CPU = torch.device("cpu")
 
 
-def small(device: torch.device = CPU, **options) -> Bench:
+def small(device: torch.device = CPU, **options) -> BenchGrid:
     words = {"examples": 200, "classes": 5, "batch": 64, "repeats": 2, "rivals": "none", "memory": False}
-    return Bench(device, 0, plan(device.type, **words | options))
+    return grid(device.type, **words | options)
+
+
+def measured(device: torch.device = CPU, case: int = 0, **options) -> CalibrationResult:
+    asked = small(device, **options)
+    return measure.measurer(asked, device, 0)(asked.cases[case])
 
 
 def test_everybody_is_timed_and_compared_with_float64():
-    bench = small()
-    result = measure(bench.plan.cases[0], bench)
+    result = measured()
     assert [entry.name for entry in result.entries] == ["ours", "ours with intervals", "ours streamed"]
     for entry in result.entries:
         assert entry.status == "ok"
@@ -31,11 +35,10 @@ def test_everybody_is_timed_and_compared_with_float64():
 
 def test_who_is_wrong_is_found_out_though_timed(monkeypatch):
     def contestant(name, device, batch):
-        return lambda examples: 0.5
+        return Contestant(name, lambda examples: 0.5)
 
-    monkeypatch.setattr(measuring, "contestant", contestant)
-    bench = small()
-    first = measure(bench.plan.cases[0], bench).entries[0]
+    monkeypatch.setattr(measure, "contestant", contestant)
+    first = measured().entries[0]
     assert first.status == "disagrees"
     assert first.time is not None
     assert first.reason.startswith("its ECE is 0.5, in float64 it is 0.")
@@ -49,11 +52,10 @@ def test_who_breaks_or_is_not_there_is_written_down(monkeypatch):
         def run(examples):
             raise RuntimeError("no luck")
 
-        return run
+        return Contestant(name, run)
 
-    monkeypatch.setattr(measuring, "contestant", contestant)
-    bench = small()
-    entries = measure(bench.plan.cases[0], bench).entries
+    monkeypatch.setattr(measure, "contestant", contestant)
+    entries = measured().entries
     found = [(entry.status, entry.reason, entry.time) for entry in entries]
     assert found[0] == ("absent", "not here", None)
     assert found[1] == ("failed", "RuntimeError: no luck", None)
@@ -65,9 +67,8 @@ def test_who_dies_where_it_is_weighed_is_not_run_here(monkeypatch):
             raise Unweighed("its process was ended by signal 9: perhaps out of memory")
         return (Memory(50, 1000), Memory(200, 1000))
 
-    monkeypatch.setattr(measuring, "weigh_apart", weigh)
-    bench = small(memory=True)
-    first, _, last = measure(bench.plan.cases[0], bench).entries
+    monkeypatch.setattr(measure, "weigh_apart", weigh)
+    first, _, last = measured(memory=True).entries
     assert first.memory == (Memory(50, 1000), Memory(200, 1000))
     assert first.time is not None
     assert (last.status, last.time) == ("failed", None)
@@ -75,9 +76,8 @@ def test_who_dies_where_it_is_weighed_is_not_run_here(monkeypatch):
 
 
 def test_who_would_take_more_than_there_is_fails_without_being_run(monkeypatch):
-    monkeypatch.setattr(measuring, "weigh_apart", lambda *_: (Memory(50, 10**18), Memory(200, 10**18)))
-    bench = small(memory=True)
-    for entry in measure(bench.plan.cases[0], bench).entries:
+    monkeypatch.setattr(measure, "weigh_apart", lambda *_: (Memory(50, 10**18), Memory(200, 10**18)))
+    for entry in measured(memory=True).entries:
         assert (entry.status, entry.reason) == ("failed", "out of memory")
         assert entry.memory[1] == Memory(200, 10**18)
 
@@ -103,40 +103,26 @@ def test_circles_are_collected_between_turns(monkeypatch):
             Circle()
             return 0.5
 
-        return run
+        return Contestant(name, run)
 
-    monkeypatch.setattr(measuring, "contestant", contestant)
-    bench = small(repeats=3)
-    measure(bench.plan.cases[0], bench)
-    assert seen == [0] * 12  # three contestants, a warm-up and three turns each
+    monkeypatch.setattr(measure, "contestant", contestant)
+    measured(repeats=1)
+    assert seen == [0] * 6  # three contestants, a warm-up and a turn each
 
 
 def test_the_cpu_beside_a_gpu_is_not_weighed(monkeypatch):
     def weigh(*_):
         raise AssertionError("weighed")
 
-    monkeypatch.setattr(measuring, "weigh_apart", weigh)
-    bench = small(torch.device("cuda"), memory=True)
-    case = bench.plan.cases[0]
-    assert case.device == "cpu"
-    assert bench.place(case) == CPU
-    assert bench.place(bench.plan.cases[1]) == torch.device("cuda")
-    assert all(entry.memory == () for entry in measure(case, bench).entries)
-
-
-def test_one_repetition_warms_up():
-    calls: list[int] = []
-    timer = OnceWarm(CPU)
-    timer.warm_up(Task(lambda: calls.append(1)))
-    assert len(calls) == 1
-    assert timer.sample(Task(lambda: calls.append(1))) >= 0
-    assert len(calls) == 2
+    monkeypatch.setattr(measure, "weigh_apart", weigh)
+    result = measured(torch.device("cuda"), memory=True)
+    assert result.case.device == "cpu"
+    assert all(entry.memory == () for entry in result.entries)
 
 
 @pytest.mark.cuda
 def test_a_gpu_is_measured_with_its_memory():
-    bench = small(torch.device("cuda"), memory=True, rivals="torchmetrics")
-    result = measure(bench.plan.cases[1], bench)
+    result = measured(torch.device("cuda"), case=1, memory=True, rivals="torchmetrics")
     for entry in result.entries:
         assert entry.status in ("ok", "absent")
         assert entry.status == "absent" or [found.examples for found in entry.memory] == [50, 200]

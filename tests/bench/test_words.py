@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from softtargets.bench.options import counts, names, words
 
+from benchmarks.words import counts, names, words
 from softtargets.exceptions import SofttargetsError
 
 

@@ -4,11 +4,11 @@ import gc
 
 import pytest
 import torch
-from softtargets.bench.measurement import Timing
-from softtargets.bench.timing import (
-    EventTimer,
-    Task,
-    WallTimer,
+
+from benchmarks.clocks import (
+    EventClock,
+    Timed,
+    WallClock,
     back_to_back,
     copy_rate,
     interleave,
@@ -16,38 +16,39 @@ from softtargets.bench.timing import (
     summarise,
     whole,
 )
+from benchmarks.results import Timing
+
+CPU = torch.device("cpu")
 
 
-class Clock:
+class Slow(WallClock):
     """Time that passes only when somebody works."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        super().__init__(CPU, now=lambda: self.time)
+        self.time = 0.0
         self.log: list[str] = []
 
-    def __call__(self) -> float:
-        return self.now
-
-    def work(self, name: str, *durations: float) -> Task:
+    def work(self, name: str, *durations: float) -> Timed:
         left = list(durations)
 
         def run() -> None:
             self.log.append(name)
-            self.now += left.pop(0) if len(left) > 1 else left[0]
+            self.time += left.pop(0) if len(left) > 1 else left[0]
 
-        return Task(run)
+        return Timed(run)
 
 
 def test_a_sample_is_what_the_clock_says_without_the_preparation():
-    clock = Clock()
+    clock = Slow()
     task = clock.work("a", 0.5)
 
     def prepare() -> None:
-        clock.now += 100
+        clock.time += 100
 
     task.prepare = prepare
-    assert WallTimer(clock).sample(task) == 0.5
-    assert clock.now == 100.5
+    assert clock.sample(task) == 0.5
+    assert clock.time == 100.5
 
 
 def test_quartiles():
@@ -56,9 +57,9 @@ def test_quartiles():
 
 
 def test_everybody_gets_the_same_time_in_turns():
-    clock = Clock()
+    clock = Slow()
     tasks = {"fast": clock.work("fast", 1.0), "slow": clock.work("slow", 4.0)}
-    timings, broken = interleave(WallTimer(clock), tasks, 12.0, clock=clock, fewest=2, most=100)
+    timings, broken = interleave(clock, tasks, 12.0, fewest=2, most=100)
     assert broken == {}
     assert timings["fast"] == Timing(1.0, 1.0, 1.0, 12)
     assert timings["slow"].repetitions == 3
@@ -67,15 +68,15 @@ def test_everybody_gets_the_same_time_in_turns():
 
 
 def test_the_fewest_and_the_most_repetitions_hold():
-    clock = Clock()
-    timings, _ = interleave(WallTimer(clock), {"a": clock.work("a", 9.0)}, 1.0, clock=clock, fewest=5, most=9)
+    clock = Slow()
+    timings, _ = interleave(clock, {"a": clock.work("a", 9.0)}, 1.0, fewest=5, most=9)
     assert timings["a"].repetitions == 5
-    timings, _ = interleave(WallTimer(clock), {"a": clock.work("a", 0.1)}, 1e9, clock=clock, fewest=5, most=9)
+    timings, _ = interleave(clock, {"a": clock.work("a", 0.1)}, 1e9, fewest=5, most=9)
     assert timings["a"].repetitions == 9
 
 
 def test_who_breaks_is_named_with_the_reason_and_the_others_go_on():
-    clock = Clock()
+    clock = Slow()
     seen = []
 
     def bad() -> None:
@@ -83,37 +84,40 @@ def test_who_breaks_is_named_with_the_reason_and_the_others_go_on():
         if len(seen) == 5:
             raise RuntimeError("no more\nof this")
 
-    tasks = {"bad": Task(bad), "good": clock.work("good", 1.0)}
-    timings, broken = interleave(WallTimer(clock), tasks, 10.0, clock=clock, fewest=3)
+    tasks = {"bad": Timed(bad), "good": clock.work("good", 1.0)}
+    timings, broken = interleave(clock, tasks, 10.0, fewest=3)
     assert broken == {"bad": "RuntimeError: no more"}
     assert timings["good"].repetitions == 10
 
 
 def test_the_collector_rests_while_timing_and_comes_back():
     states = []
-    interleave(WallTimer(), {"a": Task(lambda: states.append(gc.isenabled()))}, 0.0)
+    interleave(WallClock(CPU), {"a": Timed(lambda: states.append(gc.isenabled()))}, 0.0)
     assert not any(states)
     assert gc.isenabled()
 
 
 def test_back_to_back_divides_by_the_number_of_calls_and_takes_the_best_series():
-    clock = Clock()
+    clock = Slow()
     # One call to see how long it takes, then three series of ten.
     task = clock.work("a", *[1.0] * 11, *[0.5] * 10, 2.0)
-    assert back_to_back(WallTimer(clock), task, 30.0, clock=clock) == pytest.approx(0.5)
+    assert back_to_back(clock, task, 30.0) == pytest.approx(0.5)
     assert len(clock.log) == 31
 
 
 def test_a_copy_rate_counts_bytes_read_and_written():
-    clock = Clock()
-
-    class Half(WallTimer):
-        def sample(self, task: Task) -> float:
-            task.run()
-            clock.now += 0.5
+    class Half(WallClock):
+        def sample(self, timed: Timed) -> float:
+            timed.run()
             return 0.5
 
-    assert copy_rate(Half(), torch.device("cpu"), seconds=0.0) == 2 * 2**26 / 0.5
+    assert copy_rate(Half(CPU), seconds=0.0) == 2 * 2**26 / 0.5
+
+
+def test_one_repetition_may_be_enough_to_warm_up():
+    calls: list[int] = []
+    WallClock(CPU, warm_up=1).warm_up(Timed(lambda: calls.append(1)))
+    assert len(calls) == 1
 
 
 def test_events_come_after_the_cache_is_flushed_and_the_host_has_its_head_start(monkeypatch):
@@ -139,10 +143,11 @@ def test_events_come_after_the_cache_is_flushed_and_the_host_has_its_head_start(
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: log.append("wait"))
     monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: log.append(cycles), raising=False)
-    timer = EventTimer(torch.device("cpu"))
+    timer = EventClock(torch.device("cpu"))
     assert timer._scratch.numel() == 1 << 27
     timer._scratch.fill_(1)
-    task = Task(lambda: log.append("run"), lambda: log.append("prepare"))
+    task = Timed(lambda: log.append("run"), lambda: log.append("prepare"))
+    monkeypatch.setattr(timer, "finish", lambda: log.append("wait"))
     timer.warm_up(task)
     assert log == ["prepare", "wait", "run"] * 3 + ["wait"]
     assert 0 < task.host < 1
@@ -163,15 +168,15 @@ def test_nobody_counts_memory_on_a_cpu():
 @pytest.mark.cuda
 def test_events_see_the_device_and_not_the_host():
     device = torch.device("cuda")
-    timer = EventTimer(device)
+    timer = EventClock(device)
     values = torch.randn(1 << 28, device=device)
-    timings, broken = interleave(timer, {"add": Task(lambda: values.add_(1))}, 0.2)
+    timings, broken = interleave(timer, {"add": Timed(lambda: values.add_(1))}, 0.2)
     assert not broken
     rate = 2 * values.numel() * 4 / timings["add"].median
-    assert 0.5 < rate / copy_rate(timer, device) < 1.5
+    assert 0.5 < rate / copy_rate(timer) < 1.5
     # A tiny kernel takes microseconds on the device, however slow the host is.
     small = torch.randn(10, device=device)
-    timings, _ = interleave(timer, {"add": Task(lambda: small.add_(1))}, 0.1)
+    timings, _ = interleave(timer, {"add": Timed(lambda: small.add_(1))}, 0.1)
     assert timings["add"].median < 2e-5
 
 
@@ -186,11 +191,10 @@ def test_peak_memory_on_a_gpu():
 
 
 def test_whole_repetitions_until_the_time_is_up():
-    clock = Clock()
+    clock = Slow()
 
     def run() -> None:
-        clock.now += 0.4
+        clock.time += 0.4
 
-    device = torch.device("cpu")
-    assert whole(run, 1.0, device, clock) == (3, pytest.approx(1.2))
-    assert whole(run, 0.0, device, clock) == (1, pytest.approx(0.4))  # one at least
+    assert whole(run, 1.0, clock) == (3, pytest.approx(1.2))
+    assert whole(run, 0.0, clock) == (1, pytest.approx(0.4))  # one at least
