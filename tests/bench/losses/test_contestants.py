@@ -56,6 +56,23 @@ def test_an_older_torch_has_no_projection(monkeypatch):
         linear_contestant("torch", PLAIN, "fp32", CPU)
 
 
+def test_liger_gets_the_weight_first(monkeypatch):
+    class Fused:
+        def __init__(self, label_smoothing=0.0):
+            self.alpha = label_smoothing
+
+        def __call__(self, weight, hidden, target):
+            return F.cross_entropy(hidden @ weight.T, target, label_smoothing=self.alpha)
+
+    module = ModuleType("liger_kernel.transformers")
+    module.LigerFusedLinearCrossEntropyLoss = Fused
+    monkeypatch.setitem(sys.modules, "liger_kernel", ModuleType("liger_kernel"))
+    monkeypatch.setitem(sys.modules, "liger_kernel.transformers", module)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    call = linear_contestant("liger", SMOOTH, "bf16", GPU).call
+    agrees(call, lambda hidden, weight, target: SMOOTH.textbook(hidden @ weight.T, target))
+
+
 def test_cut_cross_entropy_gets_hidden_states_weight_and_target(monkeypatch):
     module = ModuleType("cut_cross_entropy")
     module.linear_cross_entropy = lambda e, c, targets: F.cross_entropy(e @ c.T, targets)
