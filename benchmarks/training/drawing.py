@@ -7,18 +7,7 @@ from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.picture import (
-    INK,
-    PALE,
-    Panel,
-    apologise,
-    legend,
-    multiple,
-    panels,
-    round_numbers,
-    round_ticks,
-    write,
-)
+from benchmarks import picture
 from benchmarks.results import BenchResults
 from benchmarks.tables import device_name
 from benchmarks.text import rate, times
@@ -53,13 +42,13 @@ def draw_training(results: BenchResults) -> Figure:
     nets: dict[tuple[Any, ...], list[TrainingResult]] = {}
     for item in results.of(TrainingResult):
         nets.setdefault((*item.case.setting, item.case.precision), []).append(item)
-    makers: list[Panel] = [partial(_speed_panel, items=items) for items in nets.values()]
+    makers: list[picture.Panel] = [partial(_speed_panel, items=items) for items in nets.values()]
     makers += [partial(_accuracy_panel, item=item) for item in results.of(AccuracyResult)]
     columns = min(COLUMNS, len(makers))
-    drawing = panels(makers, columns, WIDTH, [HEIGHT] * -(-len(makers) // columns), 0.7)
+    drawing = picture.panels(makers, columns, WIDTH, [HEIGHT] * -(-len(makers) // columns), 0.7)
     device = device_name(results.sessions)
     heading = f"Training, augmentation and evaluation included{', on ' + device if device else ''}: higher is better"
-    legend(drawing, heading, _handles(results))
+    picture.legend(drawing, heading, _handles(results))
     return drawing
 
 
@@ -75,7 +64,7 @@ def _speed_panel(axes: Axes, items: list[TrainingResult]) -> None:
     axes.set_xlim(sizes[0] / 1.6, sizes[-1] * 1.6 * (sizes[-1] / sizes[0]) ** 0.05)
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
-    round_ticks(axes.yaxis, low, high)
+    picture.round_ticks(axes.yaxis, low, high)
     axes.grid(axis="x", visible=False)
     _rivals(axes, items)
     for arrangement in LABELS:
@@ -94,21 +83,14 @@ def _series(axes: Axes, items: list[TrainingResult], panel: list[TrainingResult]
     sizes = sorted({item.case.runs for item in panel})
     for size, ratio, item in points:
         side = 1 if _is_best(item, panel) else -1
-        label = f"{multiple(times(ratio))}\n{rate(item.rate())}"
+        label = f"{picture.multiple(times(ratio))}\n{rate(item.rate())}"
         shift, align = _aside(size, sizes)
-        write(
-            axes,
-            label,
-            (size, ratio),
-            (shift, 13 * side),
-            ha=align,
-            fontweight="bold" if item.chosen else "normal",
-            linespacing=1.1,
-        )
+        how = {"ha": align, "fontweight": "bold" if item.chosen else "normal", "linespacing": 1.1}
+        picture.write(axes, label, (size, ratio), (shift, 13 * side), **how)
     bottom = axes.get_ylim()[0]
     for item in items:
         if item.ratio() is None:
-            apologise(
+            picture.apologise(
                 axes, _why(item), (item.case.runs, bottom), (0, 5), rotation=90, va="bottom", ha="center"
             )
 
@@ -155,7 +137,7 @@ def _rivals(axes: Axes, items: list[TrainingResult]) -> None:
     first, second = (*sorted({item.case.runs for item in items}), 2)[:2]
     away = (0, -7 if max(lines.values()) > 1 else 7)
     label = f"{title(EAGER)}: {rate(fmean(eager))}"
-    write(axes, label, ((first * second) ** 0.5, 1.0), away, color=PALE, ha="center")
+    picture.write(axes, label, ((first * second) ** 0.5, 1.0), away, color=picture.PALE, ha="center")
     _images_per_second(axes, fmean(eager))
 
 
@@ -181,7 +163,7 @@ def _images_per_second(axes: Axes, eager: float) -> None:
         return images / eager
 
     right = axes.secondary_yaxis("right", functions=(absolute, relative))
-    ticks = round_numbers(*(eager * limit for limit in axes.get_ylim()))
+    ticks = picture.round_numbers(*(eager * limit for limit in axes.get_ylim()))
     right.set_ticks(ticks, labels=[re.sub(r"\.0+(?= )", "", rate(tick)) for tick in ticks])
     right.yaxis.set_minor_locator(NullLocator())
     right.set_ylabel("images per second", fontsize=8.5)
@@ -197,13 +179,13 @@ def _accuracy_panel(axes: Axes, item: AccuracyResult) -> None:
     axes.set_ylim(1.6, -0.8)
     for place, (values, colour) in enumerate(((item.ours, BLUE), (item.eager, GREY))):
         if not values:
-            apologise(axes, item.reason or "not measured", (0.0, place))
+            picture.apologise(axes, item.reason or "not measured", (0.0, place))
             continue
         shown = [100 * value for value in values]
         axes.plot(shown, [place] * len(shown), "o", color=colour, alpha=0.55, markersize=6, markeredgewidth=0)
         mean = fmean(shown)
-        axes.plot([mean, mean], [place - 0.22, place + 0.22], color=INK, linewidth=1.6)
-        write(axes, f"{mean:.2f} %", (mean, place - 0.22), (0, 7), ha="center", fontweight="bold")
+        axes.plot([mean, mean], [place - 0.22, place + 0.22], color=picture.INK, linewidth=1.6)
+        picture.write(axes, f"{mean:.2f} %", (mean, place - 0.22), (0, 7), ha="center", fontweight="bold")
     axes.margins(x=0.25)
     axes.set_xlabel("test accuracy, per cent", fontsize=8.5)
     if item.ours and item.eager:
@@ -215,7 +197,7 @@ def _accuracy_panel(axes: Axes, item: AccuracyResult) -> None:
             ha="right",
             va="bottom",
             fontsize=8.5,
-            color=INK,
+            color=picture.INK,
         )
 
 
