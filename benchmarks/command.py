@@ -13,6 +13,7 @@ import typer
 
 from benchmarks import calibration, losses, training
 from benchmarks.bench import Bench
+from benchmarks.files import write_files
 from benchmarks.progress import Bar, Lines
 from benchmarks.results import BenchResults
 from softtargets.cli import Interrupted
@@ -67,11 +68,10 @@ def command_line(bench: str, options: Sequence[inspect.Parameter], given: Mappin
         value, name = given.get(option.name, option.default), option.name.replace("_", "-")
         if value == option.default:
             continue
-        words += (
-            [f"--{name}" if value else f"--no-{name}"]
-            if isinstance(value, bool)
-            else [f"--{name}", str(value)]
-        )
+        if isinstance(value, bool):
+            words.append(f"--{name}" if value else f"--no-{name}")
+        else:
+            words += [f"--{name}", str(value)]
     return f"{PROGRAM} {shlex.join([bench, *words])}"
 
 
@@ -120,8 +120,6 @@ def _measure(
 
 def _show(bench: Bench, results: BenchResults, directory: Path, path: Path, as_json: bool) -> None:
     """Write what is made from the results, print the tables and where everything is; refuse what is wrong."""
-    from benchmarks.session import write_files
-
     files = [path, *write_files(bench, results, directory)]
     if as_json:
         print_json({"files": [str(file) for file in files], "results": results.to_dict()})

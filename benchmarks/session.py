@@ -17,8 +17,7 @@ from benchmarks.machine import describe, differences
 from benchmarks.progress import Quiet
 from benchmarks.results import BenchResults
 from softtargets.exceptions import SofttargetsError
-from softtargets.report.drawing import KINDS, house_style, rendered
-from softtargets.storage import make_directory, write_atomically
+from softtargets.storage import make_directory
 
 RESULTS = "results.json"
 
@@ -73,23 +72,6 @@ def missing(grid: BenchGrid, results: BenchResults) -> list[Any]:
     there = [item.case for item in results.measured if all(map(item.entry, grid.names(item.case)))]
     left = [case for case in grid.cases if case not in there]
     return list(grid.cases) if left and grid.together else left
-
-
-def write_files(bench: Bench, results: BenchResults, directory: Path) -> list[Path]:
-    """Tables as text and every picture as PNG and SVG, beside the results; return what was written."""
-    import matplotlib
-
-    make_directory(directory)
-    contents = {file: text.encode() for file, text in bench.texts(results).items()}
-    with house_style():
-        for name, drawing in bench.drawings(results).items():
-            for kind in KINDS:
-                # Letters as text: as outlines they would be most of a large picture, which is kept in the repository.
-                with matplotlib.rc_context({"svg.fonttype": "none"}):
-                    contents[f"{name}.{kind}"] = rendered(drawing, kind)
-    for file, content in contents.items():
-        write_atomically(directory / file, content)
-    return [directory / file for file in contents]
 
 
 def _earlier(

@@ -253,19 +253,30 @@ def test_help_lists_the_options_of_the_bench_and_those_that_all_have(run, monkey
         assert option in out
 
 
-def test_a_misspelt_word_is_refused_without_torch_by_the_module_too(tmp_path):
-    code = (
-        "import runpy, sys\nsys.argv[1:] = ['training', '--nets', 'fnc']\n"
-        "try:\n    runpy.run_module('benchmarks', run_name='__main__')\nexcept SystemExit as leaving:\n"
-        "    print(leaving.code, 'torch' in sys.modules)"
-    )
+RESULTS = "benchmarks/calibration/cpu/results.json"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["training", "--nets", "fnc"], "2", "--nets: no 'fnc' (did you mean 'fcn'?)"),
+        (["calibration", "--from", f"{{root}}/{RESULTS}", "--out", "here"], "0", ""),
+    ],
+    ids=["misspelt", "drawn again"],
+)
+def test_the_module_is_the_command_and_needs_torch_only_to_measure(words, code, message, tmp_path):
     root = Path(__file__).parents[2]
+    script = (
+        f"import runpy, sys\nsys.argv[1:] = {[word.format(root=root) for word in words]!r}\n"
+        "try:\n    runpy.run_module('benchmarks', run_name='__main__')\n"
+        "except SystemExit as leaving:\n    print(leaving.code, 'torch' in sys.modules)"
+    )
     there = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=there
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, env=there
     )
-    assert done.stdout.strip() == "2 False"
-    assert "--nets: no 'fnc' (did you mean 'fcn'?)" in done.stderr
+    assert done.stdout.splitlines()[-1] == f"{code} False", done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.cuda

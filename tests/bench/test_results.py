@@ -11,9 +11,9 @@ import bench.losses.making as losses
 import bench.training.making as training
 import benchmarks
 from benchmarks.command import BENCHES
+from benchmarks.files import write_files
 from benchmarks.losses import BENCH
 from benchmarks.losses.results import LossEntry, LossResult
-from benchmarks.session import write_files
 from softtargets.exceptions import SofttargetsError
 
 COMMITTED = sorted(Path(benchmarks.__file__).parent.glob("*/*/results.json"))
