@@ -20,13 +20,13 @@ test: install-test lint
 	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: install-test
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 
 format: install-test
-	$(BIN)/ruff check --fix src tests
-	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks
 
 install: $(VENV)/installed
 install-test: $(VENV)/installed-test
@@ -47,4 +47,4 @@ $(VENV)/installed-test: $(VENV)/python-ok pyproject.toml constraints.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
-	find src tests -name __pycache__ -type d -exec rm -rf {} +
+	find src tests benchmarks -name __pycache__ -type d -exec rm -rf {} +

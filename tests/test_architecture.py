@@ -28,6 +28,11 @@ def rooms() -> dict[str, set[str]]:
 
 def imports(path: Path) -> set[str]:
     """The rooms a module imports, wherever in the module it does so."""
+    return {name.split(".")[1] for name in modules(path) if name.startswith("softtargets.")}
+
+
+def modules(path: Path) -> set[str]:
+    """Everything a module imports, wherever in the module it does so."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -37,7 +42,7 @@ def imports(path: Path) -> set[str]:
             names = [node.module or ""]
         else:
             continue
-        found |= {name.split(".")[1] for name in names if name.startswith("softtargets.")}
+        found |= set(names)
     return found
 
 
@@ -51,6 +56,12 @@ def test_a_room_imports_only_what_the_table_allows(room):
     allowed = rooms()[room] | {room, "exceptions"}
     for path in (PACKAGE / room).rglob("*.py"):
         assert imports(path) <= allowed, f"{path.relative_to(PACKAGE)} imports {imports(path) - allowed}"
+
+
+def test_the_package_does_without_the_benchmarks():
+    # They are not in the wheel; `softtargets bench` looks for them beside the sources and hands over.
+    for path in PACKAGE.rglob("*.py"):
+        assert not {name for name in modules(path) if name.split(".")[0] == "benchmarks"}, path
 
 
 def test_no_two_rooms_import_each_other():

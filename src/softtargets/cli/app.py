@@ -18,12 +18,12 @@ app.add_typer(studies.app, name="study")
 app.add_typer(runs.app, name="runs")
 app.add_typer(recipes.app, name="recipe")
 app.add_typer(data.app, name="data")
-app.add_typer(bench.app, name="bench")
 app.command("train")(training.train)
 app.command("calibrate")(calibrate.calibrate)
 app.command("compare")(compare.compare)
 app.command("view")(view.view)
 app.command("advise")(advise.advise)
+app.command("bench", add_help_option=False, context_settings=bench.AS_THEY_ARE)(bench.bench)
 
 
 def _version(wanted: bool) -> None:

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from bench.calibration.making import SESSION, cpu, made_up
+from bench.calibration.making import cpu, made_up, result, results
 from bench.looking import ink, texts
-from softtargets.bench.calibration.drawing import draw_calibration
-from softtargets.bench.calibration.results import CaseResult, Entry, Results
+from benchmarks.calibration.drawing import draw_calibration
+from benchmarks.calibration.results import CalibrationEntry
 from softtargets.report.drawing import house_style
 
 
@@ -36,10 +36,9 @@ def test_bars_and_labels_lie_inside_their_panel():
 
 
 def test_without_memory_there_is_one_column_and_failures_are_told():
-    failed = tuple(Entry(entry.name, "failed", "$x$ broke") for entry in cpu().entries)
-    result = CaseResult(cpu().case, 0, 1, 0.02, 0.0, failed)
+    failed = [CalibrationEntry(entry.name, "failed", "$x$ broke") for entry in cpu().entries]
     with house_style():
-        drawing = draw_calibration(Results((SESSION,), (result,)))
+        drawing = draw_calibration(results(result(cpu().case, *failed, threads=1)))
         assert ink(drawing) > 0
     (axes,) = drawing.axes
     assert axes.get_title(loc="left") == "CPU, 1 thread: 1,000 x 10 logits"

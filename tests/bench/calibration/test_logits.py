@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import torch
 
-from softtargets.bench.calibration import logits
-from softtargets.bench.calibration.logits import made_up
+from benchmarks.calibration import logits
+from benchmarks.calibration.logits import made_up
 
 CPU = torch.device("cpu")
 

@@ -4,15 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bench.calibration.making import SESSION, cpu, entry, gpu, made_up
-from softtargets.bench.calibration.results import Results
-from softtargets.exceptions import SofttargetsError
-
-
-def test_results_come_back_from_their_file_as_they_were(tmp_path):
-    results = made_up()
-    results.save(tmp_path / "results.json")
-    assert Results.load(tmp_path / "results.json") == results
+from bench.calibration.making import SESSION, cpu, entry, gpu, made_up, results
+from benchmarks.calibration.results import CalibrationResult, gain
+from benchmarks.calibration.tables import wrong
 
 
 def test_a_ratio_is_above_one_where_ours_is_faster():
@@ -24,28 +18,20 @@ def test_a_ratio_is_above_one_where_ours_is_faster():
 
 
 def test_a_gpu_is_compared_with_the_cpu_per_example():
-    results = made_up()
+    found = made_up()
+    on_cpu, on_gpu = found.of(CalibrationResult)
     # Ten times the examples in a quarter of the time.
-    assert results.gain(results.cases[1], "ours") == 40.0
-    assert results.gain(results.cases[0], "ours") is None
-    assert results.gain(results.cases[1], "netcal") is None
+    assert gain(found, on_gpu, "ours") == 40.0
+    assert gain(found, on_cpu, "ours") is None
+    assert gain(found, on_gpu, "netcal") is None
 
 
 def test_sessions_are_not_mixed():
     other = replace(gpu(), session=1)
-    results = Results((SESSION, SESSION), (cpu(), other))
-    assert results.gain(other, "ours") is None
+    assert gain(results(cpu(), other, sessions=(SESSION, SESSION)), other, "ours") is None
 
 
 def test_who_computes_something_else_is_named():
-    wrong = entry("netcal", 1.0, status="disagrees", reason="its ECE is 1, in float64 it is 0")
-    assert Results((SESSION,), (cpu(wrong),)).disagreements() == [
-        "netcal on cpu, 1,000 x 10: its ECE is 1, in float64 it is 0"
-    ]
-    assert made_up().disagreements() == []
-
-
-def test_a_file_of_another_bench_is_refused(tmp_path):
-    (tmp_path / "results.json").write_text('{"kind": "softtargets bench losses", "format": 1}')
-    with pytest.raises(SofttargetsError, match="does not hold results of 'softtargets bench calibration'"):
-        Results.load(tmp_path / "results.json")
+    other = entry("netcal", 1.0, status="disagrees", reason="its ECE is 1, in float64 it is 0")
+    assert wrong(results(cpu(other))).endswith("netcal on cpu, 1,000 x 10: its ECE is 1, in float64 it is 0")
+    assert wrong(made_up()) == ""

@@ -3,9 +3,9 @@ from __future__ import annotations
 import csv
 import io
 
-from bench.calibration.making import SESSION, cpu, entry, made_up
-from softtargets.bench.calibration.results import Results
-from softtargets.bench.calibration.tables import csv_text, markdown, notes, overview, summary, verdicts
+from bench.calibration.making import cpu, entry, made_up, results
+from benchmarks.calibration import BENCH
+from benchmarks.calibration.tables import overview, remarks, summary, texts, verdicts
 
 
 def cell(table, row: int, heading: str) -> str:
@@ -30,7 +30,7 @@ def test_the_overview_has_ratios_against_ours_and_against_the_cpu():
 
 
 def test_columns_that_nobody_fills_are_left_out():
-    headings, _ = overview(Results((SESSION,), (cpu(),)))
+    headings, _ = overview(results(cpu()))
     assert not any("memory" in heading or "CPU" in heading for heading in headings)
 
 
@@ -48,16 +48,17 @@ def test_what_the_numbers_come_to():
 
 def test_who_is_missing_or_wrong_is_explained():
     wrong = entry("netcal", 1.0, status="disagrees", reason="its ECE is 1")
-    assert notes(made_up()) == [
+    assert remarks(made_up()) == [
+        *verdicts(made_up()),
         "netcal absent: netcal is not installed (pip install netcal) (cpu, 1,000 x 10)",
         "netcal failed: out of memory (cuda, 10,000 x 10)",
     ]
     assert summary(cpu(wrong)).endswith("torchmetrics 2.00 s; netcal 1.00 s *")
-    assert notes(Results((), (cpu(wrong),))) == ["netcal disagrees: its ECE is 1 (cpu, 1,000 x 10)"]
+    assert remarks(results(cpu(wrong)))[-1:] == ["netcal disagrees: its ECE is 1 (cpu, 1,000 x 10)"]
 
 
 def test_markdown_has_the_table_and_where_it_comes_from():
-    text = markdown(made_up())
+    text = texts(made_up())["results.md"]
     assert "NVIDIA H200, 2026-11-20T12:00:00+00:00." in text
     assert "CPU: A processor, 2 threads of 16 cores. Rivals: torchmetrics 1.9.0." in text
     assert "| cpu | 1,000 x 10 | torchmetrics: ECE | 2.00 s |" in text
@@ -66,10 +67,10 @@ def test_markdown_has_the_table_and_where_it_comes_from():
 
 
 def test_csv_has_one_line_per_contestant():
-    lines = list(csv.DictReader(io.StringIO(csv_text(made_up()))))
+    lines = list(csv.DictReader(io.StringIO(texts(made_up())["results.csv"])))
     assert len(lines) == 10
     assert lines[3]["times_ours"] == "2.0"
     assert lines[5]["speed_over_cpu"] == "40.0"
     assert (lines[8]["memory_quarter"], lines[8]["memory_all"]) == ("10000000", "40000000")
     assert lines[9]["median"] == ""
-    assert csv_text(Results()) == "device\n"
+    assert texts(BENCH.results())["results.csv"] == "device\n"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from softtargets.bench.losses.results import Case, CaseResult, Entry, LinearCase, LinearResult, Results
-from softtargets.bench.measurement import Timing
+from dataclasses import replace
+
+from benchmarks.losses import BENCH
+from benchmarks.losses.results import LinearCase, LinearResult, LossCase, LossEntry, LossResult
+from benchmarks.results import BenchResults, CaseResult, Timing
 
 RATE = 4.25e12
 BYTES = {"bf16": 2, "fp32": 4}
@@ -26,7 +29,7 @@ CALLS = {"label_smoothing": (60e-6, 95e-6, 140e-6, 210e-6), "labo": (62e-6, 390e
 NAMES = ("ours", "eager", "compile", "liger")
 SESSION = {
     "date": "2026-11-20T12:00:00+00:00",
-    "command": "softtargets bench losses",
+    "command": "python -m benchmarks losses",
     "softtargets": "0.1.0",
     "commit": "0123456789abcdef",
     "uncommitted_changes": False,
@@ -42,12 +45,12 @@ def timing(seconds: float) -> Timing:
     return Timing(seconds, 0.97 * seconds, 1.04 * seconds, 50)
 
 
-def entry(name: str, seconds: float | None, call: float | None, logits: int) -> Entry:
+def entry(name: str, seconds: float | None, call: float | None, logits: int) -> LossEntry:
     if seconds is None:
-        return Entry(name, "absent", "Liger has no such loss")
+        return LossEntry(name, "absent", "Liger has no such loss")
     again = timing(1.01 * seconds) if name == "ours" else None
     memory = {"ours": 1.0, "eager": 3.0, "compile": 1.1, "liger": 1.0}[name]
-    return Entry(
+    return LossEntry(
         name,
         time=timing(seconds),
         again=again,
@@ -58,7 +61,18 @@ def entry(name: str, seconds: float | None, call: float | None, logits: int) -> 
     )
 
 
-def made_up() -> Results:
+def result(case: LossCase, *entries: LossEntry) -> LossResult:
+    logits = case.rows * case.classes * BYTES[case.dtype]
+    return LossResult(
+        case=case, session=0, copy_rate=RATE, floor=2 * logits / RATE, logits_bytes=logits, entries=entries
+    )
+
+
+def results(*measured: CaseResult) -> BenchResults:
+    return replace(BENCH.results(), sessions=(SESSION,), measured=measured)
+
+
+def made_up() -> BenchResults:
     """Everything a picture or a table has to cope with: failures, absences, disagreement, tiny sizes."""
     cases = []
     for size in ("8192x32768", "4096x131072", "65536x1000", "262144x100", "128x100", "128x10", "2x10"):
@@ -77,10 +91,10 @@ def made_up() -> Results:
                         call = max(seconds, call)
                     entries.append(entry(name, seconds, call, logits))
                 if (loss, size, dtype) == ("labo", "4096x131072", "fp32"):
-                    entries[1] = Entry("eager", "failed", "out of memory")
+                    entries[1] = LossEntry("eager", "failed", "out of memory")
                 if (loss, size, dtype) == ("label_smoothing", "65536x1000", "bf16"):
                     old = entries[1]
-                    entries[1] = Entry(
+                    entries[1] = LossEntry(
                         "eager",
                         "disagrees",
                         "its loss is not finite",
@@ -88,24 +102,25 @@ def made_up() -> Results:
                         call=old.call,
                         memory=old.memory,
                     )
-                case = Case(loss, rows, classes, dtype)
-                cases.append(CaseResult(case, 0, RATE, floor, logits, tuple(entries)))
+                cases.append(result(LossCase(loss, rows, classes, dtype), *entries))
     linear = []
     for loss, slow in (("label_smoothing", 1.9), ("labo", 3.2)):
         floor = 33e-3
         linear.append(
             LinearResult(
-                LinearCase(loss, 8192, 4096, 131072, "bf16"),
-                0,
-                floor,
-                2 * 8192 * 131072,
-                (
-                    Entry("ours", time=timing(1.3 * floor), memory=2_100_000_000, lean=400_000_000),
-                    Entry("materialised", time=timing(1.4 * floor), memory=6_000_000_000, lean=4_300_000_000),
-                    Entry("eager", time=timing(slow * floor), memory=16_000_000_000, lean=14_300_000_000),
-                    Entry("compile", "failed", "InductorError: no valid configuration"),
-                    Entry("liger", "absent", "Liger is not installed (pip install liger-kernel)"),
+                case=LinearCase(loss, 8192, 4096, 131072, "bf16"),
+                session=0,
+                floor=floor,
+                logits_bytes=2 * 8192 * 131072,
+                entries=(
+                    LossEntry("ours", time=timing(1.3 * floor), memory=2_100_000_000, lean=400_000_000),
+                    LossEntry(
+                        "materialised", time=timing(1.4 * floor), memory=6_000_000_000, lean=4_300_000_000
+                    ),
+                    LossEntry("eager", time=timing(slow * floor), memory=16_000_000_000, lean=14_300_000_000),
+                    LossEntry("compile", "failed", "InductorError: no valid configuration"),
+                    LossEntry("liger", "absent", "Liger is not installed (pip install liger-kernel)"),
                 ),
             )
         )
-    return Results((SESSION,), tuple(cases), tuple(linear))
+    return results(*cases, *linear)

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from bench.looking import ink, texts
-from bench.losses.making import made_up
-from softtargets.bench.losses.drawing import draw_linear, draw_losses
-from softtargets.bench.losses.results import Entry, Results
+from bench.losses.making import made_up, result, results
+from benchmarks.losses.drawing import draw_linear, draw_losses
+from benchmarks.losses.results import LossEntry, LossResult
 from softtargets.report.drawing import house_style
 
 
@@ -43,11 +43,10 @@ def test_bars_lie_inside_their_panel():
 
 
 def test_a_case_where_everybody_failed_is_still_a_panel():
-    item = made_up().cases[0]
-    failed = tuple(Entry(entry.name, "failed", "$x$ ran out of luck") for entry in item.entries)
-    results = Results((), (type(item)(item.case, 0, 1e12, item.floor, item.logits_bytes, failed),))
+    item = made_up().of(LossResult)[0]
+    failed = [LossEntry(entry.name, "failed", "$x$ ran out of luck") for entry in item.entries]
     with house_style():
-        drawing = draw_losses(results)
+        drawing = draw_losses(results(result(item.case, *failed)))
         assert ink(drawing) > 0
     assert texts(drawing.axes[0])[0] == r"ours: \$x\$ ran out of luck"
 

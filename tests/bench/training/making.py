@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from softtargets.bench.measurement import Speed
-from softtargets.bench.training.results import (
+from dataclasses import replace
+
+from benchmarks.results import BenchResults, CaseResult
+from benchmarks.training import BENCH
+from benchmarks.training.results import (
     AccuracyCase,
     AccuracyResult,
-    Case,
-    CaseResult,
-    Entry,
-    Results,
+    Speed,
+    TrainingCase,
+    TrainingEntry,
+    TrainingResult,
 )
 
 SESSION = {
     "date": "2026-11-20T12:00:00+00:00",
-    "command": "softtargets bench training --accuracy",
+    "command": "python -m benchmarks training --accuracy",
     "softtargets": "0.1.0",
     "commit": "0123456789abcdef",
     "uncommitted_changes": False,
@@ -33,26 +36,32 @@ MULTIPLES = {
 }
 
 
+def results(*measured: CaseResult, sessions=(SESSION,)) -> BenchResults:
+    return replace(BENCH.results(), sessions=sessions, measured=measured)
+
+
 def speed(rate: float) -> Speed:
     return Speed(images=int(2 * rate), seconds=2.0)
 
 
-def case_result(net: str, arrangement: str, runs: int, multiple: float | None, also_bf16: bool) -> CaseResult:
+def case_result(
+    net: str, arrangement: str, runs: int, multiple: float | None, also_bf16: bool
+) -> TrainingResult:
     eager = EAGER_RATES[net]
     turns = (speed(0.98 * eager), speed(1.02 * eager))
-    ours = Entry("ours", "failed", "out of memory")
+    ours = TrainingEntry("ours", "failed", "out of memory")
     if multiple is not None:
-        ours = Entry("ours", speeds=(speed(multiple * eager),), setup=31.5, memory=runs * 900_000_000)
-    rivals = [Entry("eager", speeds=turns, setup=1.2, memory=700_000_000)]
+        ours = TrainingEntry("ours", speeds=(speed(multiple * eager),), setup=31.5, memory=runs * 900_000_000)
+    rivals = [TrainingEntry("eager", speeds=turns, setup=1.2, memory=700_000_000)]
     if also_bf16:
         slower = tuple(speed(0.85 * turn.rate) for turn in turns)
-        rivals.append(Entry("eager bf16", speeds=slower, setup=1.4, memory=500_000_000))
+        rivals.append(TrainingEntry("eager bf16", speeds=slower, setup=1.4, memory=500_000_000))
     chosen = arrangement == "stacked" or "stacked" not in MULTIPLES[net]
-    case = Case(net, 128, 100, "bf16", arrangement, runs)
-    return CaseResult(case, 0, chosen, (ours, *rivals))
+    case = TrainingCase(net, 128, 100, "bf16", arrangement, runs)
+    return TrainingResult(case=case, session=0, chosen=chosen, entries=(ours, *rivals))
 
 
-def made_up(also_bf16: bool = False) -> Results:
+def made_up(also_bf16: bool = False) -> BenchResults:
     """Everything a picture or a table has to cope with: two arrangements, one, a failure, accuracies."""
     cases = [
         case_result(net, arrangement, runs, multiple, also_bf16)
@@ -61,9 +70,9 @@ def made_up(also_bf16: bool = False) -> Results:
         for runs, multiple in multiples.items()
     ]
     accuracy = AccuracyResult(
-        AccuracyCase("digits", 30, "bf16", 5),
-        0,
+        case=AccuracyCase("digits", 30, "bf16", 5),
+        session=0,
         ours=(0.972, 0.968, 0.970, 0.976, 0.966),
         eager=(0.970, 0.974, 0.966, 0.968, 0.964),
     )
-    return Results((SESSION,), tuple(cases), (accuracy,))
+    return results(*cases, accuracy)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from softtargets.bench.training import accuracy
-from softtargets.bench.training.accuracy import check_data, compare_accuracy
-from softtargets.bench.training.nets import TRAININGS
-from softtargets.bench.training.results import AccuracyCase
+from benchmarks.training import accuracy
+from benchmarks.training.accuracy import check_data, compare_accuracy
+from benchmarks.training.nets import TRAININGS
+from benchmarks.training.results import AccuracyCase
 from softtargets.exceptions import SofttargetsError
 from softtargets.recipes import MLP
 

@@ -6,13 +6,14 @@ import pytest
 from matplotlib.colors import to_hex
 
 from bench.looking import ink, texts
-from bench.training.making import made_up
-from softtargets.bench.training.drawing import draw_training
-from softtargets.bench.training.results import Entry, Results
+from bench.training.making import made_up, results
+from benchmarks.results import BenchResults
+from benchmarks.training.drawing import draw_training
+from benchmarks.training.results import AccuracyResult, TrainingEntry, TrainingResult
 from softtargets.report.drawing import BLUE, GREY, ORANGE, SKY, house_style
 
 
-def drawn(results: Results):
+def drawn(results: BenchResults):
     with house_style():
         drawing = draw_training(results)
         assert ink(drawing) > 0.01
@@ -96,15 +97,15 @@ def test_the_accuracies_of_both_sides():
 
 
 def test_panels_where_nothing_worked_are_still_panels():
-    results = made_up()
+    first, (check,) = made_up().of(TrainingResult)[0], made_up().of(AccuracyResult)
     broken = replace(
-        results.cases[0], entries=(Entry("ours", "failed", "$x$"), Entry("eager", "failed", "no"))
+        first, entries=(TrainingEntry("ours", "failed", "$x$"), TrainingEntry("eager", "failed", "no"))
     )
-    check = replace(results.accuracy[0], ours=(), eager=(), status="failed", reason="a run failed")
-    drawing = drawn(Results((), (broken,), (check,)))
+    check = replace(check, ours=(), eager=(), status="failed", reason="a run failed")
+    drawing = drawn(results(broken, check, sessions=()))
     assert texts(drawing.axes[0]) == [r"stacked: \$x\$"]
     assert texts(drawing.axes[1]) == ["a run failed", "a run failed"]
 
 
 def test_only_accuracies_is_a_picture_too():
-    assert len(drawn(Results((), (), made_up().accuracy)).axes) == 1
+    assert len(drawn(results(*made_up().of(AccuracyResult))).axes) == 1

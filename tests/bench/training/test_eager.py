@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from softtargets.bench.training import eager, images
-from softtargets.bench.training.eager import EagerLoop, standardiser
-from softtargets.bench.training.images import Images
-from softtargets.bench.training.nets import SUBJECTS, TRAININGS
+from benchmarks.training import eager, images
+from benchmarks.training.eager import EagerLoop, standardiser
+from benchmarks.training.images import Images
+from benchmarks.training.nets import TRAINED, TRAININGS
 from softtargets.data.augment import centre
 from softtargets.recipes import (
     MLP,
@@ -104,10 +104,10 @@ def test_it_sees_every_example_once_per_epoch_in_another_order():
 @pytest.mark.parametrize(
     "recipe",
     [
-        replace(SUBJECTS["fcn"].recipe, model=MLP(hidden=(20,), init_std=0.1), schedule=Linear(), epochs=3),
-        SUBJECTS["alexnet"].recipe,
-        replace(SUBJECTS["resnet56"].recipe, model=PreActResNet(depth=8), clip=0.1),
-        replace(SUBJECTS["resnet18"].recipe, model=MLP(hidden=(20,))),
+        replace(TRAINED["fcn"].recipe, model=MLP(hidden=(20,), init_std=0.1), schedule=Linear(), epochs=3),
+        TRAINED["alexnet"].recipe,
+        replace(TRAINED["resnet56"].recipe, model=PreActResNet(depth=8), clip=0.1),
+        replace(TRAINED["resnet18"].recipe, model=MLP(hidden=(20,))),
     ],
     ids=["fcn", "alexnet", "resnet56", "resnet18"],
 )

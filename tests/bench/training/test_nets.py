@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from softtargets.bench.training.eager import EagerLoop
-from softtargets.bench.training.images import Images
-from softtargets.bench.training.nets import CLASSES, SUBJECTS, TRAININGS
+from benchmarks.training.eager import EagerLoop
+from benchmarks.training.images import Images
+from benchmarks.training.nets import CLASSES, TRAINED, TRAININGS
 from softtargets.recipes import Linear
 from softtargets.training.packing import GPU_MODELS
 
@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
     [("fcn", 2_395_210), ("cnn", 421_642), ("alexnet", 1_068_298), ("resnet56", None), ("resnet18", None)],
 )
 def test_each_net_is_the_one_it_says(net, weights):
-    subject = SUBJECTS[net]
+    subject = TRAINED[net]
     loop = EagerLoop(subject.recipe, Images.random(subject.shape, 2, 2, CLASSES, CPU))
     if weights is not None:
         assert sum(weight.numel() for weight in loop.net.parameters()) == weights
@@ -27,10 +27,10 @@ def test_each_net_is_the_one_it_says(net, weights):
 
 
 def test_stacks_are_for_the_nets_that_the_engine_stacks():
-    from softtargets.bench.training.grid import STACKED
+    from benchmarks.training.grid import STACKED
 
-    assert {SUBJECTS[net].recipe.model.name for net in STACKED} == set(GPU_MODELS)
-    others = {subject.recipe.model.name for net, subject in SUBJECTS.items() if net not in STACKED}
+    assert {TRAINED[net].recipe.model.name for net in STACKED} == set(GPU_MODELS)
+    others = {subject.recipe.model.name for net, subject in TRAINED.items() if net not in STACKED}
     assert not others & set(GPU_MODELS)
 
 

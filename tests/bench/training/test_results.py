@@ -1,38 +1,26 @@
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 
 import pytest
 
 from bench.training.making import case_result, made_up, speed
-from softtargets.bench.measurement import Speed
-from softtargets.bench.training.results import AccuracyCase, AccuracyResult, Case, CaseResult, Entry, Results
-from softtargets.exceptions import SofttargetsError
-
-
-def test_results_come_back_from_json_as_they_were(tmp_path):
-    results = made_up(also_bf16=True)
-    results.save(tmp_path / "results.json")
-    assert Results.load(tmp_path / "results.json") == results
-    content = json.loads((tmp_path / "results.json").read_text())
-    assert content["kind"] == "softtargets bench training"
-    assert content["sessions"][0]["device_name"] == "NVIDIA H200"
-    assert content["cases"][0]["entries"][0]["speeds"] == [{"images": 3840000, "seconds": 2.0}]
-
-
-def test_results_of_another_bench_are_refused(tmp_path):
-    (tmp_path / "results.json").write_text('{"kind": "softtargets bench losses", "format": 1}')
-    with pytest.raises(SofttargetsError, match="does not hold results of 'softtargets bench training'"):
-        Results.load(tmp_path / "results.json")
+from benchmarks.training.results import (
+    AccuracyCase,
+    AccuracyResult,
+    Speed,
+    TrainingCase,
+    TrainingEntry,
+    TrainingResult,
+)
 
 
 def test_a_ratio_is_against_the_mean_of_the_turns_around_ours():
-    case = Case("fcn", 128, 100, "bf16", "stacked", 4)
-    ours = Entry("ours", speeds=(Speed(images=5000, seconds=0.5),))
-    eager = Entry("eager", speeds=(Speed(images=900, seconds=1.0), Speed(images=2200, seconds=2.0)))
-    result = CaseResult(case, 0, True, (ours, eager))
+    case = TrainingCase("fcn", 128, 100, "bf16", "stacked", 4)
+    ours = TrainingEntry("ours", speeds=(Speed(images=5000, seconds=0.5),))
+    eager = TrainingEntry("eager", speeds=(Speed(images=900, seconds=1.0), Speed(images=2200, seconds=2.0)))
+    result = TrainingResult(case=case, session=0, chosen=True, entries=(ours, eager))
     assert result.rate() == 10_000
     assert result.rate("eager") == 1000
     assert result.ratio() == 10
@@ -44,15 +32,15 @@ def test_who_failed_has_no_ratio():
     failed = case_result("resnet18", "streams", 16, None, also_bf16=True)
     assert failed.ratio() is None
     assert failed.rate("eager") == 12_000
-    alone = CaseResult(failed.case, 0, True, (Entry("ours", speeds=(speed(5),)),))
+    alone = replace(failed, entries=(TrainingEntry("ours", speeds=(speed(5),)),))
     assert alone.ratio() is None
-    broken = Entry("eager", "failed", "out of memory", speeds=(speed(5),))
+    broken = TrainingEntry("eager", "failed", "out of memory", speeds=(speed(5),))
     assert broken.rate is None  # what it did before it broke is not compared with what ours did after
 
 
 def test_the_difference_of_accuracies_has_a_standard_error():
     item = AccuracyResult(
-        AccuracyCase("digits", 3, "fp32", 3), 0, ours=(0.90, 0.92, 0.94), eager=(0.91, 0.95)
+        case=AccuracyCase("digits", 3, "fp32", 3), session=0, ours=(0.90, 0.92, 0.94), eager=(0.91, 0.95)
     )
     assert item.difference == pytest.approx(-0.01)
     # Variances 0.0004 and 0.0008, over 3 and 2 seeds.
@@ -68,12 +56,12 @@ def test_more_than_two_standard_errors_and_a_margin_is_a_difference(shift, agree
     # Standard error sqrt(2 * 0.002**2 / 2) = 0.002, so 0.006 is allowed.
     base = (0.9 - 0.002 / math.sqrt(2), 0.9 + 0.002 / math.sqrt(2))
     case = AccuracyCase("digits", 3, "fp32", 2)
-    item = AccuracyResult(case, 0, ours=tuple(value + shift for value in base), eager=base)
+    item = AccuracyResult(case=case, session=0, ours=tuple(value + shift for value in base), eager=base)
     assert item.error == pytest.approx(0.002)
     assert item.agrees is agrees
 
 
 def test_without_both_sides_nobody_can_tell():
-    item = made_up().accuracy[0]
+    item = made_up().of(AccuracyResult)[0]
     assert replace(item, eager=()).agrees is None
     assert replace(item, ours=(0.9,), eager=(0.9,)).agrees is None
