@@ -27,36 +27,26 @@ def _run(words: list[str], debug: bool) -> int:
 
     from softtargets.cli.app import app
 
-    # typer carries its own copy of click in some versions; its base exception is reached through a public name.
-    usage_error: type[Exception] = typer.BadParameter.__mro__[2]
     try:
         result = app(args=words, prog_name="softtargets", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except Interrupted as interruption:
-        _say(str(interruption))
+    except (Interrupted, KeyboardInterrupt, typer.Abort) as interruption:
+        _say(str(interruption) if isinstance(interruption, Interrupted) else "interrupted")
         return INTERRUPTED
-    except SofttargetsError as mistake:
+    except Exception as problem:
+        # typer carries its own copy of click in some versions; its base exception is reached through a public name.
+        usage_error: type[Exception] = typer.BadParameter.__mro__[2]
+        is_usage = isinstance(problem, usage_error)
+        if is_usage and type(problem).__name__ == "NoArgsIsHelpError":
+            return USER_MISTAKE  # the help has been shown; there is nothing to add
         if debug:
             raise
-        _say(f"error: {mistake}")
+        if not is_usage and not isinstance(problem, SofttargetsError):
+            told = f"{type(problem).__name__}: {_one_line(problem)}"
+            _say(f"softtargets failed: {told} (this is a bug; --debug shows where)")
+            return BUG
+        _say(f"error: {_usage_message(problem) if is_usage else problem}")
         return USER_MISTAKE
-    except usage_error as mistake:
-        if type(mistake).__name__ == "NoArgsIsHelpError":  # the help has been shown; there is nothing to add
-            return USER_MISTAKE
-        if debug:
-            raise
-        _say(f"error: {_usage_message(mistake)}")
-        return USER_MISTAKE
-    except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted")
-        return INTERRUPTED
-    except Exception as bug:
-        if debug:
-            raise
-        _say(
-            f"softtargets failed: {type(bug).__name__}: {_one_line(bug)} (this is a bug; --debug shows where)"
-        )
-        return BUG
 
 
 def _usage_message(mistake: Exception) -> str:

@@ -7,27 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
+from softtargets.cli import page_commands as pages
 from softtargets.cli.command_line import command_line, naming_options
 from softtargets.cli.options import DataDir, Json, assignments
-from softtargets.cli.page_commands import (
-    IgnoreIndex,
-    Kind,
-    Label,
-    Labels,
-    Scores,
-    Told,
-    making,
-    opened,
-    page_as_json,
-    print_page,
-    provenance,
-    stem,
-)
 from softtargets.exceptions import SofttargetsError
 
 if TYPE_CHECKING:
-    from softtargets.inspection.advise import Evidence
+    from softtargets.inspection.advise.sample import Evidence
 
 LIMIT, FOLDS = 5000, 5
 OF_FILES = ("labels", "kind", "scores_name", "labels_name", "ignore_index", "sample")
@@ -38,75 +26,68 @@ def advise(
     context: typer.Context,
     file: Annotated[
         Path | None,
-        typer.Argument(
-            help="Out-of-fold predictions with the labels given: .npz .npy .csv .tsv .parquet ..."
-        ),
+        Argument(help="Out-of-fold predictions with the labels given: .npz .npy .csv .tsv .parquet ..."),
     ] = None,
-    labels: Labels = None,
-    kind: Kind = None,
-    scores_name: Scores = None,
-    labels_name: Label = None,
-    ignore_index: IgnoreIndex = None,
-    purpose: Annotated[
-        str, typer.Option(help="What the net is for: classify, teacher or transfer.")
-    ] = "classify",
+    labels: pages.Labels = None,
+    kind: pages.Kind = None,
+    scores_name: pages.Scores = None,
+    labels_name: pages.Label = None,
+    ignore_index: pages.IgnoreIndex = None,
+    purpose: Annotated[str, Option(help="What the net is for: classify, teacher or transfer.")] = "classify",
     test_labels: Annotated[
-        str, typer.Option(help="What it will be judged by: clean labels, or noisy ones like these.")
+        str, Option(help="What it will be judged by: clean labels, or noisy ones like these.")
     ] = "clean",
     method: Annotated[
-        str | None, typer.Option(help="likelihood, confident or naive [by the number of classes].")
+        str | None, Option(help="likelihood, confident or naive [by the number of classes].")
     ] = None,
     sample: Annotated[
-        int | None,
-        typer.Option(metavar="ROWS", help="Rows of a large file to use [what half a minute allows]."),
+        int | None, Option(metavar="ROWS", help="Rows of a large file to use [what half a minute allows].")
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Instead of a file: a dataset; a small model is trained here."),
+        Option(metavar="NAME", help="Instead of a file: a dataset; a small model is trained here."),
     ] = None,
     data_dir: DataDir = None,
     data_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="An option of the dataset, e.g. labels=worse."),
+        list[str] | None, Option(metavar="KEY=VALUE", help="An option of the dataset, e.g. labels=worse.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(help=f"Training examples of the dataset to use [{LIMIT}].")
-    ] = None,
-    folds: Annotated[int | None, typer.Option(help=f"Models trained on a dataset [{FOLDS}].")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where the page goes [./reports/advise-STEM].")] = None,
+    limit: Annotated[int | None, Option(help=f"Training examples of the dataset to use [{LIMIT}].")] = None,
+    folds: Annotated[int | None, Option(help=f"Models trained on a dataset [{FOLDS}].")] = None,
+    out: Annotated[Path | None, Option(help="Where the page goes [./reports/advise-STEM].")] = None,
     as_json: Json = False,
 ) -> None:
     """Estimate how wrong labels are, and recommend a label smoothing, with code and reasons.
 
     Predictions must be out of fold: each example's by a model that was not trained on it.
     """
-    from softtargets.inspection import advise as room
-    from softtargets.report import write_page
+    from softtargets.inspection.advise import code, finding, page
+    from softtargets.inspection.advise.sample import sample_of
 
     started = time.monotonic()
     with naming_options(context):
-        room.check_choice("test_labels", test_labels, tuple(room.TYPES))
-        room.check_choice("purpose", purpose, room.PURPOSES)
+        finding.check_choices(test_labels, purpose)
         _one_source(context, file, data)
-        directory = out or Path("reports") / f"advise-{stem(file or Path(str(data)))}"
+        directory = out or Path("reports") / f"advise-{pages.stem(file or Path(str(data)))}"
         if file is not None:
-            predictions = opened(file, labels, kind, scores_name, labels_name, ignore_index)
-        with making(directory) as told:
+            predictions = pages.opened(file, labels, kind, scores_name, labels_name, ignore_index)
+        with pages.making(directory) as told:
             if file is not None:
-                given = room.sample_of(predictions, method, sample, told)
+                given = sample_of(predictions, method, sample, told)
             else:
                 options = assignments(data_option, "--data-option")
                 given = _trained(str(data), data_dir, options, limit, folds, method, told)
-            found = room.advise(given, test_labels=test_labels, purpose=purpose, told=told)
-    page = room.advise_page(found, command_line(context), provenance(started, file=file, labels=labels))
-    path = write_page(page, directory)
-    code = dict(room.loss_lines(found.alpha_all.value, found.alpha_others.value) if found.recommends else {})
+            found = finding.advise(given, test_labels=test_labels, purpose=purpose, told=told)
+    made = page.advise_page(found, command_line(context), pages.provenance(started, file=file, labels=labels))
+    lines = code.loss_lines(found.alpha_all.value, found.alpha_others.value) if found.recommends else {}
     if as_json:
-        return page_as_json(page, path, found.numbers(), warnings=page.warnings, code=code)
-    reason = given.trained or given.understood.reason
-    opening = f"{found.examples:,} examples, {found.classes:,} classes; {reason}"
-    headings = ("what", "value (95 % interval)")
-    print_page(page, path, opening, headings, room.summary_rows(found), code=list(code.items()))
+        return pages.as_json(made, directory, found.numbers(), warnings=made.warnings, code=lines)
+    pages.as_text(
+        made,
+        directory,
+        f"{found.examples:,} examples, {found.classes:,} classes; {given.trained or given.understood.reason}",
+        [("what", "value (95 % interval)"), *page.summary_rows(found)],
+        code=list(lines.items()),
+    )
 
 
 def _one_source(context: typer.Context, file: Path | None, data: str | None) -> None:
@@ -130,11 +111,12 @@ def _trained(
     limit: int | None,
     folds: int | None,
     method: str | None,
-    told: Told,
+    told: pages.Told,
 ) -> Evidence:
     """A dataset's labels, predicted out of fold by a small model."""
     from softtargets.data import load
-    from softtargets.inspection.advise import check_method, train_out_of_fold
+    from softtargets.inspection.advise.own_model import train_out_of_fold
+    from softtargets.inspection.advise.sample import check_method
 
     if limit is not None and limit < 2:
         raise SofttargetsError(f"must be at least 2 examples, not {limit}", argument="limit")

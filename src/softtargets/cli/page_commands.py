@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from softtargets.cli.output import print_json, print_table
 from softtargets.exceptions import SofttargetsError
@@ -19,19 +20,15 @@ if TYPE_CHECKING:
     from softtargets.predictions import Predictions
     from softtargets.report import Page
 
-Labels = Annotated[Path | None, typer.Option(help="The file with the labels [the same].")]
-Kind = Annotated[str | None, typer.Option(help="logits or probabilities [found out from the numbers].")]
+Labels = Annotated[Path | None, Option(help="The file with the labels [the same].")]
+Kind = Annotated[str | None, Option(help="logits or probabilities [found out from the numbers].")]
 Scores = Annotated[
     list[str] | None,
-    typer.Option(
-        "--scores", metavar="NAME", help="Array with the scores; for tables columns, one each time."
-    ),
+    Option("--scores", metavar="NAME", help="Array with the scores; for tables columns, one each time."),
 ]
-Label = Annotated[
-    str | None, typer.Option("--label", metavar="NAME", help="Array or column with the labels.")
-]
-IgnoreIndex = Annotated[int | None, typer.Option(help="Leave out rows with this label, such as -100.")]
-Bins = Annotated[int, typer.Option(help="Equal-width bins of confidence.")]
+Label = Annotated[str | None, Option("--label", metavar="NAME", help="Array or column with the labels.")]
+IgnoreIndex = Annotated[int | None, Option(help="Leave out rows with this label, such as -100.")]
+Bins = Annotated[int, Option(help="Equal-width bins of confidence.")]
 Told = Callable[[str, int, int], None]
 Rows = Sequence[Sequence[str]]
 
@@ -105,25 +102,25 @@ def provenance(started: float, **files: Path | None) -> dict[str, Any]:
     }
 
 
-def page_as_json(page: Page, path: Path, numbers: Mapping[str, Any], **more: Any) -> None:
-    """A page for scripts."""
-    verdict = vars(page.verdict) if page.verdict else None
-    print_json({"report": str(path), "verdict": verdict, **more, **numbers})
+def as_json(page: Page, directory: Path, numbers: Mapping[str, Any], **more: Any) -> None:
+    """Write a page and print its numbers, for scripts."""
+    from softtargets.report import write_page
+
+    path = write_page(page, directory)
+    verdict = {"verdict": vars(page.verdict)} if page.verdict else {}
+    print_json({"report": str(path), **verdict, **more, **numbers})
 
 
-def print_page(
-    page: Page,
-    path: Path,
-    opening: str,
-    headings: Sequence[str],
-    rows: Rows,
-    between: str = "",
-    code: Rows = (),
+def as_text(
+    page: Page, directory: Path, opening: str, table: Rows, between: str = "", code: Rows = ()
 ) -> None:
-    """A page for a terminal: a table, the verdict, lines to copy, and where the page is."""
+    """Write a page and print for a terminal: a table, the verdict, lines to copy, and where the page is."""
+    from softtargets.report import write_page
+
+    path = write_page(page, directory)
     assert page.verdict is not None
     typer.echo(f"{opening}\n")
-    print_table(headings, rows)
+    print_table(table[0], table[1:])
     typer.echo(f"\n{between}{page.verdict.headline}.")
     for sentence in [*page.verdict.sentences, *page.warnings]:
         typer.echo(sentence)

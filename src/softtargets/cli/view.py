@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from softtargets.cli.command_line import command_line, naming_options
 from softtargets.cli.options import Json, RunsDir
@@ -22,48 +23,41 @@ def view(
     context: typer.Context,
     files: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="[NET:SPLIT=]FILE...",
             help="Activations with labels (.npz, .safetensors, .pt); one panel each. Or a run: RUN_ID[:SPLIT].",
         ),
     ],
     weights: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="[NET=]FILE", help="The file with the last layer, if it is another; may be a whole model."
         ),
     ] = None,
     labels: Annotated[
         list[str] | None,
-        typer.Option(metavar="[NET:SPLIT=]FILE", help="The file with the labels, if it is another."),
+        Option(metavar="[NET:SPLIT=]FILE", help="The file with the labels, if it is another."),
     ] = None,
-    classes: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="Three classes, by number or name.")
-    ] = None,
+    classes: Annotated[str | None, Option(metavar="A,B,C", help="Three classes, by number or name.")] = None,
     pick: Annotated[
-        str,
-        typer.Option(help="Or let templates decide: three close ones, two close and a far one (mixed), far."),
+        str, Option(help="Or let templates decide: three close ones, two close and a far one (mixed), far.")
     ] = "mixed",
     names: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Names of classes: one on each line, JSON, or separated by commas."
-        ),
+        Option(metavar="FILE", help="Names of classes: one on each line, JSON, or separated by commas."),
     ] = None,
     units: Annotated[
-        str, typer.Option(help="What the axes count in: centres (of classes), templates or activations.")
+        str, Option(help="What the axes count in: centres (of classes), templates or activations.")
     ] = "centres",
     activations_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which array has the activations.")
+        str | None, Option(metavar="NAME", help="Which array has the activations.")
     ] = None,
     weights_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which array has the last layer.")
+        str | None, Option(metavar="NAME", help="Which array has the last layer.")
     ] = None,
-    labels_name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which array has the labels.")
-    ] = None,
+    labels_name: Annotated[str | None, Option(metavar="NAME", help="Which array has the labels.")] = None,
     ignore_index: IgnoreIndex = None,
-    out: Annotated[Path | None, typer.Option(help="Where the page goes [./reports/view-NAME].")] = None,
+    out: Annotated[Path | None, Option(help="Where the page goes [./reports/view-NAME].")] = None,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
@@ -74,45 +68,33 @@ def view(
     """
     from softtargets.geometry.scaling import UNITS
     from softtargets.inspection.shared.choices import check_choice
-    from softtargets.inspection.view import (
-        HEADINGS,
-        PICKS,
-        between_nets,
-        find_classes,
-        look,
-        numbers,
-        read_names,
-        summary_rows,
-        view_page,
-        why,
-    )
+    from softtargets.inspection.view import class_names, finding, page, words
     from softtargets.report import write_page
 
     started = time.monotonic()
-    elsewhere = {"weights": Elsewhere("--weights", weights), "labels": Elsewhere("--labels", labels)}
     arrays = {"activations_name": activations_name, "weights_name": weights_name, "labels_name": labels_name}
     with naming_options(context), _in_a_sentence():
-        check_choice("pick", pick, PICKS)
+        elsewhere = {"weights": Elsewhere("weights", weights), "labels": Elsewhere("labels", labels)}
+        check_choice("pick", pick, finding.PICKS)
         check_choice("units", units, UNITS)
         opening = {**arrays, "ignore_index": ignore_index}
         panels = [panel for word in files for panel in panels_of(word, elsewhere, opening, runs_dir)]
         for option in elsewhere.values():
             option.refuse_unused(panels)
-
         count = len(panels[0].source.weights)
-        known = read_names(names, count) if names is not None else {}
-        chosen = find_classes(classes, known, count) if classes is not None else None
+        known = class_names.read_names(names, count) if names is not None else {}
+        chosen = class_names.find_classes(classes, known, count) if classes is not None else None
         directory = out or Path("reports") / f"view-{_stem(files[0])}"
         with making(directory) as told:
-            found = look(panels, classes=chosen, pick=pick, names=known, told=told)
-        command, made = command_line(context), provenance(started)
-        page = view_page(found, name=_short(files), command=command, provenance=made, units=units)
-    path = write_page(page, directory)
+            found = finding.look(panels, classes=chosen, pick=pick, names=known, told=told)
+        line, made = command_line(context), provenance(started)
+        shown = page.view_page(found, name=_short(files), command=line, provenance=made, units=units)
+    path = write_page(shown, directory)
     if as_json:
-        return print_json({"report": str(path), **numbers(found)})
-    typer.echo(f"{why(found)}\n")
-    print_table(HEADINGS, summary_rows(found))
-    for sentence in (*between_nets(found), f"page: {path.resolve()}"):
+        return print_json({"report": str(path), **page.numbers(found)})
+    typer.echo(f"{words.why(found)}\n")
+    print_table(page.HEADINGS, page.summary_rows(found))
+    for sentence in (*words.between_nets(found), f"page: {path.resolve()}"):
         typer.echo(f"\n{sentence}")
 
 

@@ -11,7 +11,7 @@ from softtargets.cli.options import runs_directory
 from softtargets.exceptions import SofttargetsError
 
 if TYPE_CHECKING:
-    from softtargets.inspection.view import Panel
+    from softtargets.inspection.view.finding import Panel
     from softtargets.runs import Run
 
 _RUN = re.compile(r"([0-9a-f]{4,16})(?::(\w+))?")
@@ -24,21 +24,20 @@ _KEPT = ("train", "test")  # of a run, which keeps a validation split too
 class Elsewhere:
     """Files for all panels or for some of them: ``FILE``, ``NET=FILE``, ``SPLIT=FILE``, ``NET:SPLIT=FILE``."""
 
-    def __init__(self, option: str, words: list[str] | None) -> None:
-        self._option = option
+    def __init__(self, argument: str, words: list[str] | None) -> None:
+        self._argument = argument
         self._paths: dict[str, str] = {}
         for word in words or []:
             label, path = labelled(word)
             if label in self._paths:
                 whose = f"'{label}'" if label else "all panels; write NET=FILE"
-                raise SofttargetsError(f"{option} is given twice for {whose}")
+                raise SofttargetsError(f"is given twice for {whose}", argument=argument)
             self._paths[label] = path
 
     def of(self, net: str, split: str) -> str | None:
         """The file for a panel, the most particular one."""
-        return next(
-            (self._paths[key] for key in (f"{net}:{split}", net, split, "") if key in self._paths), None
-        )
+        keys = (f"{net}:{split}", net, split, "")
+        return next((self._paths[key] for key in keys if key in self._paths), None)
 
     def refuse_unused(self, panels: list[Panel]) -> None:
         """A name that no panel has is misspelt."""
@@ -46,16 +45,15 @@ class Elsewhere:
         for label in self._paths:
             if label and label not in there:
                 shown = ", ".join(dict.fromkeys(f"{panel.net}:{panel.split}" for panel in panels))
-                raise SofttargetsError(
-                    f"{self._option} {label}=...: there is no such panel; there are {shown}"
-                )
+                problem = f"{label}=...: there is no such panel; there are {shown}"
+                raise SofttargetsError(problem, argument=self._argument)
 
 
 def panels_of(
     word: str, elsewhere: Mapping[str, Elsewhere], arrays: Mapping[str, Any], runs_dir: Path | None
 ) -> list[Panel]:
     """A word of the command line as panels: one of a file, or those of a run."""
-    from softtargets.inspection.view import Panel
+    from softtargets.inspection.view.finding import Panel
     from softtargets.predictions import open_activations
 
     label, path = labelled(word)
@@ -108,7 +106,7 @@ def _find_run(word: str, runs_dir: Path | None) -> tuple[Run | None, str | None]
 
 def _panels_of_run(run: Run, net: str, split: str, wanted: str | None) -> list[Panel]:
     """Activations of a run on the splits it kept, and its last layer."""
-    from softtargets.inspection.view import Held, Panel
+    from softtargets.inspection.view.finding import Held, Panel
 
     layer = run.weights()
     panels = []

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from softtargets.inspection.advise import advise
+from softtargets.inspection.advise.finding import advise
 from softtargets.inspection.advise.sample import Evidence
 from softtargets.inspection.shared.understood import Understood
 

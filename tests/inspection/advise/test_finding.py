@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from inspection.advise.cases import advised, given, next_class, noisy, uniform
 from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.advise import advise
-from softtargets.inspection.advise.finding import rescaled
+from softtargets.inspection.advise.finding import advise, rescaled
 from softtargets.losses import LabelSmoothing
 from softtargets.theory import averaging_loss, averaging_matrix_loss, uniform_matrix
 

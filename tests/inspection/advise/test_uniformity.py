@@ -7,7 +7,7 @@ import pytest
 
 from inspection.advise.cases import advised, next_class, uniform
 from softtargets.inspection.advise.uniformity import uniformity
-from softtargets.inspection.shared.estimates import Estimate
+from softtargets.inspection.shared.numbers import Estimate
 from softtargets.noise import NoiseEstimate, NoiseInterval
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inspection.advise.cases import advised, given, next_class, noisy, uniform
-from softtargets.inspection.advise import advise
+from softtargets.inspection.advise.finding import advise
 from softtargets.inspection.advise.words import (
     NOT_SAID,
     PURPOSE_WARNINGS,

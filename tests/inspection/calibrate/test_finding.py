@@ -11,7 +11,7 @@ from softtargets.calibration.sources import fold_of
 from softtargets.calibration.sums import CalibrationSums
 from softtargets.calibration.temperature import temperature_scaling
 from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.calibrate import inspect
+from softtargets.inspection.calibrate.finding import inspect
 from softtargets.inspection.shared.measured import overconfidence
 from softtargets.inspection.shared.two_passes import FOLDS
 
@@ -98,6 +98,21 @@ def test_the_worst_classes_are_computed_by_hand(over):
     assert [one.error for one in found.worst] == sorted((one.error for one in found.worst), reverse=True)
 
 
+def test_the_interval_of_an_excess_is_that_of_binomial_counts_in_bins(over):
+    logits, labels, found = over
+    p = logits.double().softmax(1)
+    worst = found.worst[0]
+    place = (p[:, worst.index] * 15).long().clamp(max=14)
+    variance = 0.0
+    for b in range(15):
+        count = int((place == b).sum())
+        rate = (int((labels[place == b] == worst.index).sum()) + 0.5) / (count + 1)
+        variance += count * rate * (1 - rate)
+    half = 1.959964 * math.sqrt(variance) / len(labels)
+    assert worst.excess.high - worst.excess.value == pytest.approx(half, rel=1e-6)
+    assert worst.excess.value - worst.excess.low == pytest.approx(half, rel=1e-6)
+
+
 def test_probabilities_are_measured_as_they_are(tmp_path):
     logits, labels = net(400, 4, sharpness=1.5)
     p = logits.softmax(1)
@@ -126,6 +141,15 @@ def test_perfect_predictions_have_no_temperature(tmp_path):
     found = inspect(saved(tmp_path / "a.npz", 9.0 * torch.eye(3)[labels], labels))
     assert found.scaled.fit.ending == "lowest"
     assert not found.scaled.is_known
+
+
+def test_temperatures_outside_the_grid_are_those_of_the_other_folds(tmp_path):
+    logits, labels = net(300, 3, sharpness=0.05)
+    found = inspect(saved(tmp_path / "a.npz", logits, labels))
+    fold = fold_of(0, len(labels), FOLDS)
+    expected = [temperature_scaling(logits[fold != f], labels[fold != f]).temperature for f in range(FOLDS)]
+    assert max(expected) < 1 / 4
+    assert found.scaled.temperatures == pytest.approx(expected, rel=1e-4)
 
 
 def test_equal_logits_are_no_problem(tmp_path):

@@ -8,7 +8,7 @@ import torch
 
 from inspection.made import net, saved
 from softtargets.calibration import expected_calibration_error
-from softtargets.inspection.calibrate import inspect
+from softtargets.inspection.calibrate.finding import inspect
 from softtargets.inspection.calibrate.page import calibrate_page, scaling_code
 from softtargets.predictions import open_predictions
 from softtargets.report import write_page

@@ -7,10 +7,10 @@ import torch
 
 from inspection.made import net, saved
 from softtargets.calibration import measure_calibration
-from softtargets.inspection.calibrate import inspect, verdict_on
-from softtargets.inspection.calibrate.words import temperature_advice, training_hint
-from softtargets.inspection.shared.estimates import Estimate
+from softtargets.inspection.calibrate.finding import inspect
+from softtargets.inspection.calibrate.words import temperature_advice, training_hint, verdict_on
 from softtargets.inspection.shared.measured import Scaled
+from softtargets.inspection.shared.numbers import Estimate
 from softtargets.inspection.shared.two_passes import FOLDS
 
 
@@ -29,6 +29,11 @@ def test_an_interval_below_two_percent_is_good(found):
     verdict = judged(found, 0.005, 0.0199)
     assert (verdict.tone, verdict.headline) == ("good", "Well calibrated")
     assert "taken at its word" in verdict.sentences[0]
+
+
+def test_an_interval_that_reaches_two_percent_is_not(found):
+    verdict = judged(found, 0.005, 0.0201)
+    assert (verdict.tone, verdict.headline) == ("care", "Confident in the wrong places")
 
 
 def test_good_may_not_be_told_from_perfect(found):

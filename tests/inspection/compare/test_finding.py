@@ -9,11 +9,12 @@ import torch
 from inspection.made import net, saved
 from softtargets.errors import error_overlap
 from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.calibrate import inspect
-from softtargets.inspection.compare import compare, compare_page, verdict_on_two
-from softtargets.inspection.compare.finding import together
+from softtargets.inspection.calibrate.finding import inspect
+from softtargets.inspection.compare.finding import compare, together
+from softtargets.inspection.compare.page import compare_page
 from softtargets.inspection.compare.paired import Differences
-from softtargets.inspection.shared.estimates import Estimate
+from softtargets.inspection.compare.words import verdict_on_two
+from softtargets.inspection.shared.numbers import Estimate
 from softtargets.predictions import open_predictions
 
 
@@ -47,6 +48,14 @@ def test_both_curves_have_both_fitted_temperatures(pair):
     _, _, _, found = pair
     for side in (found.a, found.b):
         assert {found.a.best, found.b.best} <= set(side.curves.temperatures)
+
+
+def test_each_curve_has_its_own_likelihood_at_the_temperature_of_the_other(pair):
+    _, _, (a, b, labels), found = pair
+    for side, logits in ((found.a, a), (found.b, b)):
+        for temperature in (found.a.best, found.b.best):
+            expected = torch.nn.functional.cross_entropy(logits.double() / temperature, labels)
+            assert side.curves.points[temperature][0] == pytest.approx(float(expected), abs=1e-4)
 
 
 def test_scaled_differences_are_those_of_scaled_predictions(pair):

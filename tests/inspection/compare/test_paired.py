@@ -18,7 +18,7 @@ from softtargets.inspection.compare.paired import (
     mcnemar,
     measures_of,
 )
-from softtargets.inspection.shared.estimates import Estimate
+from softtargets.inspection.shared.numbers import Estimate
 
 
 def test_measures_of_rows_are_those_of_plain_loops():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from softtargets.inspection.view import Held, Panel
+from softtargets.inspection.view.finding import Held, Panel
 
 CLASSES, SIZE = 6, 5
 

@@ -18,7 +18,8 @@ from inspection.view.penultimate import (
     panel,
 )
 from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.view import Held, Panel, finding, look
+from softtargets.inspection.view import finding
+from softtargets.inspection.view.finding import Held, Panel, look
 
 
 def test_the_measures_of_a_panel_computed_by_hand():

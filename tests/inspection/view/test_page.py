@@ -9,8 +9,9 @@ import pytest
 
 from inspection.view.penultimate import examples, net, panel
 from softtargets.geometry import fair_panels
-from softtargets.inspection.view import finding, look
+from softtargets.inspection.view import finding
 from softtargets.inspection.view.figures import plane_data
+from softtargets.inspection.view.finding import look
 from softtargets.inspection.view.page import collapse_table, measures_table, view_page
 from softtargets.inspection.view.words import between_nets, between_splits, headline, warnings, why
 from softtargets.report import write_page

@@ -7,19 +7,8 @@ ours by ``spread="all"``. Losses that share it among the K - 1 others need the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 
-PYTORCH, TIMM, HUGGING_FACE, OURS, OTHERS = (
-    "PyTorch",
-    "timm",
-    "Hugging Face",
-    "softtargets",
-    "tensor2tensor, fairseq",
-)
-
-
-def loss_lines(alpha_all: float, alpha_others: float) -> Mapping[str, str]:
+def loss_lines(alpha_all: float, alpha_others: float) -> dict[str, str]:
     """One line for each library that trains with this smoothing.
 
     >>> for library, line in loss_lines(0.2222, 0.2).items():
@@ -31,15 +20,13 @@ def loss_lines(alpha_all: float, alpha_others: float) -> Mapping[str, str]:
     tensor2tensor, fairseq: label_smoothing=0.200  # shared among the other classes only
     """
     every, others = f"{alpha_all:.3f}", f"{alpha_others:.3f}"
-    return MappingProxyType(
-        {
-            PYTORCH: f"torch.nn.CrossEntropyLoss(label_smoothing={every})",
-            TIMM: f"timm.loss.LabelSmoothingCrossEntropy(smoothing={every})",
-            HUGGING_FACE: f"transformers.TrainingArguments(..., label_smoothing_factor={every})",
-            OURS: f'softtargets.losses.LabelSmoothing(alpha={every}, spread="all")',
-            OTHERS: f"label_smoothing={others}  # shared among the other classes only",
-        }
-    )
+    return {
+        "PyTorch": f"torch.nn.CrossEntropyLoss(label_smoothing={every})",
+        "timm": f"timm.loss.LabelSmoothingCrossEntropy(smoothing={every})",
+        "Hugging Face": f"transformers.TrainingArguments(..., label_smoothing_factor={every})",
+        "softtargets": f'softtargets.losses.LabelSmoothing(alpha={every}, spread="all")',
+        "tensor2tensor, fairseq": f"label_smoothing={others}  # shared among the other classes only",
+    }
 
 
 def loss_code(alpha_all: float, alpha_others: float) -> str:

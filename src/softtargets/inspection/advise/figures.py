@@ -7,25 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+import softtargets.theory as theory
 from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
 from softtargets.inspection.advise.words import JUDGED
-from softtargets.inspection.shared.drawing import canvas
-from softtargets.inspection.shared.tables import table
-from softtargets.inspection.shared.words import number, percent
+from softtargets.inspection.shared.exhibits import Drawing, canvas, table
+from softtargets.inspection.shared.numbers import number, percent
 from softtargets.report import Figure, Table
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, plain
-from softtargets.theory import (
-    averaging_matrix_loss,
-    landscape,
-    mean_field_loss,
-    optimum_curve,
-    p_from_alpha,
-)
 from softtargets.theory.drawing import draw_landscape, draw_optimum
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 NUMBERED = 20  # classes for whose matrix numbers are still read
 LARGEST = 20  # entries that are listed where there are too many
@@ -127,15 +119,15 @@ def loss_rows(found: Advice) -> list[dict[str, float]]:
     """Both expected losses for many p."""
     ps = np.arange(1, STEPS + 1) / (STEPS + 1)
     noise = (found.assumed, found.kind, found.estimate.shares)
-    heart = mean_field_loss(ps, *noise).tolist()
+    heart = theory.mean_field_loss(ps, *noise).tolist()
     return [
-        {"p": p, "by_heart": loss, "averaged": averaging_matrix_loss(p, *noise)}
+        {"p": p, "by_heart": loss, "averaged": theory.averaging_matrix_loss(p, *noise)}
         for p, loss in zip(ps.tolist(), heart, strict=True)
     ]
 
 
 def _curves(found: Advice) -> dict[str, Any]:
-    return {name: optimum_curve(found.classes, kind) for kind, name in TESTED.items()}
+    return {name: theory.optimum_curve(found.classes, kind) for kind, name in TESTED.items()}
 
 
 def _draw_matrix(found: Advice) -> Drawing:
@@ -184,10 +176,10 @@ def _short(name: str, most: int = 14) -> str:
 def _draw_landscape(found: Advice) -> Drawing:
     figure = canvas(8.8, 3.9)
     left, right = figure.subplots(1, 2)
-    mesh = draw_landscape(left, landscape(found.classes, found.kind))
+    mesh = draw_landscape(left, theory.landscape(found.classes, found.kind))
     figure.colorbar(mesh, ax=left, label="expected loss (nats)")
     rate, best = found.clean_rate, [found.p.value]
-    usual = [float(p_from_alpha(USUAL, found.classes))]
+    usual = [float(theory.p_from_alpha(USUAL, found.classes))]
     reach = [[rate.value - rate.low], [rate.high - rate.value]]
     here: dict[str, Any] = {"color": RED, "markeredgecolor": "white", "zorder": 6, **POINT}
     left.errorbar([rate.value], best, xerr=reach, fmt="o", capsize=3, **here)

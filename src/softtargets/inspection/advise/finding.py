@@ -8,24 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import softtargets.theory as theory
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.advise.sample import Evidence
 from softtargets.inspection.advise.uniformity import Uniformity, uniformity
 from softtargets.inspection.shared.choices import check_choice
-from softtargets.inspection.shared.estimates import LEVEL, Estimate
+from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.progress import Told, quiet
 from softtargets.inspection.shared.understood import Understood
 from softtargets.noise import NoiseEstimate, estimate_noise
-from softtargets.theory import (
-    alpha_from_p,
-    averaging_matrix_loss,
-    matrix_loss,
-    mean_field_loss,
-    mean_field_p,
-    optimal_matrix,
-    p_from_alpha,
-    uniform_matrix,
-)
 
 Matrix = NDArray[np.float64]
 
@@ -161,21 +152,20 @@ def advise(
     `test_labels` says what the net will be judged by: "clean" labels (the alpha type) or ones as "noisy" as these (the
     beta type).
     """
-    check_choice("test_labels", test_labels, tuple(TYPES))
-    check_choice("purpose", purpose, PURPOSES)
+    check_choices(test_labels, purpose)
     told("estimating", 0, 0)
     found, rates = _estimated(given, resamples, seed)
     examples, kind = len(given.labels), TYPES[test_labels]
     rate, matrix, shares = rate_of(found, examples), filled(found), found.shares
     classes = len(matrix)
     shape = uniformity(found, matrix, rate, examples)
-    assumed = uniform_matrix(rate.value, classes) if shape.is_uniform else matrix
+    assumed = theory.uniform_matrix(rate.value, classes) if shape.is_uniform else matrix
     ends = [assumed, *(rescaled(assumed, shares, a) for a in (rate.low, rate.high))]
-    p = _ordered(*(float(mean_field_p(T, kind, shares)) for T in ends))
-    targets = optimal_matrix(matrix, kind, shares)
+    p = _ordered(*(float(theory.mean_field_p(T, kind, shares)) for T in ends))
+    targets = theory.optimal_matrix(matrix, kind, shares)
     smoothings: dict[str, float | Matrix] = {
         "recommended": p.value,
-        "usual": float(p_from_alpha(USUAL, classes)),
+        "usual": float(theory.p_from_alpha(USUAL, classes)),
         "none": 1.0,
         **({} if shape.is_uniform else {"matrix": targets}),
     }
@@ -199,6 +189,12 @@ def advise(
         predicted=tuple(_expected(name, one, ends, kind, shares) for name, one in smoothings.items()),
         uniformity=shape,
     )
+
+
+def check_choices(test_labels: str, purpose: str) -> None:
+    """Refuse words that say nothing."""
+    check_choice("test_labels", test_labels, tuple(TYPES))
+    check_choice("purpose", purpose, PURPOSES)
 
 
 def _estimated(given: Evidence, resamples: int | None, seed: int) -> tuple[NoiseEstimate, dict[str, float]]:
@@ -238,7 +234,7 @@ def rate_of(found: NoiseEstimate, examples: int) -> Estimate:
 
 def filled(found: NoiseEstimate) -> Matrix:
     """T; a class that no example is taken for, and so has no share, gets uniform noise."""
-    uniform = uniform_matrix(min(max(found.clean_rate, 0.0), 1.0), len(found.matrix))
+    uniform = theory.uniform_matrix(min(max(found.clean_rate, 0.0), 1.0), len(found.matrix))
     return np.where(np.isnan(found.matrix), uniform, found.matrix)
 
 
@@ -253,7 +249,7 @@ def rescaled(matrix: Matrix, shares: Matrix, rate: float) -> Matrix:
     right = np.diagonal(matrix)
     wrong = float((shares * (1 - right)).sum())
     if wrong == 0:
-        return uniform_matrix(rate, len(matrix))
+        return theory.uniform_matrix(rate, len(matrix))
     errors = np.minimum((1 - right) * (1 - rate) / wrong, 1.0)
     others = matrix - np.diag(right)
     spread = np.divide(errors, 1 - right, out=np.zeros_like(right), where=right < 1)
@@ -265,16 +261,16 @@ def _expected(
     name: str, smoothing: float | Matrix, ends: list[Matrix], kind: str, shares: Matrix
 ) -> ExpectedLoss:
     if isinstance(smoothing, float):
-        heart = [float(mean_field_loss(smoothing, T, kind, shares, limits=True)) for T in ends]
+        heart = [float(theory.mean_field_loss(smoothing, T, kind, shares, limits=True)) for T in ends]
     else:
-        heart = [float(matrix_loss(smoothing, T, kind, shares)) for T in ends]
-    averaged = [averaging_matrix_loss(smoothing, T, kind, shares) for T in ends]
+        heart = [float(theory.matrix_loss(smoothing, T, kind, shares)) for T in ends]
+    averaged = [theory.averaging_matrix_loss(smoothing, T, kind, shares) for T in ends]
     p = smoothing if isinstance(smoothing, float) else None
     return ExpectedLoss(name, p, _ordered(*heart), _ordered(*averaged))
 
 
 def _alpha(p: Estimate, classes: int, spread: str) -> Estimate:
-    return _ordered(*(float(alpha_from_p(value, classes, spread)) for value in vars(p).values()))
+    return _ordered(*(float(theory.alpha_from_p(value, classes, spread)) for value in vars(p).values()))
 
 
 def _ordered(value: float, one: float, other: float) -> Estimate:

@@ -17,10 +17,9 @@ from softtargets.inspection.advise.figures import (
     matrix_rows,
 )
 from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
-from softtargets.inspection.shared.estimates import Estimate
-from softtargets.inspection.shared.tables import table
+from softtargets.inspection.shared.exhibits import table
+from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
 from softtargets.inspection.shared.understood import read_table
-from softtargets.inspection.shared.words import count, estimated, number, percent
 from softtargets.report import Code, Figure, Page, Section, Table
 
 NAMES = {
@@ -51,16 +50,10 @@ def advise_page(found: Advice, command: str, provenance: Mapping[str, Any]) -> P
             _what_to_do(found),
             _noise(found),
             Section("The landscape", exhibits=(landscape_figure(found),)),
-            Section(
-                "Expected loss, with and without",
-                (words.HEART,),
-                (loss_figure(found), _losses(found)),
-            ),
+            Section("Expected loss, with and without", (words.HEART,), (loss_figure(found), _losses(found))),
             Section("What theory does not say", words.NOT_SAID),
             Section(
-                "How it was estimated, and when that fails",
-                words.FAILURES,
-                (_methods(found), _input(found)),
+                "How it was estimated, and when that fails", words.FAILURES, (_methods(found), _input(found))
             ),
         ),
         command=command,

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from softtargets.inspection.shared.estimates import LEVEL, QUANTILE, Estimate
+from softtargets.inspection.shared.numbers import LEVEL, QUANTILE, Estimate
 from softtargets.noise import NoiseEstimate
 from softtargets.theory import uniform_matrix
 

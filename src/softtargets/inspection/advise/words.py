@@ -6,8 +6,7 @@ import math
 
 from softtargets.inspection.advise.finding import USUAL, Advice
 from softtargets.inspection.advise.uniformity import FAR
-from softtargets.inspection.shared.estimates import Estimate
-from softtargets.inspection.shared.words import count, estimated, number, percent
+from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
 from softtargets.report import Verdict
 from softtargets.report.page import Tone
 

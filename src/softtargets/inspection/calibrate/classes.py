@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softtargets.calibration import CalibrationSums
-from softtargets.inspection.shared.estimates import QUANTILE, Estimate
+from softtargets.inspection.shared.numbers import QUANTILE, Estimate
 
 
 @dataclass(frozen=True)
@@ -34,26 +33,15 @@ def worst_classes(
     The interval of the excess is that of a count: in each bin of its probability a class is the label a binomial number
     of times, and how often is known from the bin, with one half of an example added to each side.
     """
-    n = sums.examples
-    errors = (sums.class_probability - sums.class_positives).abs().sum(1) / n
-    order = errors.argsort(descending=True, stable=True)[:most].tolist()
+    n, positives = sums.examples, sums.class_positives.double()
+    errors = (sums.class_probability - positives).abs().sum(1) / n
+    rates = (positives + 0.5) / (sums.class_counts + 1)
+    halves = QUANTILE * (sums.class_counts * rates * (1 - rates)).sum(1).sqrt() / n
     found = []
-    for k in order:
-        counts, positives = sums.class_counts[k].double(), sums.class_positives[k].double()
-        rate = (positives + 0.5) / (counts + 1)
-        half = QUANTILE * math.sqrt(float((counts * rate * (1 - rate)).sum())) / n
-        mean = float(sums.class_probability[k].sum()) / n
-        share = float(positives.sum()) / n
-        excess = mean - share
-        found.append(
-            ClassCalibration(
-                index=k,
-                name=names[k] if names else str(k),
-                examples=int(positives.sum()),
-                error=float(errors[k]),
-                mean_probability=mean,
-                share=share,
-                excess=Estimate(excess, excess - half, excess + half),
-            )
-        )
+    for k in errors.argsort(descending=True, stable=True)[:most].tolist():
+        examples, half = int(positives[k].sum()), float(halves[k])
+        mean, share = float(sums.class_probability[k].sum()) / n, examples / n
+        excess = Estimate(mean - share, mean - share - half, mean - share + half)
+        name = names[k] if names else str(k)
+        found.append(ClassCalibration(k, name, examples, float(errors[k]), mean, share, excess))
     return tuple(found)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from softtargets.calibration import Reliability
 from softtargets.calibration.drawing import draw_counts, draw_diagram
 from softtargets.inspection.calibrate.finding import Diagnosis
-from softtargets.inspection.shared.drawing import canvas
-from softtargets.inspection.shared.estimates import LEVEL
+from softtargets.inspection.shared.exhibits import Drawing, canvas
+from softtargets.inspection.shared.numbers import LEVEL
 from softtargets.inspection.shared.reliability_figures import reliability_figure
 from softtargets.report import Figure
 from softtargets.report.drawing import BLUE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 
 def before_and_after(found: Diagnosis) -> Figure:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from softtargets.inspection.calibrate.classes import ClassCalibration, worst_classes
-from softtargets.inspection.calibrate.scalings import Richer, richer_scalings, sample_size, why_not
+from softtargets.inspection.calibrate.scalings import ScalingGains, richer_scalings, sample_size, why_not
 from softtargets.inspection.shared.measured import Measured, check_bins, measured, numbers_of
 from softtargets.inspection.shared.progress import Told, quiet
 from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, reading, through
@@ -20,7 +20,7 @@ class Diagnosis(Measured):
     bins: int
     impossible: int
     worst: tuple[ClassCalibration, ...]
-    richer: Richer
+    richer: ScalingGains
 
     def numbers(self) -> dict[str, Any]:
         """All of it as plain data, for scripts."""
@@ -58,5 +58,5 @@ def inspect(predictions: Predictions, bins: int = 15, told: Told = quiet) -> Dia
         bins=bins,
         impossible=first.impossible,
         worst=worst_classes(first.sums, predictions.class_names),
-        richer=Richer(0, {}, reason) if reason else richer_scalings(*first.sample()),
+        richer=ScalingGains(0, {}, reason) if reason else richer_scalings(*first.sample()),
     )

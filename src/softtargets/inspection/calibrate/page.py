@@ -9,12 +9,12 @@ from softtargets.inspection.calibrate import words
 from softtargets.inspection.calibrate.figures import before_and_after
 from softtargets.inspection.calibrate.finding import Diagnosis
 from softtargets.inspection.calibrate.scalings import FOLDS as RICHER_FOLDS
+from softtargets.inspection.shared.exhibits import table
 from softtargets.inspection.shared.metrics import metric_rows
+from softtargets.inspection.shared.numbers import count, estimated
 from softtargets.inspection.shared.reliability_figures import sweep_figure
-from softtargets.inspection.shared.tables import table
 from softtargets.inspection.shared.two_passes import FOLDS
 from softtargets.inspection.shared.understood import read_table
-from softtargets.inspection.shared.words import count, estimated
 from softtargets.report import Code, Page, Section, Table
 
 

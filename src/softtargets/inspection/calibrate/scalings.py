@@ -8,17 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softtargets.calibration import (
-    Chunks,
-    as_chunks,
-    bias_corrected_temperature,
-    fold_of,
-    in_fold,
-    temperature_scaling,
-    vector_scaling,
-)
+import softtargets.calibration as calibration
 from softtargets.calibration.crossfit import Scaling
-from softtargets.inspection.shared.estimates import Estimate
+from softtargets.inspection.shared.numbers import Estimate
 from softtargets.inspection.shared.two_passes import nll_of
 
 MOST_CLASSES = 256  # beyond, fits read the sample too often for what they could find out
@@ -26,14 +18,14 @@ PER_CLASS = 20  # examples for each class: a scale and a bias are not known from
 SAMPLE = 1 << 21  # numbers that are kept in memory for these fits
 FOLDS = 3
 
-FITS: dict[str, Callable[[Chunks], Scaling]] = {
-    "temperature and a bias for each class": bias_corrected_temperature,
-    "a scale and a bias for each class (vector scaling)": vector_scaling,
+FITS: dict[str, Callable[[calibration.Chunks], Scaling]] = {
+    "temperature and a bias for each class": calibration.bias_corrected_temperature,
+    "a scale and a bias for each class (vector scaling)": calibration.vector_scaling,
 }
 
 
 @dataclass(frozen=True)
-class Richer:
+class ScalingGains:
     """What each way of scaling gains over a temperature alone, in nats per example; or why it was not tried."""
 
     examples: int
@@ -59,24 +51,24 @@ def why_not(examples: int, classes: int) -> str:
     return ""
 
 
-def richer_scalings(logits: Tensor, labels: Tensor) -> Richer:
+def richer_scalings(logits: Tensor, labels: Tensor) -> ScalingGains:
     """Fit to two thirds of the examples and measure on the others, for each third, against a temperature alone.
 
     The gain of an example is its negative log-likelihood with a temperature less that with more numbers; its mean has
     the standard error of paired differences.
     """
-    chunks = as_chunks(logits, labels)
-    fold = fold_of(0, len(labels), FOLDS)
+    chunks = calibration.as_chunks(logits, labels)
+    fold = calibration.fold_of(0, len(labels), FOLDS)
     gains = {name: torch.zeros(len(labels), dtype=torch.float64) for name in FITS}
     for held_out in range(FOLDS):
-        others = in_fold(chunks, held_out, FOLDS, held_out=False)
+        others = calibration.in_fold(chunks, held_out, FOLDS, held_out=False)
         rows = (fold == held_out).nonzero().flatten()
         z, y = logits[rows], labels[rows]
-        alone = nll_of(temperature_scaling(others)(z), y)
+        alone = nll_of(calibration.temperature_scaling(others)(z), y)
         for name, fit in FITS.items():
             gains[name][rows] = alone - nll_of(fit(others)(z), y)
     found = {
         name: Estimate.of_mean(float(gain.sum()), float(gain.square().sum()), len(gain))
         for name, gain in gains.items()
     }
-    return Richer(len(labels), found)
+    return ScalingGains(len(labels), found)

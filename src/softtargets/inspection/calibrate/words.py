@@ -14,11 +14,18 @@ from __future__ import annotations
 
 from softtargets.calibration import Calibration
 from softtargets.inspection.calibrate.finding import Diagnosis
-from softtargets.inspection.shared.estimates import Estimate
 from softtargets.inspection.shared.measured import Scaled
 from softtargets.inspection.shared.metrics import estimate_of
+from softtargets.inspection.shared.numbers import (
+    Estimate,
+    between,
+    count,
+    estimated,
+    number,
+    percent,
+    temperature,
+)
 from softtargets.inspection.shared.two_passes import FEWEST, FOLDS
-from softtargets.inspection.shared.words import between, count, estimated, number, percent, temperature
 from softtargets.report import Verdict
 from softtargets.report.page import Tone
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from softtargets.calibration.drawing import draw_reliability
-from softtargets.inspection.shared.drawing import canvas
-from softtargets.inspection.shared.estimates import LEVEL
+from softtargets.inspection.shared.exhibits import Drawing, canvas
+from softtargets.inspection.shared.numbers import LEVEL
 from softtargets.inspection.shared.reliability_figures import COLOURS, Files, reliability_figure
 from softtargets.report import Figure
 from softtargets.report.drawing import plain
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 
 def overlaid(files: Files) -> Figure:

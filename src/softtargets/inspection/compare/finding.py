@@ -48,14 +48,12 @@ class Comparison:
 
 
 def _numbers(side: Measured) -> dict[str, Any]:
-    temperature = side.scaled.numbers() if side.scaled else {}
+    found = side.scaled.numbers() if side.scaled else None
     return {
         **side.understood.numbers(),
         "before": numbers_of(side.before),
         "overconfidence": vars(side.overconfidence),
-        "temperature": {key: temperature[key] for key in ("value", "interval", "ending")}
-        if temperature
-        else None,
+        "temperature": found and {key: found[key] for key in ("value", "interval", "ending")},
         "after": numbers_of(side.after),
     }
 

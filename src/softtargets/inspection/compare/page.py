@@ -10,12 +10,12 @@ from softtargets.inspection.compare import words
 from softtargets.inspection.compare.figures import overlaid
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import METRICS, Differences
+from softtargets.inspection.shared.exhibits import table
 from softtargets.inspection.shared.metrics import BY_KEY, metric_rows
+from softtargets.inspection.shared.numbers import count, estimated
 from softtargets.inspection.shared.reliability_figures import sweep_figure
-from softtargets.inspection.shared.tables import table
 from softtargets.inspection.shared.two_passes import FOLDS
 from softtargets.inspection.shared.understood import read_table
-from softtargets.inspection.shared.words import count, estimated
 from softtargets.report import Page, Section, Table
 
 

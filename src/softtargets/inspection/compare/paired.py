@@ -19,8 +19,8 @@ from torch import Tensor
 from softtargets.calibration import Calibration, fold_of
 from softtargets.calibration.cells import bin_edges
 from softtargets.calibration.groups import NARROWEST, frequencies, on_grid, smooth_error, smoothed
-from softtargets.inspection.shared.estimates import QUANTILE, Estimate
 from softtargets.inspection.shared.metrics import estimate_of
+from softtargets.inspection.shared.numbers import QUANTILE, Estimate
 
 GROUPS = 200
 STEPS = 512  # of the grid on which residuals are smoothed

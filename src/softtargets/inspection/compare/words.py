@@ -6,10 +6,9 @@ from pathlib import Path
 
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import Differences
-from softtargets.inspection.shared.estimates import Estimate
 from softtargets.inspection.shared.measured import Measured
+from softtargets.inspection.shared.numbers import Estimate, estimated, listed, number, percent, temperature
 from softtargets.inspection.shared.two_passes import FOLDS
-from softtargets.inspection.shared.words import estimated, listed, number, percent, temperature
 from softtargets.report import Verdict
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from softtargets.calibration import Calibration, CalibrationSums, TemperatureFit, calibration_of
 from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.shared.estimates import LEVEL, Estimate
+from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.temperatures import TemperatureCurves
 from softtargets.inspection.shared.two_passes import FirstPass, SecondPass
 from softtargets.inspection.shared.understood import Understood
@@ -116,13 +116,11 @@ def check_bins(bins: int) -> None:
 
 def numbers_of(found: Calibration | None) -> dict[str, Any] | None:
     """A calibration as plain data: each metric, its interval, the bins."""
-    return (
-        None
-        if found is None
-        else {
-            **replace(found, intervals={}).scalars(),
-            "brier_decomposition": vars(found.brier_decomposition),
-            "intervals": {name: list(ends) for name, ends in found.intervals.items()},
-            "reliability": [vars(one) for one in found.reliability.table(LEVEL)],
-        }
-    )
+    if found is None:
+        return None
+    return {
+        **replace(found, intervals={}).scalars(),
+        "brier_decomposition": vars(found.brier_decomposition),
+        "intervals": {name: list(ends) for name, ends in found.intervals.items()},
+        "reliability": [vars(one) for one in found.reliability.table(LEVEL)],
+    }

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from softtargets.calibration import Calibration
-from softtargets.inspection.shared.estimates import Estimate
-from softtargets.inspection.shared.words import between, number, percent
+from softtargets.inspection.shared.numbers import Estimate, between, number, percent
 
 
 class Metric(NamedTuple):

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from softtargets.calibration import Reliability, TemperatureSweep
 from softtargets.calibration.sweep_drawing import draw_sweep
-from softtargets.inspection.shared.drawing import canvas
-from softtargets.inspection.shared.estimates import LEVEL
+from softtargets.inspection.shared.exhibits import Drawing, canvas, table
 from softtargets.inspection.shared.measured import Measured
-from softtargets.inspection.shared.tables import table
+from softtargets.inspection.shared.numbers import LEVEL
 from softtargets.report import Figure, Widget
 from softtargets.report.drawing import BLUE, ORANGE, plain
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
 COLOURS = (BLUE, ORANGE)
 Files = Mapping[str, Measured]  # one or two, by their names
-
-
-def colours_of(files: Files) -> dict[str, str]:
-    """A colour for each."""
-    return dict(zip(files, COLOURS, strict=False))
 
 
 def reliability_figure(
@@ -67,21 +58,20 @@ def sweep_figure(files: Files) -> Figure:
 def reliability_data(files: Files) -> dict[str, Any]:
     """The numbers of the reliability widget."""
     temperatures, several = shared_temperatures(files), len(files) > 1
-    curves, best = [], []
-    for name, one in files.items():
+    places = [temperatures.index(one.best) if one.best in temperatures else None for one in files.values()]
+    curves = []
+    for shown, one, place in zip(_sweeps(files, temperatures), files.values(), places, strict=True):
         at = [one.curves.points[t][1] for t in temperatures]
-        diagrams = {
-            key: [getattr(curve, key) for curve in at] for key in ("counts", "confidence", "accuracy")
-        }
         low, high = zip(*(curve.accuracy_interval(LEVEL) for curve in at), strict=True)
-        best.append(temperatures.index(one.best) if one.best in temperatures else None)
-        own = {"best": best[-1]} if several else {}
-        curves.append({**_over_temperatures(name, files, **diagrams, low=low, high=high), **own})
+        more = {key: [getattr(curve, key) for curve in at] for key in ("counts", "confidence", "accuracy")}
+        own = {"best": place} if several else {}
+        named = {key: shown[key] for key in ("name", "colour")}
+        curves.append({**named, **more, "low": low, "high": high, **shown, **own})
     return {
         "edges": at[0].edges,
         "temperatures": temperatures,
         "start": temperatures.index(1.0),
-        "best": None if several else best[0],
+        "best": None if several else places[0],
         "curves": curves,
         "unit": "examples",
     }
@@ -89,9 +79,8 @@ def reliability_data(files: Files) -> dict[str, Any]:
 
 def sweep_data(files: Files) -> dict[str, Any]:
     """The numbers of the sweep widget."""
-    curves = [_over_temperatures(name, files) for name in files]
-    best = [one.best for one in files.values()]
-    return {"temperatures": shared_temperatures(files), "curves": curves, "best": best}
+    temperatures, best = shared_temperatures(files), [one.best for one in files.values()]
+    return {"temperatures": temperatures, "curves": _sweeps(files, temperatures), "best": best}
 
 
 def shared_temperatures(files: Files) -> list[float]:
@@ -99,16 +88,13 @@ def shared_temperatures(files: Files) -> list[float]:
     return sorted(set.intersection(*(set(one.curves.temperatures) for one in files.values())))
 
 
-def _over_temperatures(name: str, files: Files, **more: Any) -> dict[str, Any]:
-    at = [files[name].curves.points[t] for t in shared_temperatures(files)]
-    errors = [curve.expected_calibration_error for _, curve in at]
-    return {
-        "name": name,
-        "colour": colours_of(files)[name],
-        **more,
-        "ece": errors,
-        "nll": [nll for nll, _ in at],
-    }
+def _sweeps(files: Files, temperatures: list[float]) -> list[dict[str, Any]]:
+    curves = []
+    for (name, one), colour in zip(files.items(), COLOURS, strict=False):
+        at = [one.curves.points[t] for t in temperatures]
+        errors = [curve.expected_calibration_error for _, curve in at]
+        curves.append({"name": name, "colour": colour, "ece": errors, "nll": [nll for nll, _ in at]})
+    return curves
 
 
 def _draw_sweeps(files: Files) -> Drawing:

@@ -13,19 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from softtargets.calibration import (
-    CalibrationSums,
-    Chunks,
-    Reliability,
-    TemperatureFit,
-    fold_of,
-    in_fold,
-    logits_from_probabilities,
-    temperature_scaling,
-)
+import softtargets.calibration as calibration
 from softtargets.calibration.sources import rows_of_a_piece, single_or_double
 from softtargets.calibration.temperature import Sums, sums
-from softtargets.inspection.shared.estimates import Estimate
+from softtargets.inspection.shared.numbers import Estimate
 from softtargets.inspection.shared.progress import Piece, Told, quiet, telling
 from softtargets.inspection.shared.temperatures import TemperatureGrid, TemperatureSums
 from softtargets.predictions import Predictions
@@ -43,7 +34,7 @@ def reading(predictions: Predictions, what: str, told: Told = quiet) -> Iterator
 
 def as_logits(scores: Tensor, from_logits: bool) -> Tensor:
     """Logits in single or double precision; of probabilities the logarithms."""
-    return single_or_double(scores) if from_logits else logits_from_probabilities(scores)
+    return single_or_double(scores) if from_logits else calibration.logits_from_probabilities(scores)
 
 
 class FirstPass:
@@ -51,7 +42,7 @@ class FirstPass:
 
     def __init__(self, predictions: Predictions, bins: int, sample: int = 0) -> None:
         self.from_logits = predictions.kind == "logits"
-        self.sums = CalibrationSums.empty(predictions.classes, bins)
+        self.sums = calibration.CalibrationSums.empty(predictions.classes, bins)
         self.grid = TemperatureGrid(FOLDS, bins)
         self.seen = self.impossible = 0
         # Every so many rows is in the sample, chosen by a hash so that the order of the file does not matter.
@@ -62,11 +53,11 @@ class FirstPass:
         """Some rows more."""
         self.sums.add(scores, labels, from_logits=self.from_logits)
         logits = as_logits(scores, self.from_logits)
-        self.grid.add(logits, labels, fold_of(self.seen, len(labels), FOLDS))
+        self.grid.add(logits, labels, calibration.fold_of(self.seen, len(labels), FOLDS))
         if not self.from_logits:
             self.impossible += int((scores.gather(1, labels.unsqueeze(1)) == 0).sum())
         if self._every:
-            chosen = fold_of(self.seen, len(labels), self._every, seed=1) == 0
+            chosen = calibration.fold_of(self.seen, len(labels), self._every, seed=1) == 0
             self._sampled.append((logits[chosen], labels[chosen]))
         self.seen += len(labels)
 
@@ -83,14 +74,18 @@ class SecondPass:
         self, first: FirstPass, predictions: Predictions, told: Told = quiet, also: Sequence[float] = ()
     ) -> None:
         self.from_logits, bins = first.from_logits, first.sums.bins
-        self._chunks = Chunks(lambda: reading(predictions, "fitting", told), from_logits=self.from_logits)
-        self.sums = CalibrationSums.empty(predictions.classes, bins)
+        self._chunks = calibration.Chunks(
+            lambda: reading(predictions, "fitting", told), from_logits=self.from_logits
+        )
+        self.sums = calibration.CalibrationSums.empty(predictions.classes, bins)
         self.seen = 0
         start = first.grid.best()
-        self._exact = None if start is not None else temperature_scaling(self._chunks)
+        self._exact = None if start is not None else calibration.temperature_scaling(self._chunks)
         self._start = self._exact.temperature if self._exact else start or 1.0
         self.temperatures = first.grid.held_out() or tuple(
-            temperature_scaling(in_fold(self._chunks, fold, FOLDS, held_out=False)).temperature
+            calibration.temperature_scaling(
+                calibration.in_fold(self._chunks, fold, FOLDS, held_out=False)
+            ).temperature
             for fold in range(FOLDS)
         )
         self._newton = [0.0] * len(Sums._fields)
@@ -101,7 +96,7 @@ class SecondPass:
     def add(self, scores: Tensor, labels: Tensor) -> Tensor:
         """Some rows more; returns their scaled logits."""
         logits = as_logits(scores, self.from_logits)
-        fold = fold_of(self.seen, len(labels), FOLDS)
+        fold = calibration.fold_of(self.seen, len(labels), FOLDS)
         scaled = logits / torch.tensor(self.temperatures, dtype=logits.dtype)[fold, None]
         self.sums.add(scaled, labels, from_logits=True)
         self._shown.add(logits, labels)
@@ -122,7 +117,7 @@ class SecondPass:
         """By how much scaling lowers the negative log-likelihood of an example that the fit has not seen."""
         return Estimate.of_mean(self._gain[0], self._gain[1], self.seen)
 
-    def fit(self) -> TemperatureFit:
+    def fit(self) -> calibration.TemperatureFit:
         """The temperature of all examples: one Newton step from where the grid's likelihood is best."""
         if self._exact is not None:
             return self._exact
@@ -130,13 +125,13 @@ class SecondPass:
         inverse = 1 / self._start
         step = -here.slope / (inverse * here.curvature) if here.curvature > 0 else math.inf
         if not abs(step) < NEAR:
-            return temperature_scaling(self._chunks)
+            return calibration.temperature_scaling(self._chunks)
         change = inverse * math.expm1(step)
         before, after = self._before, here.nll + here.slope * change + here.curvature * change**2 / 2
         temperature = math.exp(-step) / inverse
         if after > before:
             after, temperature = before, 1.0
-        return TemperatureFit(
+        return calibration.TemperatureFit(
             temperature=temperature,
             nll_before=before / self.seen,
             nll_after=after / self.seen,
@@ -146,7 +141,7 @@ class SecondPass:
             passes=2,
         )
 
-    def shown(self) -> list[tuple[float, Reliability]]:
+    def shown(self) -> list[tuple[float, calibration.Reliability]]:
         """Likelihood and reliability of all examples at one temperature: where the fit began, and those of `also`."""
         return self._shown.points()
 

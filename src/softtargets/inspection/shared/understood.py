@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from softtargets.inspection.shared.tables import table
+from softtargets.inspection.shared.exhibits import table
 from softtargets.predictions import Predictions
 from softtargets.report import Table
 

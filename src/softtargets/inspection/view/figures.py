@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from softtargets.geometry import FairPanel, fair_panels
 from softtargets.geometry.drawing import COLOURS, draw_panels
-from softtargets.inspection.shared.drawing import canvas
-from softtargets.inspection.shared.tables import table
-from softtargets.inspection.shared.words import listed
+from softtargets.inspection.shared.exhibits import Drawing, canvas, table
+from softtargets.inspection.shared.numbers import listed
 from softtargets.inspection.view.finding import PanelView, PenultimateView
 from softtargets.report import Figure, Widget
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 COLUMNS = 4
 WRAP = 18  # letters on a line above a panel, beside the name of the split

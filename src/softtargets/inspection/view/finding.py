@@ -11,16 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+import softtargets.geometry as geometry
 from softtargets.exceptions import SofttargetsError
-from softtargets.geometry import (
-    ClassSums,
-    NeuralCollapse,
-    PlaneView,
-    Triple,
-    collapse_from_sums,
-    pick_triples,
-    plane_view,
-)
 from softtargets.geometry.examples import evenly
 from softtargets.inspection.shared.choices import check_choice
 from softtargets.inspection.shared.progress import Piece, Told, quiet, telling
@@ -80,10 +72,10 @@ class PanelView:
     net's first panel, on `nc4_examples` of the examples.
     """
 
-    view: PlaneView
+    view: geometry.PlaneView
     places: Tensor
     counts: tuple[int, ...]
-    collapse: NeuralCollapse
+    collapse: geometry.NeuralCollapse
     nc4_examples: int
     nc4_means: str
     source: str
@@ -139,17 +131,19 @@ def look(
     for panel in chosen:
         source = panel.source
         with _about(panel):
-            sums = ClassSums(*source.weights.shape)
+            sums = geometry.ClassSums(*source.weights.shape)
             for activations, labels in telling(source.chunks(), "class means", told, total, done):
                 sums.add(activations, labels)
-            surveys.append(_Survey(panel, sums.counts, collapse_from_sums(sums, source.weights), done))
+            surveys.append(
+                _Survey(panel, sums.counts, geometry.collapse_from_sums(sums, source.weights), done)
+            )
         means.setdefault(panel.net, (panel.split or panel.net, sums.means))
         done += source.examples
     least = torch.stack([survey.counts for survey in surveys]).amin(0)
     if classes is None:
         triple = _pick(chosen[0], least, pick)
     else:
-        triple = Triple("given", _three(classes, len(least)), (math.nan,) * 3, "they were asked for")
+        triple = geometry.Triple("given", _three(classes, len(least)), (math.nan,) * 3, "they were asked for")
     found = []
     for survey in surveys:
         nc4_means, centres = means[survey.panel.net]
@@ -170,7 +164,7 @@ class _Survey:
 
     panel: Panel
     counts: Tensor
-    collapse: NeuralCollapse
+    collapse: geometry.NeuralCollapse
     before: int
 
 
@@ -204,7 +198,7 @@ def _check(panels: list[Panel]) -> None:
             )
 
 
-def _pick(panel: Panel, least: Tensor, kind: str) -> Triple:
+def _pick(panel: Panel, least: Tensor, kind: str) -> geometry.Triple:
     """By the templates of the first net, among classes that have been trained and can be seen in every panel."""
     for enough in (ENOUGH, 1):
         known = (least >= enough).nonzero().flatten()
@@ -217,7 +211,7 @@ def _pick(panel: Panel, least: Tensor, kind: str) -> Triple:
     if len(known) > CANDIDATES:
         known = known[least[known].argsort(descending=True, stable=True)[:CANDIDATES]]
     with _about(panel):
-        triple: Triple = getattr(pick_triples(panel.source.weights, known), kind)
+        triple: geometry.Triple = getattr(geometry.pick_triples(panel.source.weights, known), kind)
     left = len(least) - len(known)
     if left == 0:
         return triple
@@ -241,13 +235,13 @@ def _seen(
     classes: tuple[int, int, int],
     names: Mapping[int, str],
     most: int,
-) -> tuple[PlaneView, Tensor, tuple[int, ...]]:
+) -> tuple[geometry.PlaneView, Tensor, tuple[int, ...]]:
     """The examples of three classes on their plane, which examples those are, and how many there were of each."""
     panel, counts = survey.panel, tuple(survey.counts[list(classes)].tolist())
     named: dict[str, Any] = {"net": panel.net, "split": panel.split, "most": most}
     named["names"] = {c: str(names.get(c, c)) for c in classes}
     with _about(panel), gather(chunks, classes, sum(counts)) as rows:
-        view = plane_view(rows.activations, rows.labels, panel.source.weights, classes, **named)
+        view = geometry.plane_view(rows.activations, rows.labels, panel.source.weights, classes, **named)
         # Of each class `plane_view` shows evenly spaced examples, all in the order of the data.
         places = [(rows.labels == c).nonzero().flatten() for c in classes]
         chosen = torch.cat([found[evenly(len(found), most)] for found in places])

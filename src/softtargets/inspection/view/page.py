@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from softtargets.inspection.shared.tables import table
-from softtargets.inspection.shared.words import listed
+from softtargets.inspection.shared.exhibits import table
+from softtargets.inspection.shared.numbers import listed
 from softtargets.inspection.view import words
 from softtargets.inspection.view.figures import plane_figure
 from softtargets.inspection.view.finding import PanelView, PenultimateView

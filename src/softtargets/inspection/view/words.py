@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from softtargets.inspection.shared.words import listed
+from softtargets.inspection.shared.numbers import listed
 from softtargets.inspection.view.finding import PanelView, PenultimateView
 
 ALIKE = 0.05  # differences below this share are not called differences

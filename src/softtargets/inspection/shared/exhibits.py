@@ -1,11 +1,16 @@
-"""Tables of the four pages, their columns written as one line."""
+"""What the four pages show: tables, their columns written as one line, and blank paper for pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from softtargets.report import Column, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Drawing: TypeAlias = "Figure"  # matplotlib's, which takes a second to import
 
 
 def table(name: str, title: str, columns: str, rows: Iterable[Mapping[str, Any]], caption: str = "") -> Table:
@@ -28,3 +33,10 @@ def columns_of(text: str) -> tuple[Column, ...]:
         digits = written.strip(" %")
         columns.append(Column(key, heading or key.replace("_", " "), int(digits or 3), "%" in written))
     return tuple(columns)
+
+
+def canvas(width: float, height: float) -> Drawing:
+    """A picture of so many inches whose parts do not overlap."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
