@@ -34,19 +34,24 @@ def _run(words: list[str], debug: bool) -> int:
         _say(str(interruption) if isinstance(interruption, Interrupted) else "interrupted")
         return INTERRUPTED
     except Exception as problem:
-        # typer carries its own copy of click in some versions; its base exception is reached through a public name.
-        usage_error: type[Exception] = typer.BadParameter.__mro__[2]
-        is_usage = isinstance(problem, usage_error)
-        if is_usage and type(problem).__name__ == "NoArgsIsHelpError":
-            return USER_MISTAKE  # the help has been shown; there is nothing to add
+        if type(problem).__name__ == "NoArgsIsHelpError":  # the help has been shown; there is nothing to add
+            return USER_MISTAKE
         if debug:
             raise
-        if not is_usage and not isinstance(problem, SofttargetsError):
-            told = f"{type(problem).__name__}: {_one_line(problem)}"
-            _say(f"softtargets failed: {told} (this is a bug; --debug shows where)")
-            return BUG
-        _say(f"error: {_usage_message(problem) if is_usage else problem}")
-        return USER_MISTAKE
+        # typer carries its own copy of click in some versions; its base exception is reached through a public name.
+        return _told(problem, usage_error=typer.BadParameter.__mro__[2])
+
+
+def _told(problem: Exception, usage_error: type) -> int:
+    if isinstance(problem, usage_error):
+        _say(f"error: {_usage_message(problem)}")
+    elif isinstance(problem, SofttargetsError):
+        _say(f"error: {problem}")
+    else:
+        what = f"{type(problem).__name__}: {_one_line(problem)}"
+        _say(f"softtargets failed: {what} (this is a bug; --debug shows where)")
+        return BUG
+    return USER_MISTAKE
 
 
 def _usage_message(mistake: Exception) -> str:

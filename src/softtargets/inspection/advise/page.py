@@ -6,16 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from softtargets.inspection.advise import words
-from softtargets.inspection.advise.code import loss_code, matrix_code
-from softtargets.inspection.advise.figures import (
-    NUMBERED,
-    landscape_figure,
-    largest,
-    loss_figure,
-    matrix_figure,
-    matrix_rows,
-)
+from softtargets.inspection.advise import code, figures, words
 from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
 from softtargets.inspection.shared.exhibits import table
 from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
@@ -49,8 +40,12 @@ def advise_page(found: Advice, command: str, provenance: Mapping[str, Any]) -> P
         sections=(
             _what_to_do(found),
             _noise(found),
-            Section("The landscape", exhibits=(landscape_figure(found),)),
-            Section("Expected loss, with and without", (words.HEART,), (loss_figure(found), _losses(found))),
+            Section("The landscape", exhibits=(figures.landscape_figure(found),)),
+            Section(
+                "Expected loss, with and without",
+                (words.HEART,),
+                (figures.loss_figure(found), _losses(found)),
+            ),
             Section("What theory does not say", words.NOT_SAID),
             Section(
                 "How it was estimated, and when that fails", words.FAILURES, (_methods(found), _input(found))
@@ -72,14 +67,14 @@ def _what_to_do(found: Advice) -> Section:
     paragraphs: tuple[str, ...] = (words.uniformity_words(found),)
     exhibits: list[Table | Code]
     if found.recommends:
-        lines = loss_code(found.alpha_all.value, found.alpha_others.value)
+        lines = code.loss_code(found.alpha_all.value, found.alpha_others.value)
         exhibits = [_recommended(found), Code(lines, title="One line for each library")]
     else:
         hard = "Train on hard labels; where many are wrong, with forward correction for the noise found here."
         paragraphs = (hard, *paragraphs)
         exhibits = [Code("torch.nn.CrossEntropyLoss()  # hard labels", title="PyTorch")]
     if not (found.recommends and found.uniformity.is_uniform) and found.classes <= LISTED:
-        lines = matrix_code(found.classes, smoothing=found.recommends)
+        lines = code.matrix_code(found.classes, smoothing=found.recommends)
         exhibits.append(Code(lines, title="With the matrix of this page (in its directory)"))
     after = "Afterwards, on examples held out"
     exhibits.append(Code("softtargets calibrate HELD_OUT.npz", language="sh", title=after))
@@ -106,8 +101,8 @@ def _plain(one: Estimate) -> str:
 
 
 def _noise(found: Advice) -> Section:
-    exhibits: tuple[Figure | Table, ...] = (matrix_figure(found),)
-    if found.classes > NUMBERED:
+    exhibits: tuple[Figure | Table, ...] = (figures.matrix_figure(found),)
+    if found.classes > figures.NUMBERED:
         exhibits += (_largest_table(found),)
     paragraph = (
         f"Labels are right in {estimated(found.clean_rate)} of cases. The model agrees with "
@@ -118,7 +113,7 @@ def _noise(found: Advice) -> Section:
 
 def _largest_table(found: Advice) -> Table:
     rows: list[dict[str, Any]] = []
-    for row in matrix_rows(found, largest(found)):
+    for row in figures.matrix_rows(found, figures.largest(found)):
         classes = {key: found.understood.called(int(row[key])) for key in ("clean", "label")}
         rows.append(classes | {key: row[key] for key in ("share", "low", "high")})
     return table(

@@ -58,23 +58,28 @@ def sweep_figure(files: Files) -> Figure:
 def reliability_data(files: Files) -> dict[str, Any]:
     """The numbers of the reliability widget."""
     temperatures, several = shared_temperatures(files), len(files) > 1
-    places = [temperatures.index(one.best) if one.best in temperatures else None for one in files.values()]
     curves = []
-    for shown, one, place in zip(_sweeps(files, temperatures), files.values(), places, strict=True):
-        at = [one.curves.points[t][1] for t in temperatures]
-        low, high = zip(*(curve.accuracy_interval(LEVEL) for curve in at), strict=True)
-        more = {key: [getattr(curve, key) for curve in at] for key in ("counts", "confidence", "accuracy")}
-        own = {"best": place} if several else {}
+    for shown, one in zip(_sweeps(files, temperatures), files.values(), strict=True):
+        best = temperatures.index(one.best) if one.best in temperatures else None
         named = {key: shown[key] for key in ("name", "colour")}
-        curves.append({**named, **more, "low": low, "high": high, **shown, **own})
+        curves.append(
+            {**named, **_diagrams(one, temperatures), **shown, **({"best": best} if several else {})}
+        )
     return {
-        "edges": at[0].edges,
+        "edges": one.before.reliability.edges,
         "temperatures": temperatures,
         "start": temperatures.index(1.0),
-        "best": None if several else places[0],
+        "best": None if several else best,
         "curves": curves,
         "unit": "examples",
     }
+
+
+def _diagrams(one: Measured, temperatures: list[float]) -> dict[str, Any]:
+    at = [one.curves.points[t][1] for t in temperatures]
+    bins = {key: [getattr(curve, key) for curve in at] for key in ("counts", "confidence", "accuracy")}
+    low, high = zip(*(curve.accuracy_interval(LEVEL) for curve in at), strict=True)
+    return {**bins, "low": low, "high": high}
 
 
 def sweep_data(files: Files) -> dict[str, Any]:
