@@ -9,7 +9,7 @@ from softtargets.calibration import Calibration
 from softtargets.inspection.shared.numbers import Estimate, between, number, percent
 
 
-class Metric(NamedTuple):
+class ShownMetric(NamedTuple):
     """A metric of `Calibration`; shares are written in hundredths."""
 
     key: str
@@ -25,17 +25,19 @@ class Metric(NamedTuple):
 
 
 METRICS = (
-    Metric("accuracy", "accuracy", "the likeliest class is the label"),
-    Metric("top_5_accuracy", "top-5 accuracy", "label among the five likeliest"),
-    Metric("mean_confidence", "mean confidence", "of the likeliest class"),
-    Metric("negative_log_likelihood", "NLL", "−log probability of the label, in nats", False, 4),
-    Metric("brier_score", "Brier score", "squared distance to the label (0 to 2)", False, 4),
-    Metric("expected_calibration_error", "ECE", "mean |confidence − accuracy|, {bins} bins"),
-    Metric("adaptive_calibration_error", "adaptive ECE", "in {bins} bins of equally many examples"),
-    Metric("smooth_calibration_error", "smooth ECE", "without bins; the verdict goes by it"),
-    Metric("debiased_calibration_error", "debiased error", "root mean square gap, less scatter"),
-    Metric("classwise_calibration_error", "class-wise ECE", "mean over classes of their errors", digits=3),
-    Metric("maximum_calibration_error", "maximum error", "largest gap of a bin, however small"),
+    ShownMetric("accuracy", "accuracy", "the likeliest class is the label"),
+    ShownMetric("top_5_accuracy", "top-5 accuracy", "label among the five likeliest"),
+    ShownMetric("mean_confidence", "mean confidence", "of the likeliest class"),
+    ShownMetric("negative_log_likelihood", "NLL", "−log probability of the label, in nats", False, 4),
+    ShownMetric("brier_score", "Brier score", "squared distance to the label (0 to 2)", False, 4),
+    ShownMetric("expected_calibration_error", "ECE", "mean |confidence − accuracy|, {bins} bins"),
+    ShownMetric("adaptive_calibration_error", "adaptive ECE", "in {bins} bins of equally many examples"),
+    ShownMetric("smooth_calibration_error", "smooth ECE", "without bins; the verdict goes by it"),
+    ShownMetric("debiased_calibration_error", "debiased error", "root mean square gap, less scatter"),
+    ShownMetric(
+        "classwise_calibration_error", "class-wise ECE", "mean over classes of their errors", digits=3
+    ),
+    ShownMetric("maximum_calibration_error", "maximum error", "largest gap of a bin, however small"),
 )
 BY_KEY = {metric.key: metric for metric in METRICS}
 

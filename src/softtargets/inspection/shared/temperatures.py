@@ -46,7 +46,7 @@ class TemperatureCurves:
         return TemperatureCurves(dict(sorted({**self.points, temperature: (nll, reliability)}.items())))
 
 
-class TemperatureSums:
+class CurveSums:
     """Sums over examples at some temperatures: likelihood by fold, and reliability bins."""
 
     def __init__(self, temperatures: Sequence[float], bins: int, folds: int = 1) -> None:
@@ -86,7 +86,7 @@ class TemperatureSums:
         return list(zip(means, curves, strict=True))
 
 
-class TemperatureGrid(TemperatureSums):
+class TemperatureGrid(CurveSums):
     """Sums at powers of 2 and 7 steps between.
 
     Exponentials at a temperature are squares of those at twice the temperature: only 8 of 41 have to be computed.

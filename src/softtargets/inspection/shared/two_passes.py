@@ -18,7 +18,7 @@ from softtargets.calibration.sources import rows_of_a_piece, single_or_double
 from softtargets.calibration.temperature import Sums, sums
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.inspection.shared.progress import Piece, Told, quiet, telling
-from softtargets.inspection.shared.temperatures import TemperatureGrid, TemperatureSums
+from softtargets.inspection.shared.temperatures import CurveSums, TemperatureGrid
 from softtargets.predictions import Predictions
 
 FOLDS = 5
@@ -91,7 +91,7 @@ class SecondPass:
         self._newton = [0.0] * len(Sums._fields)
         self._gain = [0.0, 0.0]
         self._before = 0.0
-        self._shown = TemperatureSums((self._start, *also), bins)
+        self._shown = CurveSums((self._start, *also), bins)
 
     def add(self, scores: Tensor, labels: Tensor) -> Tensor:
         """Some rows more; returns their scaled logits."""
