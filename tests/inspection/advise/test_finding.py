@@ -13,7 +13,6 @@ from inspection.advise.cases import advised, given, next_class, noisy, uniform
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.advise.finding import advise, rescaled
 from softtargets.losses import LabelSmoothing
-from softtargets.theory import averaging_loss, averaging_matrix_loss, uniform_matrix
 
 
 @pytest.fixture(scope="module")
@@ -125,21 +124,6 @@ def test_ends_of_a_loss_are_those_of_the_clean_rate(clean_tests):
     ]
     one = found.expected("recommended").by_heart
     assert (one.low, one.high) == pytest.approx(expected)
-
-
-@settings(max_examples=30, deadline=None)
-@drawn(
-    a=st.floats(0.2, 0.99),
-    p=st.floats(0.01, 0.99),
-    classes=st.integers(2, 6),
-    kind=st.sampled_from(["alpha", "beta"]),
-)
-def test_for_uniform_noise_the_average_is_that_of_the_theory(a, p, classes, kind):
-    shares = np.full(classes, 1 / classes)
-    by_one = averaging_matrix_loss(p, uniform(a, classes), kind, shares)
-    by_matrix = averaging_matrix_loss(uniform_matrix(p, classes), uniform(a, classes), kind, shares)
-    assert by_one == pytest.approx(averaging_loss(p, a, classes, kind))
-    assert by_matrix == pytest.approx(by_one)
 
 
 @settings(max_examples=50, deadline=None)
