@@ -6,12 +6,30 @@ message as one line and exits with code 2; any other exception is a bug of ours 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 
 class SofttargetsError(Exception):
-    """A mistake or a circumstance the user can do something about; the message says what."""
+    """A mistake or a circumstance the user can do something about; the message says what.
+
+    `argument` is the argument of a function that the message is about, and begins with; the command line puts its
+    option there.
+
+    >>> mistake = SofttargetsError("must be at least 1, not 0", argument="bins")
+    >>> str(mistake), mistake.with_options({"bins": "--bins"})
+    ('bins must be at least 1, not 0', '--bins must be at least 1, not 0')
+    """
+
+    def __init__(self, message: str = "", *, argument: str = "") -> None:
+        super().__init__(f"{argument} {message}" if argument else message)
+        self.argument = argument
+
+    def with_options(self, options: Mapping[str, str]) -> str:
+        """The message as a command line says it, whose options are named by the arguments they set."""
+        if self.argument not in options:
+            return str(self)
+        return options[self.argument] + str(self).removeprefix(self.argument)
 
 
 class RecipeError(SofttargetsError):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cli.command import ran
-from inspection.advising_cases import noisy, uniform
+from inspection.advise.cases import noisy, uniform
 
 
 @pytest.fixture

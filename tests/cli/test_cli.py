@@ -230,7 +230,7 @@ def test_ctrl_c_leaves_a_resumable_state_and_says_how_to_go_on(tmp_path, run):
     runs = tmp_path / "runs"
     code, last = interrupt(["study", "run", "quickstart", "--seeds", "1", "--set", "epochs=400"], runs)
     assert code == 130
-    again = f"softtargets study run quickstart --seeds 1 --runs-dir {runs} --set epochs=400"
+    again = f"softtargets study run quickstart --seeds 1 --set epochs=400 --runs-dir {runs}"
     assert last == f"interrupted; everything so far is saved. Go on with: {again}"
     states = {
         entry["status"] for entry in json.loads(run("runs", "list", "--json", "--runs-dir", str(runs))[1])

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inspection.penultimate import by_hand, examples, nc1_by_hand, nc4_by_hand, net
+from inspection.view.penultimate import by_hand, examples, nc1_by_hand, nc4_by_hand, net
 from softtargets.cli import main
-from softtargets.cli.view import _guessed, _panels
+from softtargets.cli.view_panels import guessed, panels_of
 
 RECIPE = """
 data: {name: digits, validation: 100, limit: 150}
@@ -172,7 +172,7 @@ def test_a_run_is_shown_by_its_id(run):
         expected = by_hand(activations, labels, weights, [0, 1, 2])
         assert panel["three_classes"]["spread"] == pytest.approx(expected["spread"], rel=1e-5)
     words = (f"mine={stored.id}:test", f"runs/{stored.id}")
-    found = [(one.net, one.split) for word in words for one in _panels(word, {}, {}, None)]
+    found = [(one.net, one.split) for word in words for one in panels_of(word, {}, {}, None)]
     assert found == [("mine", "test"), (panels[0]["net"], "train"), (panels[0]["net"], "test")]
     code, _, err = run(f"{stored.id}:elsewhere")
     assert code == 2
@@ -184,8 +184,8 @@ def test_a_run_is_shown_by_its_id(run):
     [
         (["nowhere.npz"], "nowhere.npz does not exist"),
         (["=a.npz"], "write it as NET:SPLIT=FILE"),
-        (["a.npz", "--pick", "near"], "--pick near: must be one of close, mixed, far"),
-        (["a.npz", "--units", "inches"], "--units inches: must be one of centres, templates, activations"),
+        (["a.npz", "--pick", "near"], "--pick must be close, mixed or far, not near"),
+        (["a.npz", "--units", "inches"], "--units must be centres, templates or activations, not inches"),
         (["a.npz", "--classes", "0,1"], "give three classes"),
         (["a.npz", "--classes", "0,1,6"], "no class '6' of 6"),
         (["a.npz", "--classes", "0,1,1"], "three different classes"),
@@ -222,7 +222,7 @@ def test_a_mistake_is_one_line(run, words, expected):
     ],
 )
 def test_net_and_split_from_the_name_of_a_file(path, expected):
-    assert _guessed(Path(path)) == expected
+    assert guessed(Path(path)) == expected
 
 
 def test_a_file_with_an_equals_sign_in_its_name_is_a_file(run):

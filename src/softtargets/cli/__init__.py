@@ -27,36 +27,31 @@ def _run(words: list[str], debug: bool) -> int:
 
     from softtargets.cli.app import app
 
-    # typer carries its own copy of click in some versions; its base exception is reached through a public name.
-    usage_error: type[Exception] = typer.BadParameter.__mro__[2]
     try:
         result = app(args=words, prog_name="softtargets", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except Interrupted as interruption:
-        _say(str(interruption))
+    except (Interrupted, KeyboardInterrupt, typer.Abort) as interruption:
+        _say(str(interruption) if isinstance(interruption, Interrupted) else "interrupted")
         return INTERRUPTED
-    except SofttargetsError as mistake:
-        if debug:
-            raise
-        _say(f"error: {mistake}")
-        return USER_MISTAKE
-    except usage_error as mistake:
-        if type(mistake).__name__ == "NoArgsIsHelpError":  # the help has been shown; there is nothing to add
+    except Exception as problem:
+        if type(problem).__name__ == "NoArgsIsHelpError":  # the help has been shown; there is nothing to add
             return USER_MISTAKE
         if debug:
             raise
-        _say(f"error: {_usage_message(mistake)}")
-        return USER_MISTAKE
-    except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted")
-        return INTERRUPTED
-    except Exception as bug:
-        if debug:
-            raise
-        _say(
-            f"softtargets failed: {type(bug).__name__}: {_one_line(bug)} (this is a bug; --debug shows where)"
-        )
+        # typer carries its own copy of click in some versions; its base exception is reached through a public name.
+        return _told(problem, usage_error=typer.BadParameter.__mro__[2])
+
+
+def _told(problem: Exception, usage_error: type) -> int:
+    if isinstance(problem, usage_error):
+        _say(f"error: {_usage_message(problem)}")
+    elif isinstance(problem, SofttargetsError):
+        _say(f"error: {problem}")
+    else:
+        what = f"{type(problem).__name__}: {_one_line(problem)}"
+        _say(f"softtargets failed: {what} (this is a bug; --debug shows where)")
         return BUG
+    return USER_MISTAKE
 
 
 def _usage_message(mistake: Exception) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from softtargets.cli import Interrupted
+from softtargets.cli.command_line import command_line
 from softtargets.cli.options import (
     CheckpointSeconds,
     DataDir,
@@ -83,6 +83,7 @@ def show(name: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
 
 @app.command()
 def run(
+    context: typer.Context,
     name: str,
     seeds: Annotated[int | None, typer.Option(help="How many seeds (default: the study's own).")] = None,
     device: Device = "auto",
@@ -110,7 +111,9 @@ def run(
     from softtargets.studies import run_study
     from softtargets.training import train
 
-    command = _command(name, seeds, device, changes, runs_dir, data_dir, out, no_train)
+    # The page is the same however many processes make it, and without the log, so its own command names neither.
+    speed = ("workers", "checkpoint_seconds")
+    command = command_line(context, without=(*speed, "tensorboard"))
     try:
         with watching(tensorboard) as watcher:
             page = run_study(
@@ -127,8 +130,7 @@ def run(
                 workers=worker_count(workers, device),
             )
     except KeyboardInterrupt:
-        # The page is the same without the log, so its own command does not name it.
-        again = command + (f" --tensorboard {shlex.quote(str(tensorboard))}" if tensorboard else "")
+        again = command_line(context, without=speed)
         raise Interrupted(f"interrupted; everything so far is saved. Go on with: {again}") from None
     results = json.loads((page.parent / "results.json").read_text(encoding="utf-8"))
     if as_json:
@@ -137,30 +139,3 @@ def run(
     for claim in results["claims"]:
         typer.echo(f"{claim['verdict']:<17} {claim['statement']}")
     typer.echo(f"\nreport: {page.resolve()}")
-
-
-def _command(
-    name: str,
-    seeds: int | None,
-    device: str,
-    changes: list[str] | None,
-    runs_dir: Path | None,
-    data_dir: Path | None,
-    out: Path | None,
-    no_train: bool,
-) -> str:
-    """The command that makes this page again, without what is at its default."""
-    words = ["softtargets", "study", "run", name]
-    options = {
-        "--seeds": seeds,
-        "--device": None if device == "auto" else device,
-        "--runs-dir": runs_dir,
-        "--data-dir": data_dir,
-        "--out": out,
-    }
-    for option, value in options.items():
-        words += [option, str(value)] if value is not None else []
-    for change in changes or []:
-        words += ["--set", change]
-    words += ["--no-train"] if no_train else []
-    return shlex.join(words)

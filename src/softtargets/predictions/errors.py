@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -24,9 +25,26 @@ class PredictionFileError(SofttargetsError, ValueError):
 
     def __init__(self, path: str | Path, problem: str, advice: str = "") -> None:
         # Names in a file can be of any length and have line breaks; the command line shows one line.
-        text = f"{path} {_cut(problem)}" + (f"; {_cut(advice)}" if advice else "")
-        super().__init__("".join(c if c.isprintable() else "?" for c in text))
+        self._problem, self._advice = _line(f"{path} {_cut(problem)}"), _line(_cut(advice))
+        super().__init__(self._problem + (f"; {self._advice}" if advice else ""))
         self.path = Path(path)
+
+    def with_options(self, options: Mapping[str, str]) -> str:
+        """The same, with options in the place of arguments that the advice speaks of.
+
+        >>> error = PredictionFileError("a.npz", "has no labels", 'give a file with labels, or use kind="logits"')
+        >>> error.with_options({"labels": "--labels", "kind": "--kind"})
+        'a.npz has no labels; give a file with --labels, or use --kind logits'
+        """
+
+        def option(found: re.Match[str]) -> str:
+            before, name, value = found.groups()
+            if name not in options or not (before or value or "_" in name):
+                return found[0]  # a word like any other
+            return f"{before}{options[name]}" + (f" {value}" if value else "")
+
+        advice = re.sub(r'(with |)\b([a-z_]+)(?:="(\w+)")?', option, self._advice)
+        return self._problem + (f"; {advice}" if advice else "")
 
 
 def _cut(text: str) -> str:
@@ -41,6 +59,10 @@ def listed(items: Collection[object], most: int = 8) -> str:
     """
     some = ", ".join(map(str, islice(items, most)))
     return some if len(items) <= most else f"{some}, ... ({len(items)} in all)"
+
+
+def _line(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ the paper prints and does not hold is in ERRATA.md.
 """
 
 from softtargets.theory.agreement import agreement
-from softtargets.theory.averaging import averaging_loss
+from softtargets.theory.averaging import averaging_loss, averaging_matrix_loss
 from softtargets.theory.conventions import alpha_from_p, p_from_alpha, uniform_matrix
 from softtargets.theory.landscape import Landscape, OptimumCurve, landscape, optimum_curve
 from softtargets.theory.limits import limiting_loss, scaled_gamma_p
@@ -23,6 +23,7 @@ __all__ = [
     "agreement",
     "alpha_from_p",
     "averaging_loss",
+    "averaging_matrix_loss",
     "effective_clean_rate",
     "gamma_transition",
     "generalization_loss",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from softtargets.theory.agreement import agreeing, cross_entropy
-from softtargets.theory.arguments import KINDS, Numbers, as_choice, as_rates, as_result
+from softtargets.theory.arguments import KINDS, Array, Numbers, as_choice, as_rates, as_result
 
 
 def averaging_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
@@ -31,3 +31,26 @@ def averaging_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False
     right = {"alpha": np.ones_like(a), "beta": a, "gamma": p}[as_choice("kind", kind, KINDS)]
     mean, _ = agreeing(a, p, classes)
     return as_result(cross_entropy(right, 1 - right, mean, classes))
+
+
+def averaging_matrix_loss(smoothing: float | Array, T: Array, kind: str, shares: Array) -> float:
+    r"""`averaging_loss` for any noise, type alpha or beta, and any smoothing, by one p or by a matrix S of targets.
+
+    A net that has learned no label by heart puts out the mean target of its class, :math:`V = TS`, and loses
+    :math:`-\sum_i \pi_i \sum_c B_{ic} \log V_{ic}`, B being the identity (alpha) or T (beta).
+
+    >>> T = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> shares = np.array([0.5, 0.5])
+    >>> round(averaging_matrix_loss(0.9, T, "alpha", shares), 6)  # V has 0.9 x 0.8 + 0.1 x 0.2 on the diagonal
+    0.301105
+    """
+    tested = np.eye(len(T)) if as_choice("kind", kind, ("alpha", "beta")) == "alpha" else T
+    if isinstance(smoothing, float):
+        other = (1 - smoothing) / (len(T) - 1)
+        output = other + (smoothing - other) * T  # as T S, without the product
+    else:
+        output = T @ smoothing
+    weight = shares[:, None] * tested
+    used = weight > 0
+    with np.errstate(divide="ignore"):
+        return float(-(weight[used] * np.log(output[used])).sum())

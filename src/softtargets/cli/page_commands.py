@@ -1,0 +1,144 @@
+"""What the commands that make a page of files share: options, progress, where pages go, what is printed."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+from softtargets.cli.output import print_json, print_table
+from softtargets.exceptions import SofttargetsError
+
+if TYPE_CHECKING:
+    from softtargets.predictions import Predictions
+    from softtargets.report import Page
+
+Labels = Annotated[Path | None, Option(help="The file with the labels [the same].")]
+Kind = Annotated[str | None, Option(help="logits or probabilities [found out from the numbers].")]
+Scores = Annotated[
+    list[str] | None,
+    Option("--scores", metavar="NAME", help="Array with the scores; for tables columns, one each time."),
+]
+Label = Annotated[str | None, Option("--label", metavar="NAME", help="Array or column with the labels.")]
+IgnoreIndex = Annotated[int | None, Option(help="Leave out rows with this label, such as -100.")]
+Bins = Annotated[int, Option(help="Equal-width bins of confidence.")]
+Told = Callable[[str, int, int], None]
+Rows = Sequence[Sequence[str]]
+
+
+def opened(
+    path: Path,
+    labels: Path | None,
+    kind: Any,
+    scores_name: list[str] | None,
+    labels_name: str | None,
+    ignore_index: int | None,
+) -> Predictions:
+    """Open predictions with the options of the command line."""
+    from softtargets.predictions import open_predictions
+
+    if kind not in (None, "logits", "probabilities"):
+        raise SofttargetsError(f"must be logits or probabilities, not {kind}", argument="kind")
+    return open_predictions(
+        path,
+        labels=labels,
+        kind=kind,
+        scores_name=scores_name[0] if scores_name and len(scores_name) == 1 else scores_name or None,
+        labels_name=labels_name,
+        ignore_index=ignore_index,
+    )
+
+
+@contextmanager
+def making(directory: Path) -> Iterator[Told]:
+    """The directory of a page, and a bar on a terminal; elsewhere nothing is shown."""
+    from softtargets.storage import make_directory
+
+    make_directory(directory)  # found out now, not after a long file
+    if not sys.stderr.isatty():
+        yield lambda what, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=28),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("reading", total=None)
+
+        def told(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total or None)
+
+        yield told
+
+
+def provenance(started: float, **files: Path | None) -> dict[str, Any]:
+    """When, with what, from which files a page was made."""
+    from datetime import datetime, timezone
+
+    import torch
+
+    import softtargets
+
+    return {
+        "made": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "softtargets": softtargets.__version__,
+        "torch": str(torch.__version__),
+        **{name: f"{path} ({_size(path)})" for name, path in files.items() if path},
+        "this command": f"{time.monotonic() - started:.1f} s",
+    }
+
+
+def as_json(page: Page, directory: Path, numbers: Mapping[str, Any], **more: Any) -> None:
+    """Write a page and print its numbers, for scripts."""
+    from softtargets.report import write_page
+
+    path = write_page(page, directory)
+    verdict = {"verdict": vars(page.verdict)} if page.verdict else {}
+    print_json({"report": str(path), **verdict, **more, **numbers})
+
+
+def as_text(
+    page: Page, directory: Path, opening: str, table: Rows, between: str = "", code: Rows = ()
+) -> None:
+    """Write a page and print for a terminal: a table, the verdict, lines to copy, and where the page is."""
+    from softtargets.report import write_page
+
+    path = write_page(page, directory)
+    assert page.verdict is not None
+    typer.echo(f"{opening}\n")
+    print_table(table[0], table[1:])
+    typer.echo(f"\n{between}{page.verdict.headline}.")
+    for sentence in [*page.verdict.sentences, *page.warnings]:
+        typer.echo(sentence)
+    if code:
+        typer.echo("")
+        print_table(("for", "write"), code)
+    typer.echo(f"\npage: {path.resolve()}")
+
+
+def stem(path: Path) -> str:
+    """A file's name as part of a directory's."""
+    return re.sub(r"[^\w.-]+", "_", path.stem) or "predictions"
+
+
+def _size(path: Path) -> str:
+    size = float(path.stat().st_size)
+    for unit in ("bytes", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.{int(unit != 'bytes')}f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

@@ -1,0 +1,1 @@
+"""How wrong are labels, and how much smoothing does that ask for?"""

@@ -1,0 +1,183 @@
+"""The page of `softtargets advise`: how wrong labels are, how much smoothing that asks for, and what is not known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from softtargets.inspection.advise import code, figures, words
+from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
+from softtargets.inspection.shared.exhibits import table
+from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
+from softtargets.inspection.shared.understood import read_table
+from softtargets.report import Code, Figure, Page, Section, Table
+
+NAMES = {
+    "recommended": "recommended",
+    "usual": f"the usual alpha = {USUAL}",
+    "none": "no smoothing",
+    "matrix": "a target for each label (matrix)",
+}
+METHODS = {
+    "likelihood": "each class a cluster of predictions; tells mistakes of the model from those of labels",
+    "confident": "counts where the model is as sure as usual; too much noise where classes overlap",
+    "naive": "takes the model's word; counts its mistakes as noise too",
+}
+
+
+def advise_page(found: Advice, command: str, provenance: Mapping[str, Any]) -> Page:
+    """All of the advice as a page."""
+    name = found.understood.path.name
+    return Page(
+        name=name,
+        title=f"How much smoothing for {name}?",
+        lead=(
+            f"How wrong the labels are, and how much label smoothing that asks for. "
+            f"{count(found.examples, 'example')}, {count(found.classes, 'class')}, judged by "
+            f"{words.JUDGED[found.test_labels]}; every interval is one of 95 %."
+        ),
+        sections=(
+            _what_to_do(found),
+            _noise(found),
+            Section("The landscape", exhibits=(figures.landscape_figure(found),)),
+            Section(
+                "Expected loss, with and without",
+                (words.HEART,),
+                (figures.loss_figure(found), _losses(found)),
+            ),
+            Section("What theory does not say", words.NOT_SAID),
+            Section(
+                "How it was estimated, and when that fails", words.FAILURES, (_methods(found), _input(found))
+            ),
+        ),
+        command=command,
+        provenance=provenance,
+        warnings=words.warnings_on(found),
+        kind="advise",
+        verdict=words.verdict_on(found),
+    )
+
+
+def _what_to_do(found: Advice) -> Section:
+    if not found.is_learnable:
+        return Section("What to do", ("Repair the labels first; there is no smoothing to recommend.",))
+    if found.is_memorised:
+        return Section("What to do", ("Predict the examples out of fold, and ask again.",))
+    paragraphs: tuple[str, ...] = (words.uniformity_words(found),)
+    exhibits: list[Table | Code]
+    if found.recommends:
+        lines = code.loss_code(found.alpha_all.value, found.alpha_others.value)
+        exhibits = [_recommended(found), Code(lines, title="One line for each library")]
+    else:
+        hard = "Train on hard labels; where many are wrong, with forward correction for the noise found here."
+        paragraphs = (hard, *paragraphs)
+        exhibits = [Code("torch.nn.CrossEntropyLoss()  # hard labels", title="PyTorch")]
+    if not (found.recommends and found.uniformity.is_uniform) and found.classes <= LISTED:
+        lines = code.matrix_code(found.classes, smoothing=found.recommends)
+        exhibits.append(Code(lines, title="With the matrix of this page (in its directory)"))
+    after = "Afterwards, on examples held out"
+    exhibits.append(Code("softtargets calibrate HELD_OUT.npz", language="sh", title=after))
+    return Section("What to do", paragraphs, tuple(exhibits))
+
+
+def _recommended(found: Advice) -> Table:
+    same = {
+        "label smoothing, shared among all K classes": found.alpha_all,
+        "label smoothing, shared among the K − 1 others": found.alpha_others,
+        "mass on the label, p in Chen et al.": found.p,
+    }
+    return table(
+        "recommended",
+        "Recommended.",
+        "what = the same smoothing as | shown = value (95 % interval)",
+        [{"what": what, **vars(one), "shown": _plain(one)} for what, one in same.items()],
+        "Libraries differ in what alpha means.",
+    )
+
+
+def _plain(one: Estimate) -> str:
+    return estimated(one, 3, share=False)
+
+
+def _noise(found: Advice) -> Section:
+    exhibits: tuple[Figure | Table, ...] = (figures.matrix_figure(found),)
+    if found.classes > figures.NUMBERED:
+        exhibits += (_largest_table(found),)
+    paragraph = (
+        f"Labels are right in {estimated(found.clean_rate)} of cases. The model agrees with "
+        f"{percent(found.accuracy)} of the labels; it is wrong where it disagrees, or they are."
+    )
+    return Section("How wrong the labels are", (paragraph,), exhibits)
+
+
+def _largest_table(found: Advice) -> Table:
+    rows: list[dict[str, Any]] = []
+    for row in figures.matrix_rows(found, figures.largest(found)):
+        classes = {key: found.understood.called(int(row[key])) for key in ("clean", "label")}
+        rows.append(classes | {key: row[key] for key in ("share", "low", "high")})
+    return table(
+        "largest",
+        "The commonest mistakes of labels.",
+        "clean = examples of | label = are labelled | share : % | low = at least : % | high = at most : %",
+        rows,
+        "Shares of a class; the largest of many look larger than they are.",
+    )
+
+
+def _losses(found: Advice) -> Table:
+    rows = [
+        {
+            "smoothing": NAMES[one.name],
+            "p": one.p,
+            **one.by_heart.cells("by_heart"),
+            **one.averaged.cells("averaged"),
+            "heart_shown": "infinite" if math.isinf(one.by_heart.value) else _plain(one.by_heart),
+            "averaged_shown": _plain(one.averaged),
+        }
+        for one in found.predicted
+    ]
+    return table(
+        "expected_losses",
+        "Expected test loss in nats.",
+        "smoothing | p | heart_shown = learned by heart | averaged_shown = on the average",
+        rows,
+        "Intervals are what the two ends of the clean rate make of it.",
+    )
+
+
+def _methods(found: Advice) -> Table:
+    rows = []
+    for name, rate in found.rates.items():
+        used = name == found.estimate.method
+        shown = estimated(found.clean_rate) if used else percent(rate)
+        called = f"{name} (used)" if used else name
+        rows.append({"method": called, "clean_rate": rate, "shown": shown, "meaning": METHODS[name]})
+    columns = "method | shown = right labels | meaning = what it does"
+    return table("methods", "Right labels, by method.", columns, rows)
+
+
+def _input(found: Advice) -> Table:
+    told = {
+        **found.understood.origin("dataset" if found.trained else "file"),
+        "examples": f"{found.examples:,} of {found.understood.examples:,}",
+        "classes": f"{found.classes:,}",
+        "method": f"{found.estimate.method}: {found.method_reason}",
+        **({"model": found.trained} if found.trained else {}),
+    }
+    return read_table([{"what": what, "value": value} for what, value in told.items()], "Input.")
+
+
+def summary_rows(found: Advice) -> list[tuple[str, str]]:
+    """The advice for a terminal."""
+    best, usual, none = (found.expected(name).by_heart.value for name in ("recommended", "usual", "none"))
+    rows = [
+        ("right labels", estimated(found.clean_rate)),
+        ("p on the label", _plain(found.p)),
+        ("alpha, all classes", _plain(found.alpha_all)),
+        ("alpha, other classes", _plain(found.alpha_others)),
+        ("expected loss with it", f"{number(best)} nats (learned by heart)"),
+        (f"with alpha = {USUAL}", f"{number(usual)} nats"),
+        ("without smoothing", f"{number(none)}{'' if math.isinf(none) else ' nats'}"),
+    ]
+    return rows if found.is_learnable and not found.is_memorised else rows[:1]

@@ -1,0 +1,1 @@
+"""Two models on the same examples: who is better at what, and which mistakes do they share?"""

@@ -1,0 +1,31 @@
+"""Reliability of two files in one diagram."""
+
+from __future__ import annotations
+
+from softtargets.calibration.drawing import draw_reliability
+from softtargets.inspection.shared.exhibits import Drawing, canvas
+from softtargets.inspection.shared.numbers import LEVEL
+from softtargets.inspection.shared.reliability_figures import COLOURS, Files, reliability_figure
+from softtargets.report import Figure
+from softtargets.report.drawing import plain
+
+
+def overlaid(files: Files) -> Figure:
+    """Both diagrams, one over the other."""
+    return reliability_figure(
+        files,
+        {name: one.before.reliability for name, one in files.items()},
+        lambda: _draw(files),
+        "How often predictions of a given confidence are right; the area of a point is its share of the examples, thin "
+        "lines are 95 % intervals. Turn the temperature to see what scaling does to both.",
+        "Accuracy over confidence of both files.",
+    )
+
+
+def _draw(files: Files) -> Drawing:
+    figure = canvas(4.8, 4.6)
+    axes = figure.subplots()
+    shown = {plain(name): one.before.reliability for name, one in files.items()}
+    draw_reliability(axes, shown, dict(zip(shown, COLOURS, strict=True)), level=LEVEL)
+    axes.legend(loc="upper left")
+    return figure

@@ -1,0 +1,131 @@
+"""The page of `softtargets compare`: two models on the same examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from softtargets.calibration import Calibration
+from softtargets.inspection.compare import words
+from softtargets.inspection.compare.figures import overlaid
+from softtargets.inspection.compare.finding import Comparison
+from softtargets.inspection.compare.paired import METRICS, Differences
+from softtargets.inspection.shared.exhibits import table
+from softtargets.inspection.shared.metrics import BY_KEY, metric_rows
+from softtargets.inspection.shared.numbers import count, estimated
+from softtargets.inspection.shared.reliability_figures import sweep_figure
+from softtargets.inspection.shared.two_passes import FOLDS
+from softtargets.inspection.shared.understood import read_table
+from softtargets.report import Page, Section, Table
+
+
+def compare_page(found: Comparison, command: str, provenance: Mapping[str, Any]) -> Page:
+    """All of a comparison as a page."""
+    a, b = words.names(found)
+    files = {a: found.a, b: found.b}
+    return Page(
+        name=f"{found.a.understood.path.name} {found.b.understood.path.name}",
+        title=f"{a} against {b}",
+        lead=(
+            f"A is {a}, B is {b}; {count(found.overlap.examples, 'example')}, "
+            f"{count(found.a.understood.classes, 'class')}. Both were asked the same, so differences are paired. Every "
+            "interval is one of 95 %, and a difference is only claimed where it excludes 0."
+        ),
+        sections=(
+            Section("Confidence against accuracy", exhibits=(overlaid(files), sweep_figure(files))),
+            Section("Differences", words.difference_words(found), (_differences(found),)),
+            Section("Mistakes they share", (words.mistakes_words(found),), (_mistakes(found),)),
+            Section("Each by itself", exhibits=_metrics(found)),
+            Section("What was read", exhibits=(_input(found),)),
+        ),
+        command=command,
+        provenance=provenance,
+        kind="compare",
+        verdict=words.verdict_on_two(found),
+    )
+
+
+def _differences(found: Comparison) -> Table:
+    return table(
+        "differences",
+        "Differences",
+        "predictions | metric | a_shown = A | b_shown = B | shown = B − A | better",
+        _difference_rows(found),
+        "with 95 % intervals; below 0 is in favour of B, but for accuracy.",
+    )
+
+
+def _difference_rows(found: Comparison) -> list[dict[str, Any]]:
+    rows = _rows_of("as they are", found.differences, found.a.before, found.b.before)
+    if found.scaled and found.a.after and found.b.after:
+        # Scaling does not change the accuracy.
+        rows += _rows_of("scaled", found.scaled, found.a.after, found.b.after)[1:]
+    return rows
+
+
+def _rows_of(title: str, differences: Differences, a: Calibration, b: Calibration) -> list[dict[str, Any]]:
+    rows = []
+    for name, key in METRICS.items():
+        metric, difference = BY_KEY[key], getattr(differences, name)
+        values = {"a": float(getattr(a, key)), "b": float(getattr(b, key))}
+        rows.append(
+            {
+                "predictions": title,
+                "metric": metric.name,
+                **values,
+                **difference.cells("difference"),
+                **{f"{side}_shown": metric.show(value) for side, value in values.items()},
+                "shown": estimated(difference, metric.digits, share=metric.share, sign=True),
+                "better": words.winner(difference, lower_is_better=key != "accuracy") or "cannot be said",
+            }
+        )
+    return rows
+
+
+def _mistakes(found: Comparison) -> Table:
+    o = found.overlap
+    cases = {
+        "both right": o.both_right,
+        "only A right": o.only_second_wrong,
+        "only B right": o.only_first_wrong,
+        "both wrong": o.both_wrong,
+        "both wrong, with the same class": o.same_mistake,
+    }
+    rows = [{"case": case, "examples": value, "share": value / o.examples} for case, value in cases.items()]
+    return table("mistakes", "Who is right where", "case | examples | share : 4 %", rows)
+
+
+def _metrics(found: Comparison) -> tuple[Table, ...]:
+    tables = {("metrics", "As they are"): {"a": found.a.before, "b": found.b.before}}
+    if found.a.after and found.b.after:
+        tables["metrics_scaled", f"Scaled ({FOLDS}-fold)"] = {"a": found.a.after, "b": found.b.after}
+    columns = "metric | a_shown = A | b_shown = B | meaning = what it is"
+    return tuple(
+        table(
+            *named,
+            columns,
+            metric_rows(both, found.bins, found.a.understood.classes),
+            "with 95 % intervals in brackets.",
+        )
+        for named, both in tables.items()
+    )
+
+
+def _input(found: Comparison) -> Table:
+    rows = [
+        {"model": letter, "what": what, "value": value}
+        for letter, side in (("A", found.a), ("B", found.b))
+        for what, value in side.understood.origin().items()
+    ]
+    return read_table(rows, first="model | ")
+
+
+def difference_lines(found: Comparison) -> list[tuple[str, ...]]:
+    """The table for a terminal."""
+    return [
+        (
+            row["metric"] + (" (scaled)" if row["predictions"] == "scaled" else ""),
+            *(row[key] for key in ("a_shown", "b_shown", "shown", "better")),
+        )
+        for row in _difference_rows(found)
+    ]

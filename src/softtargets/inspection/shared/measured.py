@@ -1,0 +1,126 @@
+"""The calibration of one file, as it is and scaled: what calibrate says of one and compare of two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from softtargets.calibration import Calibration, CalibrationSums, TemperatureFit, calibration_of
+from softtargets.exceptions import SofttargetsError
+from softtargets.inspection.shared.numbers import LEVEL, Estimate
+from softtargets.inspection.shared.temperatures import TemperatureCurves
+from softtargets.inspection.shared.two_passes import FirstPass, SecondPass
+from softtargets.inspection.shared.understood import Understood
+from softtargets.predictions import Predictions
+
+MOST_BINS = 1000  # beyond, a page of 41 diagrams is larger than anyone would open
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Temperature scaling: the temperature of all examples, and what it does to examples it was not fitted to.
+
+    `after` measures each example scaled by the temperature of the folds it is not in; `temperatures` are those, and
+    `gain` is how much lower the negative log-likelihood becomes.
+    """
+
+    fit: TemperatureFit
+    after: Calibration
+    temperatures: tuple[float, ...]
+    gain: Estimate
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a temperature to recommend at all."""
+        return self.fit.ending == "converged"
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the temperature."""
+        return self.fit.interval(LEVEL)
+
+    def numbers(self) -> dict[str, Any]:
+        """The temperature as plain data."""
+        fit = self.fit
+        return {
+            "value": fit.temperature,
+            "interval": list(self.interval),
+            "standard_error": fit.standard_error,
+            "ending": fit.ending,
+            "note": fit.note,
+            "held_out": list(self.temperatures),
+            "gain": vars(self.gain),
+        }
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Calibration of one file, before and after scaling.
+
+    `overconfidence` is mean confidence less accuracy; `scaled` is None where there are too few examples to hold some
+    out.
+    """
+
+    understood: Understood
+    before: Calibration
+    overconfidence: Estimate
+    curves: TemperatureCurves
+    scaled: Scaled | None
+
+    @property
+    def best(self) -> float | None:
+        """The fitted temperature, if there is one to recommend."""
+        return self.scaled.fit.temperature if self.scaled and self.scaled.is_known else None
+
+    @property
+    def after(self) -> Calibration | None:
+        """Calibration of examples that the temperature was not fitted to."""
+        return self.scaled.after if self.scaled else None
+
+
+def measured(predictions: Predictions, first: FirstPass, second: SecondPass | None) -> Measured:
+    """What two passes have found; without the second nothing is said about scaling."""
+    before = calibration_of(first.sums, level=LEVEL)
+    curves = first.grid.curves()
+    # Of probabilities the bins are those of the numbers in the file, not of logarithms and back.
+    curves = curves.put(1.0, curves.points[1.0][0], before.reliability)
+    scaled = None
+    if second is not None:
+        after = calibration_of(second.sums, level=LEVEL)
+        scaled = Scaled(second.fit(), after, second.temperatures, second.gain())
+    found = Measured(Understood.of(predictions), before, overconfidence(first.sums), curves, scaled)
+    return found if second is None else also_at(found, found.best, second, 0)
+
+
+def also_at(found: Measured, temperature: float | None, second: SecondPass, place: int) -> Measured:
+    """Curves with one temperature more: of those that a second pass has shown, the one at `place` is next to it."""
+    if temperature in (None, 1.0):
+        return found
+    return replace(found, curves=found.curves.put(temperature, *second.shown()[place]))
+
+
+def overconfidence(sums: CalibrationSums) -> Estimate:
+    """Mean confidence less accuracy, from the cells of a stream."""
+    counts, correct = sums.cell_counts.double(), sums.cell_correct.double()
+    confidence = sums.cell_confidence
+    mean = confidence / counts.clamp(min=1)
+    squares = (confidence * mean - 2 * mean * correct + correct).sum()
+    return Estimate.of_mean(float((confidence - correct).sum()), float(squares), sums.examples)
+
+
+def check_bins(bins: int) -> None:
+    """Refuse a number of bins that makes no diagram."""
+    if not 1 <= bins <= MOST_BINS:
+        raise SofttargetsError(f"must lie between 1 and {MOST_BINS}, not {bins}", argument="bins")
+
+
+def numbers_of(found: Calibration | None) -> dict[str, Any] | None:
+    """A calibration as plain data: each metric, its interval, the bins."""
+    if found is None:
+        return None
+    return {
+        **replace(found, intervals={}).scalars(),
+        "brier_decomposition": vars(found.brier_decomposition),
+        "intervals": {name: list(ends) for name, ends in found.intervals.items()},
+        "reliability": [vars(one) for one in found.reliability.table(LEVEL)],
+    }

@@ -1,0 +1,145 @@
+"""Numbers: an estimate with its interval, and how a person reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from softtargets.calibration import normal_quantile
+
+LEVEL = 0.95  # of all intervals of this room
+QUANTILE = normal_quantile(LEVEL)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value and its interval of 95 %.
+
+    >>> Estimate(0.3, 0.1, 0.5).above_zero, Estimate(0.3, -0.1, 0.5).above_zero
+    (True, False)
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def above_zero(self) -> bool:
+        """The whole interval is above 0."""
+        return self.low > 0
+
+    @property
+    def below_zero(self) -> bool:
+        """The whole interval is below 0."""
+        return self.high < 0
+
+    @property
+    def is_zero(self) -> bool:
+        """It cannot be told from 0."""
+        return not (self.above_zero or self.below_zero)
+
+    def __neg__(self) -> Estimate:
+        return Estimate(-self.value, -self.high, -self.low)
+
+    def cells(self, name: str) -> dict[str, float]:
+        """Three columns of a table.
+
+        >>> Estimate(0.3, 0.1, 0.5).cells("gain")
+        {'gain': 0.3, 'gain_low': 0.1, 'gain_high': 0.5}
+        """
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
+    @classmethod
+    def of_mean(cls, total: float, squares: float, count: int) -> Estimate:
+        """A mean from the sum of values and of their squares; without end for a single value.
+
+        >>> found = Estimate.of_mean(total=0.0, squares=100.0, count=100)
+        >>> found.value, round(found.high, 3)
+        (0.0, 0.197)
+        """
+        mean = total / count
+        if count < 2:
+            return cls(mean, -math.inf, math.inf)
+        variance = max(squares / count - mean * mean, 0.0) / (count - 1)
+        half = QUANTILE * math.sqrt(variance)
+        return cls(mean, mean - half, mean + half)
+
+
+def percent(value: float, digits: int = 1, sign: bool = False) -> str:
+    """A share in hundredths.
+
+    >>> percent(0.1234), percent(-0.02, sign=True)
+    ('12.3 %', '−2.0 %')
+    """
+    return f"{number(100 * value, digits, sign)} %"
+
+
+def number(value: float, digits: int = 3, sign: bool = False) -> str:
+    """A number with so many decimals.
+
+    >>> number(0.5), number(-1.0, 1), number(float("inf")), number(0.25, 2, sign=True)
+    ('0.500', '−1.0', 'infinite', '+0.25')
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "−infinite"
+    text = f"{value:{'+' if sign else ''}.{digits}f}"
+    if float(text) == 0:
+        text = f"{0:.{digits}f}"  # neither +0 nor -0
+    return text.replace("-", "−")
+
+
+def between(low: float, high: float, digits: int = 1, *, share: bool = True, sign: bool = False) -> str:
+    """The ends of an interval.
+
+    >>> between(0.02, 0.041), between(1.2, 1.4, 2, share=False)
+    ('2.0 to 4.1 %', '1.20 to 1.40')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return "–"
+    if share:
+        return f"{number(100 * low, digits, sign)} to {percent(high, digits, sign)}"
+    return f"{number(low, digits, sign)} to {number(high, digits, sign)}"
+
+
+def estimated(found: Estimate, digits: int = 1, *, share: bool = True, sign: bool = False) -> str:
+    """A value and its interval in brackets.
+
+    >>> estimated(Estimate(0.03, 0.02, 0.04))
+    '3.0 % (2.0 to 4.0 %)'
+    """
+    value = percent(found.value, digits, sign) if share else number(found.value, digits, sign)
+    return f"{value} ({between(found.low, found.high, digits, share=share, sign=sign)})"
+
+
+def temperature(value: float, low: float, high: float) -> str:
+    """A temperature and its interval, with a third decimal where two would not tell its ends apart.
+
+    >>> temperature(1.37, 1.2, 1.5), temperature(1.4991, 1.497, 1.501)
+    ('1.37 (1.20 to 1.50)', '1.499 (1.497 to 1.501)')
+    """
+    digits = 2 if high - low > 0.02 else 3
+    return f"{number(value, digits)} ({between(low, high, digits, share=False)})"
+
+
+def count(value: int, what: str) -> str:
+    """So many of something.
+
+    >>> count(1, "example"), count(1200, "class")
+    ('1 example', '1,200 classes')
+    """
+    if value == 1:
+        return f"1 {what}"
+    return f"{value:,} {what}{'es' if what.endswith('s') else 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """``a, b and c``.
+
+    >>> listed(["a"]), listed(("a", "b", "c"))
+    ('a', 'a, b and c')
+    """
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,50 @@
+"""What was read, and how it was understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from softtargets.inspection.shared.exhibits import table
+from softtargets.predictions import Predictions
+from softtargets.report import Table
+
+
+@dataclass(frozen=True)
+class Understood:
+    """A file, or a dataset, and how it was understood."""
+
+    path: Path
+    examples: int
+    classes: int
+    kind: str
+    reason: str
+    source: str
+    class_names: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> Understood:
+        """What a file of predictions says about itself."""
+        p = predictions
+        return cls(Path(p.path), p.examples, p.classes, p.kind, p.reason, p.source, p.class_names)
+
+    def numbers(self) -> dict[str, Any]:
+        """As plain data, for scripts."""
+        told = {key: value for key, value in vars(self).items() if key not in ("path", "class_names")}
+        return {"file": str(self.path), **told}
+
+    def called(self, index: int) -> str:
+        """A class by its name."""
+        names = self.class_names
+        return names[index] if names and index < len(names) else f"class {index}"
+
+    def origin(self, what: str = "file") -> dict[str, str]:
+        """Where it is from, in words."""
+        return {what: str(self.path), "used": self.source, "taken for": f"{self.kind}: {self.reason}"}
+
+
+def read_table(rows: Iterable[dict[str, Any]], title: str = "Input", first: str = "") -> Table:
+    """What was read, at the end of a page."""
+    return table("read", title, f"{first}what | value = understood as", rows)

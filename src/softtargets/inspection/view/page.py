@@ -1,0 +1,141 @@
+"""The page of `softtargets view`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from softtargets.inspection.shared.exhibits import table
+from softtargets.inspection.shared.numbers import listed
+from softtargets.inspection.view import words
+from softtargets.inspection.view.figures import plane_figure
+from softtargets.inspection.view.finding import PanelView, PenultimateView
+from softtargets.report import Page, Section, Table, Verdict
+
+
+def view_page(
+    found: PenultimateView, *, name: str, command: str, provenance: Mapping[str, Any], units: str = "centres"
+) -> Page:
+    """Everything `look` found as a page: the picture, why these classes, measures, what differs."""
+    nets = list(dict.fromkeys(panel.view.net for panel in found.panels))
+    alone = len(nets) == 1
+    return Page(
+        kind="view",
+        name=name,
+        title=f"{listed(found.names)} in the penultimate layer",
+        lead=(
+            f"Where {listed(nets)} put{'s' if alone else ''} examples of three classes: their activations before the "
+            "last layer, seen on the plane through the three templates, which are the rows of the last layer's weights "
+            "(Müller et al. 2019, section 2)."
+        ),
+        verdict=None
+        if alone
+        else Verdict("care", words.headline(found), (*words.between_nets(found), words.CAUTION)),
+        sections=(
+            Section("The picture", (words.why(found), words.CLUSTERS), (plane_figure(found, units),)),
+            Section(
+                "How tight, how regular",
+                (*words.MEASURES, *words.between_splits(found)),
+                (measures_table(found),),
+            ),
+            Section(
+                "Neural collapse, over all classes",
+                (words.COLLAPSE, words.means_words(found)),
+                (collapse_table(found),),
+            ),
+            *([Section("What these numbers do not say", (words.CAUTION,))] if alone else []),
+        ),
+        command=command,
+        provenance=provenance,
+        runs=_sources(found),
+        warnings=words.warnings(found),
+    )
+
+
+def measures_table(found: PenultimateView) -> Table:
+    """The three classes: one row per panel."""
+    return table(
+        "measures",
+        "The three classes.",
+        "net | split | examples | spread | spread_in_space = in space | spread_over_templates = over templates | "
+        "centres_equilateral = triangle of means | templates_equilateral = triangle of templates",
+        [{**_named(panel), **vars(panel.view.measures)} for panel in found.panels],
+        "Each row is a panel; all examples of the three classes count, drawn or not.",
+    )
+
+
+def collapse_table(found: PenultimateView) -> Table:
+    """All classes: NC1 to NC4, one row per panel."""
+    return table(
+        "neural_collapse",
+        "All classes.",
+        "net | split | classes | examples | nc1 = NC1 | nc2_means_norms = NC2 norms of means | "
+        "nc2_means_angles = angles of means | nc2_weights_norms = norms of templates | "
+        "nc2_weights_angles = angles of templates | nc3 = NC3 | nc4 = NC4 : %",
+        [_collapse_row(panel) for panel in found.panels],
+        "0 is complete collapse in every column.",
+    )
+
+
+def _collapse_row(panel: PanelView) -> dict[str, Any]:
+    found = panel.collapse
+    nc2 = {
+        f"nc2_{what}_{name.removeprefix('equal_')}": getattr(simplex, name)
+        for what, simplex in (("means", found.nc2_means), ("weights", found.nc2_weights))
+        for name in ("equal_norms", "equal_angles", "maximal_angles")
+    }
+    return {
+        **_named(panel),
+        "classes": found.classes,
+        "examples": found.examples,
+        "nc1": found.nc1,
+        **nc2,
+        "nc3": found.nc3,
+        "nc4": found.nc4,
+        "nc4_examples": panel.nc4_examples,
+        "nc4_means": panel.nc4_means,
+    }
+
+
+def _sources(found: PenultimateView) -> Table:
+    rows = [{**_named(one), "examples": one.collapse.examples, "source": one.source} for one in found.panels]
+    columns = "net | split | examples | source = read from"
+    return table("sources", "Where the panels are from", columns, rows)
+
+
+def _named(panel: PanelView) -> dict[str, str]:
+    return {"net": panel.view.net, "split": panel.view.split}
+
+
+def numbers(found: PenultimateView) -> dict[str, Any]:
+    """All of it as plain data, for scripts."""
+    rows = zip(found.panels, measures_table(found).rows, collapse_table(found).rows, strict=True)
+    return {
+        "classes": list(found.classes),
+        "names": list(found.names),
+        "picked": found.kind,
+        "reason": found.reason,
+        "panels": [
+            {**_named(panel), "three_classes": _rest(three), "all_classes": _rest(every)}
+            for panel, three, every in rows
+        ],
+    }
+
+
+def _rest(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in ("net", "split")}
+
+
+HEADINGS = ("net", "split", "examples", "spread", "over templates", "triangle", "NC1", "NC2", "NC3", "NC4")
+
+
+def summary_rows(found: PenultimateView) -> list[tuple[str, ...]]:
+    """The table for a terminal, under `HEADINGS`."""
+    rows = []
+    for panel in found.panels:
+        three, every = panel.view.measures, panel.collapse
+        of_three = (three.spread, three.spread_over_templates, three.centres_equilateral)
+        shown = (*of_three, every.nc1, every.nc2_means.equal_angles, every.nc3)
+        numbers = (f"{three.examples:,}", *(f"{value:.3f}" for value in shown), f"{100 * every.nc4:.1f} %")
+        rows.append((panel.view.net, panel.view.split, *numbers))
+    return rows

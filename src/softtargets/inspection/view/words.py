@@ -1,0 +1,150 @@
+"""What the view page says: why these classes, what differs between panels, what to beware of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from softtargets.inspection.shared.numbers import listed
+from softtargets.inspection.view.finding import PanelView, PenultimateView
+
+ALIKE = 0.05  # differences below this share are not called differences
+FEW = 10  # examples of a class below which its cluster says little
+CAUTION = (
+    "These numbers describe the examples and the nets that were given, and nothing else. Another seed gives other "
+    "numbers; for a claim about a method, train several and look at how much they vary."
+)
+CLUSTERS = (
+    "In a broad cluster, examples of one class differ in how similar they are to the others. In tight clusters at the "
+    "corners of a regular triangle they hardly do: what label smoothing leads to on training examples, and why a "
+    "teacher trained with it has less to tell a student (Müller et al. 2019, sections 2 and 4)."
+)
+MEASURES = (
+    "Spread is how far examples are from the mean of their class (root mean square), as a share of the mean distance "
+    "between the three class means: on the plane, and in the whole space before projecting. It does not change when a "
+    "net scales its activations, so nets can be compared by it. Over templates, the share is of the mean distance "
+    "between templates instead; that depends on the scale of activations and weights, so compare it within one net "
+    "only.",
+    "A triangle is 1 when its three sides are equal and 0 when its corners are on one line.",
+)
+COLLAPSE = (
+    "Four measures of Papyan, Han and Donoho 2020. NC1: variability within classes as a share of that between them. "
+    "NC2: how unequal the norms of class means and templates are, and how much the angles between them vary. NC3: how "
+    "far templates are from class means, from 0 to 4. NC4: how often the net says another class than the one with the "
+    "nearest mean."
+)
+
+
+def means_words(found: PenultimateView) -> str:
+    """Which class means neural collapse is measured with."""
+    first = listed(list(dict.fromkeys(panel.nc4_means for panel in found.panels)))
+    return (
+        f"Class means are those of the panel's own examples, but for NC4 those of the net's first panel ({first}). "
+        "Classes without examples are left out."
+    )
+
+
+def why(found: PenultimateView) -> str:
+    """Which classes, and how they came to be these."""
+    numbered = zip(found.classes, found.names, strict=True)
+    named = [f"{number} is {name}" for number, name in numbered if str(number) != name]
+    meaning = f" Class {listed(named)}." if named else ""
+    if found.kind == "given":
+        return f"Why these classes: {found.reason}.{meaning}"
+    nets = {panel.view.net for panel in found.panels}
+    of = f" of {found.panels[0].view.net}" if len(nets) > 1 else ""
+    return f"Why these classes: by the distances between templates{of}, {found.reason}.{meaning}"
+
+
+def warnings(found: PenultimateView) -> tuple[str, ...]:
+    """What a reader must know before trusting the numbers."""
+    notes = []
+    for panel in found.panels:
+        title, used, examples = panel.view.title, panel.nc4_examples, panel.collapse.examples
+        few = [name for name, count in zip(found.names, panel.counts, strict=True) if count < FEW]
+        if few:
+            notes.append(f"{title} has fewer than {FEW} examples of {listed(few)}: its picture says little.")
+        if used < examples:
+            notes.append(
+                f"NC4 of {title} is from {used:,} of {examples:,} examples, evenly spaced, since each is compared with "
+                "every class."
+            )
+    return tuple(notes)
+
+
+def headline(found: PenultimateView) -> str:
+    """The first of the differences between nets, in a few words; empty for one net."""
+    for one, two in _pairs(found):
+        compared = _compared(two.view.measures.spread, one.view.measures.spread)
+        return f"On the plane, the clusters of {two.view.title} are {compared} those of {one.view.title}"
+    return ""
+
+
+def between_nets(found: PenultimateView) -> tuple[str, ...]:
+    """Each net against the first, on the splits both have; on their first panels where they share none.
+
+    Spreads are in units of the distance between class means, so that nets of different scale can be compared.
+    """
+    return tuple(_against(*pair) for pair in _pairs(found))
+
+
+def between_splits(found: PenultimateView) -> tuple[str, ...]:
+    """The other panels of each net against its first."""
+    first: dict[str, PanelView] = {}
+    sentences = []
+    for panel in found.panels:
+        of = first.setdefault(panel.view.net, panel)
+        if of is not panel:
+            compared = _compared(panel.view.measures.spread, of.view.measures.spread)
+            sentences.append(
+                f"{panel.view.net}: clusters of {panel.view.split or 'the rest'} are {compared} those of "
+                f"{of.view.split or 'the first file'} (spread {panel.view.measures.spread:.3f} against "
+                f"{of.view.measures.spread:.3f})."
+            )
+    return tuple(sentences)
+
+
+def _pairs(found: PenultimateView) -> Iterator[tuple[PanelView, PanelView]]:
+    nets: dict[str, list[PanelView]] = {}
+    for panel in found.panels:
+        nets.setdefault(panel.view.net, []).append(panel)
+    first, *others = nets.values()
+    by_split = {panel.view.split: panel for panel in first}
+    for other in others:
+        shared = [(by_split[panel.view.split], panel) for panel in other if panel.view.split in by_split]
+        yield from shared or [(first[0], other[0])]
+
+
+def _against(one: PanelView, two: PanelView) -> str:
+    a, b = one.view.measures, two.view.measures
+    if one.view.split == two.view.split:
+        whose = f"{two.view.net} against {one.view.net}" + (f" on {one.view.split}" if one.view.split else "")
+    else:
+        whose = f"{two.view.title} against {one.view.title}, which are different examples"
+    return (
+        f"{whose}: a spread of {b.spread:.3f} against {a.spread:.3f} on the plane, and of {b.spread_in_space:.3f} "
+        f"against {a.spread_in_space:.3f} in the whole space. The triangle of class means is "
+        f"{_shape(b.centres_equilateral, a.centres_equilateral)} ({b.centres_equilateral:.2f} against "
+        f"{a.centres_equilateral:.2f}). Over all {two.collapse.classes:,} classes NC1, the variability within them, is "
+        f"{two.collapse.nc1:.3g} against {one.collapse.nc1:.3g}."
+    )
+
+
+def _compared(value: float, other: float) -> str:
+    """``0.42 times as wide as``.
+
+    >>> _compared(0.21, 0.5), _compared(0.5, 0.49)
+    ('0.42 times as wide as', 'about as wide as')
+    """
+    if not (math.isfinite(value) and math.isfinite(other)) or other == 0:
+        return "not to be compared with"
+    ratio = value / other
+    if abs(ratio - 1) < ALIKE:
+        return "about as wide as"
+    return f"{ratio:.2f} times as wide as" if ratio < 10 else f"{ratio:.0f} times as wide as"
+
+
+def _shape(value: float, other: float) -> str:
+    if math.isnan(value) or math.isnan(other) or abs(value - other) < ALIKE:
+        return "about as equilateral"
+    return "more equilateral" if value > other else "less equilateral"

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from inspection.advise.cases import advised, given, next_class, noisy, uniform
+from softtargets.exceptions import SofttargetsError
+from softtargets.inspection.advise.finding import advise, rescaled
+from softtargets.losses import LabelSmoothing
+
+
+@pytest.fixture(scope="module")
+def clean_tests():
+    return advised(uniform(0.8, 5), 2000)
+
+
+@pytest.fixture(scope="module")
+def noisy_tests():
+    return advised(uniform(0.8, 5), 2000, test_labels="noisy")
+
+
+def test_known_noise_is_found_within_its_interval(clean_tests):
+    assert clean_tests.clean_rate.low <= 0.8 <= clean_tests.clean_rate.high
+    assert clean_tests.clean_rate.high - clean_tests.clean_rate.low < 0.06
+    assert np.abs(clean_tests.matrix - uniform(0.8, 5)).max() < 0.05
+    assert clean_tests.uniformity.is_uniform
+
+
+def test_clean_test_labels_ask_for_the_clean_rate(clean_tests):
+    found = clean_tests
+    assert found.kind == "alpha"
+    assert found.p.value == pytest.approx(found.clean_rate.value)
+    assert (found.p.low, found.p.high) == pytest.approx((found.clean_rate.low, found.clean_rate.high))
+    assert found.p.low <= 0.8 <= found.p.high
+    assert found.alpha_others.value == pytest.approx(1 - found.p.value)
+    assert found.alpha_all.value == pytest.approx((1 - found.p.value) * 5 / 4)
+    assert found.alpha_all.low <= 0.25 <= found.alpha_all.high
+
+
+def test_noisy_test_labels_ask_for_the_squares(noisy_tests):
+    found = noisy_tests
+    assert found.kind == "beta"
+    a = found.clean_rate.value
+    assert found.p.value == pytest.approx(a**2 + (1 - a) ** 2 / 4)
+    truth = 0.8**2 + 0.2**2 / 4
+    assert found.p.low <= truth <= found.p.high
+
+
+def test_a_line_with_the_recommended_alpha_puts_p_on_the_label(clean_tests):
+    loss = LabelSmoothing(alpha=clean_tests.alpha_all.value, spread="all")
+    logits = torch.zeros(1, 5, dtype=torch.float64, requires_grad=True)
+    loss(logits, torch.tensor([2])).backward()
+    target = 1 / 5 - logits.grad[0]  # the gradient is the output less the target
+    assert float(target[2]) == pytest.approx(clean_tests.p.value)
+    theirs = torch.nn.CrossEntropyLoss(label_smoothing=clean_tests.alpha_all.value)
+    scores = torch.arange(5.0, dtype=torch.float64)[None]
+    assert float(theirs(scores, torch.tensor([2]))) == pytest.approx(float(loss(scores, torch.tensor([2]))))
+
+
+def loop_losses(p, T, shares, kind):
+    """Both expected losses, event by event."""
+    classes = len(T)
+    S = uniform(p, classes)
+    tested = np.eye(classes) if kind == "alpha" else T
+    heart = average = 0.0
+    for i in range(classes):
+        output = sum(T[i, k] * S[k] for k in range(classes))
+        for c in range(classes):
+            if shares[i] * tested[i, c] > 0:
+                average -= shares[i] * tested[i, c] * math.log(output[c])
+            for k in range(classes):
+                chance = shares[i] * T[i, k] * tested[i, c]
+                heart -= chance * math.log(S[k, c]) if chance > 0 else 0.0
+    return heart, average
+
+
+@pytest.mark.parametrize("case", ["clean_tests", "noisy_tests"])
+def test_expected_losses_are_those_of_every_event(case, request):
+    found = request.getfixturevalue(case)
+    for name, p in (("recommended", found.p.value), ("usual", 0.92)):
+        heart, average = loop_losses(p, found.assumed, found.estimate.shares, found.kind)
+        one = found.expected(name)
+        assert one.p == pytest.approx(p)
+        assert one.by_heart.value == pytest.approx(heart)
+        assert one.averaged.value == pytest.approx(average)
+        assert one.by_heart.low <= one.by_heart.value <= one.by_heart.high
+    best = found.expected("recommended").by_heart.value
+    for p in np.linspace(0.05, 0.99, 95):
+        assert loop_losses(p, found.assumed, found.estimate.shares, found.kind)[0] >= best - 1e-12
+
+
+def test_without_smoothing_the_loss_learned_by_heart_is_infinite_and_the_other_is_not(clean_tests):
+    none = clean_tests.expected("none")
+    assert math.isinf(none.by_heart.value)
+    assert none.averaged.value == pytest.approx(-math.log(clean_tests.clean_rate.value))
+
+
+def test_the_matrix_is_at_least_as_good_as_one_number():
+    found = advised(next_class(0.75, 4), test_labels="noisy")
+    assert found.expected("matrix").by_heart.value < found.expected("recommended").by_heart.value - 0.1
+    T, shares = found.matrix, found.estimate.shares
+    squares = sum(shares[i] * T[i, j] ** 2 for i in range(4) for j in range(4))
+    assert found.p.value == pytest.approx(squares)
+    assert found.p.low <= 0.75**2 + 0.25**2 <= found.p.high
+    together = np.zeros((4, 4))
+    for i in range(4):
+        for k in range(4):
+            for c in range(4):
+                together[k, c] += shares[i] * T[i, k] * T[i, c]
+    assert found.targets == pytest.approx(together / together.sum(1, keepdims=True))
+
+
+def test_ends_of_a_loss_are_those_of_the_clean_rate(clean_tests):
+    found, p = clean_tests, clean_tests.p.value
+    expected = [
+        -a * math.log(p) - (1 - a) * math.log((1 - p) / 4)
+        for a in (found.clean_rate.high, found.clean_rate.low)
+    ]
+    one = found.expected("recommended").by_heart
+    assert (one.low, one.high) == pytest.approx(expected)
+
+
+@settings(max_examples=50, deadline=None)
+@drawn(seed=st.integers(0, 10**6), classes=st.integers(2, 6), share=st.floats(0.5, 1.0))
+def test_rescaled_noise_has_the_rate_asked_for_and_the_same_pattern(seed, classes, share):
+    random = np.random.default_rng(seed)
+    T = 0.8 * np.eye(classes) + 0.2 * random.dirichlet(np.ones(classes), classes)
+    shares = random.dirichlet(np.ones(classes))
+    now = float((shares * np.diagonal(T)).sum())
+    rate = 1 - share * (1 - now)
+    found = rescaled(T, shares, rate)
+    assert found.sum(1) == pytest.approx(np.ones(classes))
+    assert float((shares * np.diagonal(found)).sum()) == pytest.approx(rate)
+    off = ~np.eye(classes, dtype=bool)
+    assert found[off] == pytest.approx(share * T[off])
+
+
+def test_labels_without_a_mistake_may_still_have_some():
+    logits, _, clean = noisy(uniform(1.0, 4), 600, sharpness=9.0)
+    found = advise(given(logits, clean), resamples=10)
+    assert found.clean_rate.value == pytest.approx(1, abs=1e-6)
+    assert found.clean_rate.low <= 1 + math.log(0.05) / 600
+    assert found.p.high == pytest.approx(1, abs=1e-6)
+    assert found.is_memorised
+
+
+def test_predictions_of_few_examples_are_not_called_memorised():
+    logits, _, clean = noisy(uniform(1.0, 4), 120, sharpness=9.0)
+    assert not advise(given(logits, clean), resamples=10).is_memorised
+
+
+def test_labels_of_pure_chance_are_not_learnable():
+    logits, _, clean = noisy(uniform(1.0, 4), 800)
+    others = (clean + 1 + np.random.default_rng(1).integers(0, 3, 800)) % 4  # never the right one
+    found = advise(given(logits, others, "naive"), resamples=10)
+    assert found.clean_rate.value < 1 / 4
+    assert not found.is_learnable
+    assert not found.recommends
+
+
+def test_the_same_labels_give_the_same_advice():
+    first, again = (advised(uniform(0.9, 3), 300, resamples=5) for _ in range(2))
+    assert first.numbers() == again.numbers()
+
+
+def test_numbers_are_plain_data(clean_tests):
+    import json
+
+    text = json.dumps(clean_tests.numbers(), allow_nan=True)
+    assert json.loads(text)["p"]["value"] == clean_tests.p.value
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        ([0] * 30, "no example is labelled 1"),
+        ([0, 1, 3] * 10, "labels must lie between 0 and 2"),
+        ([0, 1], "2 examples are too few for 3 classes"),
+    ],
+)
+def test_labels_that_cannot_be_are_refused_with_the_file(labels, sentence):
+    logits = np.random.default_rng(0).standard_normal((len(labels), 3))
+    with pytest.raises(SofttargetsError, match=f"a.npz: {sentence}"):
+        advise(given(logits, np.array(labels)))
+
+
+def test_a_class_missing_from_a_sample_says_that_it_is_one():
+    logits = np.random.default_rng(0).standard_normal((30, 3))
+    with pytest.raises(SofttargetsError, match=r"in a sample of 30 rows"):
+        advise(given(logits, np.array([0, 1] * 15), examples=1000))
+
+
+def test_too_many_classes_are_refused_before_anything_is_estimated():
+    with pytest.raises(SofttargetsError, match=r"a.npz has 2,001 classes; advice is for at most 2,000"):
+        advise(given(np.zeros((3, 2001)), np.arange(3)))
+
+
+def test_scatter_of_a_matrix_is_not_taken_for_a_pattern():
+    # 15 examples of each class: each row of T is mostly chance, and its squares are too large.
+    found = advised(uniform(0.85, 60), 900, sharpness=9.0, method="confident", test_labels="noisy")
+    assert found.uniformity.is_uniform
+    squares = float((found.estimate.shares[:, None] * found.matrix**2).sum())
+    truth = 0.85**2 + 0.15**2 / 59
+    assert abs(found.p.value - truth) < abs(squares - truth)
+    assert found.p.low <= truth <= found.p.high
+
+
+@pytest.mark.parametrize("options", [{"purpose": "student"}, {"test_labels": "dirty"}])
+def test_choices_that_there_are_not_are_refused(options):
+    with pytest.raises(SofttargetsError, match="must be"):
+        advised(uniform(0.9, 3), 60, **options)

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from inspection.made import net, saved
+from softtargets.errors import error_overlap
+from softtargets.exceptions import SofttargetsError
+from softtargets.inspection.calibrate.finding import inspect
+from softtargets.inspection.compare.finding import compare, together
+from softtargets.inspection.compare.page import compare_page
+from softtargets.inspection.compare.paired import Differences
+from softtargets.inspection.compare.words import verdict_on_two
+from softtargets.inspection.shared.numbers import Estimate
+from softtargets.predictions import open_predictions
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("pair")
+    a, labels = net(2000, 6)
+    b = 1.6 * (a + 0.5 * torch.randn(a.shape, generator=torch.Generator().manual_seed(1)))
+    one, two = (
+        saved(directory / "a.npz", a, labels),
+        saved(directory / "b.npz", b.softmax(1), labels, "probs"),
+    )
+    return one, two, (a, b, labels), compare(one, two)
+
+
+def test_each_side_is_what_it_is_alone(pair):
+    one, two, _, found = pair
+    for side, alone in ((found.a, inspect(one)), (found.b, inspect(two))):
+        assert side.before.scalars() == pytest.approx(alone.before.scalars())
+        assert side.scaled.after.scalars() == pytest.approx(alone.scaled.after.scalars())
+        assert side.best == pytest.approx(alone.scaled.fit.temperature)
+
+
+def test_shared_mistakes_are_counted(pair):
+    _, _, (a, b, labels), found = pair
+    assert found.overlap == error_overlap(a.argmax(1), b.argmax(1), labels)
+    assert found.agreement == pytest.approx(float((a.argmax(1) == b.argmax(1)).double().mean()))
+
+
+def test_both_curves_have_both_fitted_temperatures(pair):
+    _, _, _, found = pair
+    for side in (found.a, found.b):
+        assert {found.a.best, found.b.best} <= set(side.curves.temperatures)
+
+
+def test_each_curve_has_its_own_likelihood_at_the_temperature_of_the_other(pair):
+    _, _, (a, b, labels), found = pair
+    for side, logits in ((found.a, a), (found.b, b)):
+        for temperature in (found.a.best, found.b.best):
+            expected = torch.nn.functional.cross_entropy(logits.double() / temperature, labels)
+            assert side.curves.points[temperature][0] == pytest.approx(float(expected), abs=1e-4)
+
+
+def test_scaled_differences_are_those_of_scaled_predictions(pair):
+    _, _, _, found = pair
+    a, b = found.a.scaled.after, found.b.scaled.after
+    assert found.scaled.nll.value == pytest.approx(
+        b.negative_log_likelihood - a.negative_log_likelihood, abs=1e-6
+    )
+    assert found.scaled.brier.value == pytest.approx(b.brier_score - a.brier_score, abs=1e-6)
+
+
+def test_the_better_one_is_named(pair):
+    _, _, _, found = pair
+    verdict = verdict_on_two(found)
+    assert verdict.headline == "A is more accurate, better calibrated and better by likelihood"
+    page = compare_page(found, "softtargets compare", {})
+    assert page.kind == "compare"
+
+
+def differences(accuracy=0, nll=0, smooth=0):
+    def of(sign):
+        return Estimate(0.1 * sign, 0.1 * sign - 0.05, 0.1 * sign + 0.05)
+
+    return Differences(of(accuracy), 1.0, of(nll), of(nll), of(smooth), of(smooth))
+
+
+def spoken(pair, before, after):
+    return verdict_on_two(replace(pair[3], differences=before, scaled=after))
+
+
+def test_nothing_is_claimed_where_intervals_include_zero(pair):
+    verdict = spoken(pair, differences(), differences())
+    assert verdict.headline == "No difference that these examples could show"
+    assert sum("cannot be said" in sentence for sentence in verdict.sentences) == 3
+    assert "Nor can it be said after scaling" in verdict.sentences[2]
+
+
+def test_an_advantage_may_change_sides_after_scaling(pair):
+    verdict = spoken(pair, differences(smooth=-1), differences(smooth=1))
+    assert verdict.headline == "B is better calibrated"
+    assert verdict.sentences[2].startswith("But A is better calibrated after scaling")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (-1, 0, "That advantage is gone"),
+        (1, 1, "It still is"),
+        (0, -1, "Yet B is better calibrated"),
+    ],
+)
+def test_what_scaling_does_to_an_advantage(pair, before, after, words):
+    verdict = spoken(pair, differences(smooth=before), differences(smooth=after))
+    assert verdict.sentences[2].startswith(words)
+
+
+def test_models_may_be_better_at_different_things(pair):
+    verdict = spoken(pair, differences(accuracy=1, smooth=1), None)
+    assert verdict.tone == "care"
+    assert verdict.headline == "A is better calibrated, B is more accurate"
+
+
+def test_other_labels_are_refused_with_their_place(tmp_path):
+    logits, labels = net(50, 3)
+    other = labels.clone()
+    other[17] = (other[17] + 1) % 3
+    with pytest.raises(SofttargetsError, match="first at example 17"):
+        compare(saved(tmp_path / "a.npz", logits, labels), saved(tmp_path / "b.npz", logits, other))
+
+
+def test_other_numbers_of_examples_and_classes_are_refused(tmp_path):
+    one = saved(tmp_path / "a.npz", *net(50, 3))
+    with pytest.raises(SofttargetsError, match=r"50 examples .* has 49"):
+        compare(one, saved(tmp_path / "b.npz", *net(49, 3)))
+    with pytest.raises(SofttargetsError, match=r"3 classes .* has 4"):
+        compare(one, saved(tmp_path / "c.npz", *net(50, 4)))
+
+
+def test_classes_in_another_order_are_refused(tmp_path):
+    for name, header in (("a", "prob_cat,prob_dog,label"), ("b", "prob_dog,prob_cat,label")):
+        (tmp_path / f"{name}.csv").write_text(header + "\n0.3,0.7,cat\n0.6,0.4,dog\n")
+    one, two = (open_predictions(tmp_path / f"{name}.csv") for name in "ab")
+    with pytest.raises(SofttargetsError, match=r"class 0 is 'cat' .* 'dog'"):
+        compare(one, two)
+
+
+def test_files_with_chunks_of_other_lengths_stay_together(tmp_path, monkeypatch):
+    logits, labels = net(100, 3)
+    one, two = saved(tmp_path / "a.npz", logits, labels), saved(tmp_path / "b.npz", 2 * logits, labels)
+    cut, uncut = one.chunks, two.chunks
+    monkeypatch.setattr(one, "chunks", lambda: cut(7))
+    monkeypatch.setattr(two, "chunks", lambda: uncut(30))
+    pieces = list(together(one, two, "x"))
+    assert torch.equal(torch.cat([y for _, y in pieces]), labels)
+    assert all(torch.equal(2 * a, b) for (a, b), _ in pieces)
+
+
+def test_few_examples_are_compared_without_scaling(tmp_path):
+    logits, labels = net(10, 3)
+    found = compare(saved(tmp_path / "a.npz", logits, labels), saved(tmp_path / "b.npz", 2 * logits, labels))
+    assert found.scaled is None
+    assert found.numbers()["differences_scaled"] is None
+    assert np.isclose(found.agreement, 1.0)
+    compare_page(found, "softtargets compare", {})

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from inspection.made import net
+from softtargets.calibration import measure_calibration
+from softtargets.inspection.compare.paired import (
+    PairedSums,
+    accuracy_difference,
+    error_difference,
+    mcnemar,
+    measures_of,
+)
+from softtargets.inspection.shared.numbers import Estimate
+
+
+def test_measures_of_rows_are_those_of_plain_loops():
+    logits, labels = net(20, 4, seed=3)
+    rows = measures_of(logits.double(), labels)
+    for i in range(20):
+        z = logits[i].double().tolist()
+        total = sum(map(math.exp, z))
+        p = [math.exp(v) / total for v in z]
+        y = int(labels[i])
+        assert float(rows.nll[i]) == pytest.approx(-math.log(p[y]))
+        assert float(rows.confidence[i]) == pytest.approx(max(p))
+        assert int(rows.predicted[i]) == p.index(max(p))
+        assert float(rows.brier[i]) == pytest.approx(sum((q - (k == y)) ** 2 for k, q in enumerate(p)))
+
+
+def summed(a, b, labels, bins=15):
+    sums = PairedSums(bins)
+    half = len(labels) // 3
+    for some in (slice(0, half), slice(half, None)):
+        sums.add(measures_of(a[some].clone(), labels[some]), measures_of(b[some].clone(), labels[some]))
+    measured = [measure_calibration(z, labels, from_logits=True, resamples=100) for z in (a, b)]
+    return measured, sums.differences(*measured)
+
+
+def test_differences_are_paired_means():
+    a, labels = net(800, 5, sharpness=1.5)
+    b = a + torch.randn(a.shape, generator=torch.Generator().manual_seed(1))
+    _, found = summed(a.double(), b.double(), labels)
+    nll = torch.nn.functional.cross_entropy
+    d = (nll(b.double(), labels, reduction="none") - nll(a.double(), labels, reduction="none")).numpy()
+    assert found.nll.value == pytest.approx(d.mean())
+    assert found.nll.high - found.nll.value == pytest.approx(1.959964 * d.std(ddof=1) / math.sqrt(len(d)))
+    right = [(z.argmax(1) == labels).double() for z in (a, b)]
+    assert found.accuracy.value == pytest.approx(float((right[1] - right[0]).mean()))
+
+
+def test_differences_of_errors_are_those_of_the_table():
+    a, labels = net(800, 5, sharpness=1.0)
+    (one, two), found = summed(a, 2 * a, labels)
+    assert found.ece.value == pytest.approx(two.expected_calibration_error - one.expected_calibration_error)
+    assert found.smooth_ece.value == pytest.approx(
+        two.smooth_calibration_error - one.smooth_calibration_error
+    )
+    assert found.ece.above_zero
+    assert found.smooth_ece.above_zero
+
+
+def test_a_model_does_not_differ_from_itself():
+    a, labels = net(500, 5, sharpness=1.3)
+    _, found = summed(a, a.clone(), labels)
+    assert found.ece.is_zero
+    assert found.smooth_ece.is_zero
+    assert found.nll == Estimate(0.0, 0.0, 0.0)
+    assert found.accuracy.is_zero
+    assert found.accuracy_p == 1.0
+
+
+def test_two_calibrated_models_are_rarely_told_apart():
+    claims = 0
+    for seed in range(10):
+        a, labels = net(400, 5, seed=seed)
+        b = torch.zeros_like(a)  # says one in five of everything, and is right
+        sums = PairedSums(15)
+        sums.add(measures_of(a, labels), measures_of(b, labels))
+        both = [measure_calibration(z, labels, from_logits=True, resamples=100) for z in (a, b)]
+        found = sums.differences(*both)
+        claims += not found.ece.is_zero
+    assert claims <= 1
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_mid_p_is_the_exact_p_less_half_of_what_was_observed(a, b):
+    if a == b:
+        assert mcnemar(a, b) <= 1
+        return
+    exact = binomtest(min(a, b), a + b, 0.5).pvalue
+    point = math.comb(a + b, a) * 0.5 ** (a + b)
+    assert mcnemar(a, b) == pytest.approx(exact - point, abs=1e-9)
+
+
+@given(st.integers(0, 50), st.integers(0, 50))
+def test_accuracies_change_sides(a, b):
+    one, other = accuracy_difference(a, b, 200), accuracy_difference(b, a, 200)
+    assert one.value == -other.value
+    assert one.low == pytest.approx(-other.high)
+    assert one.low <= one.value <= one.high or a + b == 0
+
+
+def test_intervals_of_accuracy_differences_hold_the_truth():
+    random = np.random.default_rng(0)
+    held = 0
+    for _ in range(1000):
+        only_a, only_b, _ = random.multinomial(300, [0.06, 0.10, 0.84])
+        found = accuracy_difference(int(only_a), int(only_b), 300)
+        held += found.low <= 0.04 <= found.high
+    assert 0.93 <= held / 1000 <= 0.98
+
+
+def test_independent_errors_add_like_squares():
+    a, b = Estimate(0.1, 0.07, 0.13), Estimate(0.2, 0.16, 0.24)
+    found = error_difference(a, b)
+    assert (found.low, found.high) == pytest.approx((0.05, 0.15))
+
+
+def test_correlation_narrows_only_what_is_no_scatter():
+    a, b = Estimate(0.1, 0.07, 0.13), Estimate(0.2, 0.17, 0.23)
+    assert error_difference(a, b, 1.0).low == pytest.approx(0.1)
+    near = Estimate(0.03, 0.0, 0.06)
+    assert error_difference(near, b, 1.0).low == error_difference(near, b).low
