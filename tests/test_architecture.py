@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -65,29 +66,43 @@ def test_no_two_rooms_import_each_other():
         below(room)
 
 
-@pytest.mark.parametrize(
-    ("statement", "absent"),
-    [
-        ("import softtargets", ["torch", "numpy", "typer"]),
-        ("import softtargets.cli.app", ["torch", "numpy", "scipy", "sklearn", "matplotlib"]),
-        ("import softtargets.recipes", ["torch", "numpy"]),
-        ("import softtargets.runs", ["torch", "scipy", "matplotlib"]),
-        ("import softtargets.data", ["torch", "sklearn", "PIL"]),
-        (
-            "import softtargets.losses",
-            ["sklearn", "matplotlib", "torch._dynamo", "softtargets.training", "softtargets.runs"],
-        ),
-        ("import softtargets.calibration", ["matplotlib", "softtargets.training", "softtargets.runs"]),
-        ("import softtargets.information", ["matplotlib", "scipy", "softtargets.training"]),
-        ("import softtargets.distillation", ["matplotlib", "softtargets.training"]),
-        ("import softtargets.geometry", ["matplotlib", "softtargets.training"]),
-        ("import softtargets.predictions", ["matplotlib", "pyarrow", "softtargets.training"]),
-        ("import softtargets.theory", ["torch", "scipy", "matplotlib"]),
-        ("import softtargets.errors", ["matplotlib", "softtargets.training"]),
-        ("import softtargets.training", ["torchvision", "timm", "matplotlib", "torch._dynamo"]),
-    ],
-)
-def test_importing_a_room_imports_nothing_it_does_not_need(statement, absent):
-    code = f"{statement}\nimport sys\nprint([name for name in {absent!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+# What importing each takes no part in. Those of the second kind load torch, and torch alone loads none of these.
+LIGHT = {
+    "softtargets": ["torch", "numpy", "typer"],
+    "softtargets.cli.app": ["torch", "numpy", "scipy", "sklearn", "matplotlib"],
+    "softtargets.recipes": ["torch", "numpy"],
+    "softtargets.runs": ["torch", "scipy", "matplotlib"],
+    "softtargets.data": ["torch", "sklearn", "PIL"],
+    "softtargets.theory": ["torch", "scipy", "matplotlib"],
+}
+WITH_TORCH = {
+    "softtargets.losses": ["sklearn", "matplotlib", "torch._dynamo", "softtargets.training", "softtargets.runs"],
+    "softtargets.calibration": ["matplotlib", "softtargets.training", "softtargets.runs"],
+    "softtargets.information": ["matplotlib", "scipy", "softtargets.training"],
+    "softtargets.distillation": ["matplotlib", "softtargets.training"],
+    "softtargets.geometry": ["matplotlib", "softtargets.training"],
+    "softtargets.predictions": ["matplotlib", "pyarrow", "softtargets.training"],
+    "softtargets.errors": ["matplotlib", "softtargets.training"],
+    "softtargets.training": ["torchvision", "timm", "matplotlib", "torch._dynamo"],
+}
+# Each module is imported in a fork of its own, so that torch is loaded once.
+IMPORTING = """
+import importlib, json, os, sys
+before, wanted = json.loads(sys.argv[1])
+for module in before: importlib.import_module(module)
+for module, absent in wanted.items():
+    sys.stdout.flush()
+    if os.fork() == 0:
+        importlib.import_module(module)
+        print(json.dumps([module, [name for name in absent if name in sys.modules]]), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize(("before", "wanted"), [([], LIGHT), (["torch"], WITH_TORCH)], ids=["light", "torch"])
+def test_importing_a_room_imports_nothing_it_does_not_need(before, wanted):
+    command = [sys.executable, "-c", IMPORTING, json.dumps([before, wanted])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = dict(json.loads(line) for line in done.stdout.splitlines())
+    assert found == dict.fromkeys(wanted, []), done.stderr
