@@ -76,7 +76,13 @@ LIGHT = {
     "softtargets.theory": ["torch", "scipy", "matplotlib"],
 }
 WITH_TORCH = {
-    "softtargets.losses": ["sklearn", "matplotlib", "torch._dynamo", "softtargets.training", "softtargets.runs"],
+    "softtargets.losses": [
+        "sklearn",
+        "matplotlib",
+        "torch._dynamo",
+        "softtargets.training",
+        "softtargets.runs",
+    ],
     "softtargets.calibration": ["matplotlib", "softtargets.training", "softtargets.runs"],
     "softtargets.information": ["matplotlib", "scipy", "softtargets.training"],
     "softtargets.distillation": ["matplotlib", "softtargets.training"],
@@ -105,4 +111,4 @@ def test_importing_a_room_imports_nothing_it_does_not_need(before, wanted):
     command = [sys.executable, "-c", IMPORTING, json.dumps([before, wanted])]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = dict(json.loads(line) for line in done.stdout.splitlines())
-    assert found == dict.fromkeys(wanted, []), done.stderr
+    assert found == {module: [] for module in wanted}, done.stderr

@@ -13,8 +13,8 @@ import time
 from dataclasses import fields
 
 import pytest
-from forking import finish, start
 
+from forking import finish, start
 from softtargets.cli import live, main, pace
 from softtargets.cli.watching import ConsoleWatcher
 
@@ -64,7 +64,17 @@ def test_help_comes_without_anything_that_takes_long_to_import():
     assert imported & heavy == set()
     # Commands import the rooms they need when they are called.
     ours = {name.split(".")[1] for name in imported if name.startswith("softtargets.")}
-    rooms = {"recipes", "runs", "training", "studies", "data", "inspection", "predictions", "losses", "report"}
+    rooms = {
+        "recipes",
+        "runs",
+        "training",
+        "studies",
+        "data",
+        "inspection",
+        "predictions",
+        "losses",
+        "report",
+    }
     assert ours & rooms == set()
 
 
@@ -347,9 +357,10 @@ def test_a_terminal_gets_a_live_view_with_rate_and_time_left(tmp_path, recipe_fi
 
     reader = threading.Thread(target=look)
     reader.start()
-    with open(secondary, "w") as terminal, pytest.raises(SystemExit) as leaving:
+    with open(secondary, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        main(["train", str(recipe_file), "--set", "epochs=4", "--runs-dir", str(tmp_path / "runs")])
+        with pytest.raises(SystemExit) as leaving:
+            main(["train", str(recipe_file), "--set", "epochs=4", "--runs-dir", str(tmp_path / "runs")])
     reader.join()
     assert leaving.value.code == 0
     text = b"".join(shown).decode(errors="replace")

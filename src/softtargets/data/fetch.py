@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from softtargets.data.catalogue import find_source
-from softtargets.data.files import checksum_problem
+from softtargets.data.files import file_problem
 from softtargets.data.progress import Progress
 from softtargets.data.source import Archive, Source
 from softtargets.data.unpack import LARGEST, unpack
@@ -81,17 +81,8 @@ def _is_whole(source: Source, root: Path) -> bool:
 
 
 def _is_right(archive: Archive, path: Path) -> bool:
-    if not path.is_file():
-        return False
-    if archive.checksum:
-        return checksum_problem(path, archive.checksum) is None
-    if archive.inspect is None:
-        return False
-    try:
-        archive.inspect(path)
-    except DataError:
-        return False
-    return True
+    checkable = archive.checksum or archive.inspect
+    return bool(checkable) and path.is_file() and not file_problem(path, archive.checksum, archive.inspect)
 
 
 def _check_space(archive: Archive, root: Path) -> None:
