@@ -198,7 +198,8 @@ class _Transfer:
     def _begin(self, response: Any, stamp: _Stamp, have: int) -> tuple[int, int | None]:
         """How many bytes of how many are there before the response: it goes on, or sends all again."""
         offered = _offered(self.url, response)
-        start, total = 0, offered.total
+        start: int | None = 0
+        total = offered.total
         if goes_on := response.status == 206:
             start, total = _content_range(response.headers)
             changed = offered.validator and stamp.validator and offered.validator != stamp.validator

@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from softtargets.models.arguments import check_size
-from softtargets.models.classifier import Classifier
+from softtargets.models.classifier import ResidualNet
 from softtargets.models.pooling import Average
 
 # Expansion, channels, blocks and stride of each stage: table 2 of Sandler et al. 2018, except for a stride of 1
@@ -23,7 +23,7 @@ _STAGES = (
 )
 
 
-class MobileNetV2(Classifier):
+class MobileNetV2(ResidualNet):
     """Seventeen inverted residual blocks between a stem of 32 and a last layer of 1280 channels.
 
     Sandler et al. 2018, table 2, in the CIFAR form of ``model/mobilenetv2.py`` in
@@ -62,16 +62,6 @@ class MobileNetV2(Classifier):
         self.last = nn.Sequential(last, nn.BatchNorm2d(1280), nn.ReLU6())
         self.pool = Average()
         self.head = nn.Linear(1280, classes)
-
-    @property
-    def links(self) -> list[nn.Module]:
-        """The blocks, and what is before and after them."""
-        return [self.stem, *self.body, self.last, self.pool, self.head]
-
-    def features(self, images: Tensor) -> Tensor:
-        """The 1280 channels, averaged over all places."""
-        features: Tensor = self.pool(self.last(self.body(self.stem(images))))
-        return features
 
 
 class InvertedResidual(nn.Module):

@@ -6,11 +6,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.arguments import check_size
-from softtargets.models.classifier import Classifier
+from softtargets.models.classifier import ResidualNet
 from softtargets.models.pooling import Average
 
 
-class ResNet18(Classifier):
+class ResNet18(ResidualNet):
     """Four stages of two basic blocks with `width`, 2, 4 and 8 times `width` channels (He et al. 2016).
 
     The CIFAR form: a 3 x 3 convolution with stride 1 in front and no max pooling; a 1 x 1 convolution with batch norm
@@ -43,16 +43,6 @@ class ResNet18(Classifier):
         self.body = nn.Sequential(*blocks)
         self.pool = Average()
         self.head = nn.Linear(stages[-1], classes)
-
-    @property
-    def links(self) -> list[nn.Module]:
-        """The blocks, and what is before and after them."""
-        return [self.stem, *self.body, self.pool, self.head]
-
-    def features(self, images: Tensor) -> Tensor:
-        """The last stage, averaged over all places."""
-        features: Tensor = self.pool(self.body(self.stem(images)))
-        return features
 
 
 class BasicBlock(nn.Module):

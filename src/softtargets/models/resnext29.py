@@ -6,11 +6,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.arguments import check_size
-from softtargets.models.classifier import Classifier
+from softtargets.models.classifier import ResidualNet
 from softtargets.models.pooling import Average
 
 
-class ResNeXt29(Classifier):
+class ResNeXt29(ResidualNet):
     """Three stages of three bottleneck blocks with grouped convolutions: 256, 512 and 1024 channels.
 
     Xie et al. 2017, section 5.3 and appendix A. The grouped 3 x 3 convolution of the first stage has `cardinality`
@@ -51,16 +51,6 @@ class ResNeXt29(Classifier):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
         nn.init.kaiming_normal_(self.head.weight, nonlinearity="relu")
         nn.init.zeros_(self.head.bias)
-
-    @property
-    def links(self) -> list[nn.Module]:
-        """The blocks, and what is before and after them."""
-        return [self.stem, *self.body, self.pool, self.head]
-
-    def features(self, images: Tensor) -> Tensor:
-        """The last stage, averaged over all places."""
-        features: Tensor = self.pool(self.body(self.stem(images)))
-        return features
 
 
 class GroupedBottleneck(nn.Module):
