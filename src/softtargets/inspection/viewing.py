@@ -21,7 +21,7 @@ from softtargets.geometry import (
     pick_triples,
     plane_view,
 )
-from softtargets.geometry.examples import evenly
+from softtargets.geometry.activations import evenly
 from softtargets.inspection.viewing_nc4 import Disagreement
 from softtargets.inspection.viewing_rows import Rows, gather
 
