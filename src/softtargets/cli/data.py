@@ -31,7 +31,7 @@ def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
 @app.command()
 def where(data_dir: DataDir = None, as_json: Json = False) -> None:
     """Print the data directory, and why it is that one."""
-    from softtargets.data.directory import where as locate
+    from softtargets.data import where as locate
 
     directory, reason = locate(data_dir)
     if as_json:

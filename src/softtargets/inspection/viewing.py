@@ -18,10 +18,10 @@ from softtargets.geometry import (
     PlaneView,
     Triple,
     collapse_from_sums,
+    evenly,
     pick_triples,
     plane_view,
 )
-from softtargets.geometry.activations import evenly
 from softtargets.inspection.viewing_nc4 import Disagreement
 from softtargets.inspection.viewing_rows import Rows, gather
 

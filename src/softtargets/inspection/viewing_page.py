@@ -7,8 +7,7 @@ from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from softtargets.geometry import FairPanel, fair_panels
-from softtargets.geometry.drawing import COLOURS, draw_panels
+from softtargets.geometry import COLOURS, FairPanel, draw_panels, fair_panels
 from softtargets.inspection.viewing import Look, PanelView
 from softtargets.inspection.viewing_differences import between_nets, between_splits, headline
 from softtargets.report import Column, Figure, Page, Section, Table, Verdict, Widget

@@ -72,7 +72,7 @@ class Forward:
         self._stacked = stacked
         self._batch = compiled_for
         if compiled_for is not None:
-            from softtargets.models.kernels.layers import use_kernels  # Triton, which not every machine has
+            from softtargets.models.kernels import use_kernels  # Triton, which not every machine has
 
             use_kernels(self._skeleton, stacked)
         self._links = self._kinds(compiled_for is not None)

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from softtargets.exceptions import RecipeError
 from softtargets.losses import BetaSmoothing, DisturbLabel
-from softtargets.models import Classifier
-from softtargets.models.dropout import Dropout
+from softtargets.models import Classifier, Dropout
 from softtargets.randomness import derive, key_words, permutation
 from softtargets.training.building import build_model
 from softtargets.training.changing import Change
