@@ -138,38 +138,41 @@ def test_a_part_with_all_defaults_is_its_bare_name(slot, part):
         assert build(slot, part.name) == part()
 
 
-@pytest.mark.parametrize(("part", "name"), FIELDS, ids=named)
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Not every value fits every other: these refuse some.
+CHOOSY = {
+    (Step, "milestones"),
+    (SGD, "nesterov"),
+    (SGD, "momentum"),
+    (SGD, "dampening"),
+    (Contrast, "low"),
+    (Contrast, "high"),
+    (Affine, "scale"),
+    (PreActResNet, "depth"),
+    (PreActResNet, "stem"),
+    (Adam, "decoupled"),
+    (Adam, "decay_form"),
+    (Information, "classes"),
+    (ClassConditional, "matrix"),
+    (LabelSmoothing, "matrix"),
+    (LabelSmoothing, "spread"),
+}
+
+
+@pytest.mark.parametrize(("slot", "part"), PARTS, ids=named)
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_changing_any_field_of_any_part_changes_the_recipe_id(part, name, data):
-    slot = next(slot for slot, named in NAMES.items() if part in named.values())
-    strategy = values(field_types(part)[name])
+def test_changing_any_field_of_any_part_changes_the_recipe_id(slot, part, data):
     original = data.draw(parts(part))
-    value = data.draw(strategy.filter(lambda drawn: drawn != getattr(original, name)))
-    tree = original.to_dict() | {name: value}
-    try:
-        changed = build(slot, tree)
-    except RecipeError:
-        assert (part, name) in {
-            (Step, "milestones"),
-            (SGD, "nesterov"),
-            (SGD, "momentum"),
-            (SGD, "dampening"),
-            (Contrast, "low"),
-            (Contrast, "high"),
-            (Affine, "scale"),
-            (PreActResNet, "depth"),
-            (PreActResNet, "stem"),
-            (Adam, "decoupled"),
-            (Adam, "decay_form"),
-            (Information, "classes"),
-            (ClassConditional, "matrix"),
-            (LabelSmoothing, "matrix"),
-            (LabelSmoothing, "spread"),
-        }
-        return
-    assert changed != original
-    assert recipe_with(slot, changed).id != recipe_with(slot, original).id
+    for name in (name for owner, name in FIELDS if owner is part):
+        strategy = values(field_types(part)[name])
+        value = data.draw(strategy.filter(lambda drawn, name=name: drawn != getattr(original, name)))
+        try:
+            changed = build(slot, original.to_dict() | {name: value})
+        except RecipeError:
+            assert (part, name) in CHOOSY
+            continue
+        assert changed != original
+        assert recipe_with(slot, changed).id != recipe_with(slot, original).id
 
 
 @pytest.mark.parametrize(("slot", "part"), PARTS, ids=named)
