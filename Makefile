@@ -18,7 +18,7 @@ quickstart: install
 	$(BIN)/softtargets study run quickstart
 
 test: install-test lint
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 mutations: install-test
 	$(BIN)/python tests/mutations/run.py --jobs $(JOBS)

@@ -67,7 +67,9 @@ def slowly(maps, upstream, pooling):
 
 
 def check(maps, pooling):
-    upstream = numbers(len(maps), pooling.new_height, pooling.new_width, maps.shape[-1], dtype=maps.dtype, seed=1)
+    upstream = numbers(
+        len(maps), pooling.new_height, pooling.new_width, maps.shape[-1], dtype=maps.dtype, seed=1
+    )
     pooled, winners = launch.pool(maps, pooling)
     exact, exact_gradient = slowly(maps, upstream, pooling)
     assert pooled.dtype == maps.dtype
