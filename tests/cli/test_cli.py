@@ -16,7 +16,7 @@ import pytest
 
 from forking import finish, start
 from softtargets.cli import live, main, pace
-from softtargets.cli.watching import ConsoleWatcher
+from softtargets.cli.console import ConsoleWatcher
 
 RECIPE = """
 data: {name: digits, validation: 100, limit: 150}

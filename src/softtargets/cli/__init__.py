@@ -23,40 +23,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(words: list[str], debug: bool) -> int:
-    import typer
-
     from softtargets.cli.app import app
 
-    # typer carries its own copy of click in some versions; its base exception is reached through a public name.
-    usage_error: type[Exception] = typer.BadParameter.__mro__[2]
     try:
         result = app(args=words, prog_name="softtargets", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except Interrupted as interruption:
-        _say(str(interruption))
-        return INTERRUPTED
-    except SofttargetsError as mistake:
-        if debug:
+    except (Exception, KeyboardInterrupt) as error:
+        code, line = _outcome(error)
+        if debug and code in (USER_MISTAKE, BUG) and line:
             raise
-        _say(f"error: {mistake}")
-        return USER_MISTAKE
-    except usage_error as mistake:
-        if type(mistake).__name__ == "NoArgsIsHelpError":  # the help has been shown; there is nothing to add
-            return USER_MISTAKE
-        if debug:
-            raise
-        _say(f"error: {_usage_message(mistake)}")
-        return USER_MISTAKE
-    except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted")
-        return INTERRUPTED
-    except Exception as bug:
-        if debug:
-            raise
-        _say(
-            f"softtargets failed: {type(bug).__name__}: {_one_line(bug)} (this is a bug; --debug shows where)"
-        )
-        return BUG
+        if line:
+            sys.stderr.write(line + "\n")
+        return code
+
+
+def _outcome(error: BaseException) -> tuple[int, str]:
+    """The exit code, and the one line to say."""
+    import typer
+
+    # typer carries its own copy of click in some versions; its base exception is reached through a public name.
+    usage_error: type[Exception] = typer.BadParameter.__mro__[2]
+    if isinstance(error, Interrupted):
+        return INTERRUPTED, str(error)
+    if isinstance(error, SofttargetsError):
+        return USER_MISTAKE, f"error: {error}"
+    if isinstance(error, usage_error):
+        shown = type(error).__name__ == "NoArgsIsHelpError"  # the help; there is nothing to add
+        return USER_MISTAKE, "" if shown else f"error: {_usage_message(error)}"
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return INTERRUPTED, "interrupted"
+    failed = f"{type(error).__name__}: {_one_line(error)}"
+    return BUG, f"softtargets failed: {failed} (this is a bug; --debug shows where)"
 
 
 def _usage_message(mistake: Exception) -> str:
@@ -67,7 +64,3 @@ def _usage_message(mistake: Exception) -> str:
 
 def _one_line(thing: object) -> str:
     return " ".join(str(thing).split())
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")
