@@ -89,6 +89,9 @@ class _Stamp:
     def validator(self) -> str:
         return self.etag or self.modified
 
+    def differs(self, other: _Stamp) -> bool:
+        return bool(self.validator and other.validator) and self.validator != other.validator
+
 
 class _Part:
     """The bytes so far, and their stamp."""
@@ -178,16 +181,10 @@ class _Transfer:
             headers |= {"If-Range": stamp.validator} if stamp.validator else {}
         _check_scheme(self.url, self.url)
         try:
-            return _opener().open(urllib.request.Request(self.url, headers=headers), timeout=timeout)
+            return _OPENER.open(urllib.request.Request(self.url, headers=headers), timeout=timeout)
         except urllib.error.HTTPError as problem:
             problem.close()
-            if problem.code == 416 and have and _content_range(problem.headers)[1] == have:
-                return None
-            if problem.code == 416:
-                self.part.clear()
-                raise _Interrupted("the server no longer has the rest of the file") from None
-            kind = _Interrupted if problem.code in _TOO_BUSY else _Unavailable
-            raise kind(f"the server answered {problem.code} {problem.reason}") from None
+            return self._answered(problem, have)
         except urllib.error.URLError as problem:
             if isinstance(problem.reason, ssl.SSLCertVerificationError):
                 raise _Unavailable(f"the server's certificate is not valid ({problem.reason})") from None
@@ -195,18 +192,24 @@ class _Transfer:
         except (OSError, http.client.HTTPException) as problem:
             raise _Interrupted(f"{type(problem).__name__} {problem}".strip()) from None
 
+    def _answered(self, problem: urllib.error.HTTPError, have: int) -> None:
+        """Nothing more to come, or why not."""
+        if problem.code == 416:  # there is no such range
+            if have and _content_range(problem.headers)[1] == have:
+                return
+            self.part.clear()
+            raise _Interrupted("the server no longer has the rest of the file")
+        kind = _Interrupted if problem.code in _TOO_BUSY else _Unavailable
+        raise kind(f"the server answered {problem.code} {problem.reason}")
+
     def _begin(self, response: Any, stamp: _Stamp, have: int) -> tuple[int, int | None]:
         """How many bytes of how many are there before the response: it goes on, or sends all again."""
-        offered = _offered(self.url, response)
-        start: int | None = 0
-        total = offered.total
-        if goes_on := response.status == 206:
-            start, total = _content_range(response.headers)
-            changed = offered.validator and stamp.validator and offered.validator != stamp.validator
-            if not have or start != have or changed:
-                self.part.clear()
-                raise _Interrupted("the server continued a different file")
-        if self.archive.size is not None and total is not None and total != self.archive.size:
+        offered, goes_on = _offered(self.url, response), response.status == 206
+        start, total = _content_range(response.headers) if goes_on else (0, offered.total)
+        if goes_on and (not have or start != have or offered.differs(stamp)):
+            self.part.clear()
+            raise _Interrupted("the server continued a different file")
+        if self.archive.size is not None and total not in (None, self.archive.size):
             raise _Unavailable(f"the server offers {total} bytes, expected {self.archive.size}")
         if not goes_on:
             self.part.begin(offered)
@@ -283,25 +286,14 @@ class _OnlyHttp(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
+# It would open files and FTP as well, but every address is checked before it is followed.
+_OPENER = urllib.request.build_opener(_OnlyHttp)
+
+
 def _check_scheme(url: str, origin: str) -> None:
     scheme = urlsplit(url).scheme.lower()
     if scheme not in ("http", "https") or (scheme == "http" and urlsplit(origin).scheme.lower() == "https"):
         raise _Unavailable(f"it leads to '{url}', and only http and https are followed, never down to http")
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    """Make an opener that knows nothing but HTTP: no files, no FTP, no data addresses."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        _OnlyHttp(),
-    ):
-        opener.add_handler(handler)
-    return opener
 
 
 def _flush(file: IO[bytes]) -> None:

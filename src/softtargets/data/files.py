@@ -29,20 +29,6 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
         raise StorageError(f"could not read {path}: {problem.strerror or problem}") from None
 
 
-def read_exactly(file: IO[bytes], count: int) -> bytearray:
-    """Read up to `count` bytes, fewer only at the end of the file.
-
-    Memory grows with what is really there, so a header that claims terabytes costs nothing.
-    """
-    data = bytearray()
-    while len(data) < count:
-        block = file.read(min(BLOCK, count - len(data)))
-        if not block:
-            break
-        data += block
-    return data
-
-
 def read_all(path: Path) -> bytes:
     """Read a whole plain or gzipped file."""
     with reading(path) as file:

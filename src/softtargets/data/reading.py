@@ -34,18 +34,11 @@ EMNIST_CLASSES = {
     "digits": "0123456789",
     "mnist": "0123456789",
 }
+# fmt: off
 FASHION_CLASSES = (
-    "T-shirt/top",
-    "Trouser",
-    "Pullover",
-    "Dress",
-    "Coat",
-    "Sandal",
-    "Shirt",
-    "Sneaker",
-    "Bag",
-    "Ankle boot",
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
 )
+# fmt: on
 # By dataset and name: the arrays of the noisy and of the clean labels.
 HUMAN_LABELS = {
     "cifar10": {

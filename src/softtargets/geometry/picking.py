@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -246,7 +246,9 @@ def _sweep(distances: _Distances) -> _Swept:
         near=like.new_empty(count, 2),
         far=like.new_empty(count),
     )
-    for start, stop in _blocks(count):
+    rows = max(1, BLOCK // count)
+    for start in range(0, count, rows):
+        stop = min(start + rows, count)
         block = distances.rows(start, stop)
         itself = torch.arange(stop - start, device=block.device)
         block[itself, itself + start] = 0
@@ -257,12 +259,6 @@ def _sweep(distances: _Distances) -> _Swept:
             found.near[start:stop, place], found.nearest[start:stop, place] = rank, which
             block[itself, which] = torch.inf
     return found
-
-
-def _blocks(count: int) -> Iterator[tuple[int, int]]:
-    rows = max(1, BLOCK // count)
-    for start in range(0, count, rows):
-        yield start, min(start + rows, count)
 
 
 def _candidates(given: Iterable[int] | None, classes: int) -> Tensor:

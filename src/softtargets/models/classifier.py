@@ -53,6 +53,12 @@ class Classifier(nn.Module):
             dropout.place = place
 
 
+def normalised(before: int, after: int, kernel: int, stride: int = 1, groups: int = 1) -> list[nn.Module]:
+    """A convolution that keeps the size of maps but for its stride, without bias, and the batch norm behind it."""
+    convolution = nn.Conv2d(before, after, kernel, stride, padding=kernel // 2, groups=groups, bias=False)
+    return [convolution, nn.BatchNorm2d(after)]
+
+
 class ResidualNet(Classifier):
     """A `stem`, a `body` of blocks, sometimes one `last` layer after them, and a `pool` over all places."""
 

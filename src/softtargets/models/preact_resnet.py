@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.arguments import check_size
-from softtargets.models.classifier import ResidualNet
+from softtargets.models.classifier import ResidualNet, normalised
 from softtargets.models.pooling import Average
 
 # The standard deviation of a standard normal variable cut at -2 and 2.
@@ -96,8 +96,7 @@ class PreActBlock(nn.Module):
     def __init__(self, before: int, after: int, stride: int, shortcut: nn.Module | None) -> None:
         super().__init__()
         self.norm1 = nn.BatchNorm2d(before)
-        self.conv1 = nn.Conv2d(before, after, kernel_size=3, stride=stride, padding=1, bias=False)
-        self.norm2 = nn.BatchNorm2d(after)
+        self.conv1, self.norm2 = normalised(before, after, 3, stride)
         self.conv2 = nn.Conv2d(after, after, kernel_size=3, padding=1, bias=False)
         self.shortcut = shortcut
 
@@ -124,17 +123,13 @@ def _blocks(before: int, stages: Sequence[int], count: int, shortcut: Shortcut) 
 
 def _he_shortcut(before: int, after: int, stage: int, position: int) -> nn.Module | None:
     if before != after or (stage > 0 and position == 0):
-        return _projection(before, after, stage)
+        return nn.Conv2d(before, after, kernel_size=1, stride=2 if stage > 0 else 1, bias=False)
     # The very first activation is not the branch's own: it comes before the paths part.
     return nn.Identity() if stage == position == 0 else None
 
 
 def _tensor2tensor_shortcut(before: int, after: int, stage: int, position: int) -> nn.Module | None:
-    return None if position else nn.Sequential(_projection(before, after, stage), nn.BatchNorm2d(after))
-
-
-def _projection(before: int, after: int, stage: int) -> nn.Conv2d:
-    return nn.Conv2d(before, after, kernel_size=1, stride=2 if stage > 0 else 1, bias=False)
+    return None if position else nn.Sequential(*normalised(before, after, 1, 2 if stage > 0 else 1))
 
 
 def _activation(channels: int) -> list[nn.Module]:
