@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from types import TracebackType
@@ -139,16 +139,18 @@ def table(runs: Sequence[UnderWay], width: int, height: int, plain: bool = False
 
 def _columns(runs: Sequence[UnderWay], full: str, empty: str) -> dict[str, _Column]:
     """What is said of each run, from left to right."""
-    laps, rows = [run.lap for run in runs], [run.row for run in runs]
+    said: dict[str, tuple[str, int, Callable[[UnderWay], str]]] = {
+        "id": ("id", _ID, lambda run: run.id[:_ID]),
+        "bar": ("", _BAR, lambda run: _bar(run.lap.fraction, full, empty)),
+        "done": ("done", 4, lambda run: f"{run.lap.fraction:.0%}"),
+        "step": ("step", 9, lambda run: f"{run.lap.step}/{run.lap.total}"),
+        "loss": ("loss", 6, lambda run: _metric(run.row, "train_loss")),
+        "accuracy": ("accuracy", 10, lambda run: _accuracy(run.row)),
+        "rate": ("images/s", 9, lambda run: rounded(run.lap.images_per_second())),
+        "left": ("left", 7, lambda run: duration(run.lap.seconds_left())),
+    }
     return {
-        "id": _Column("id", [run.id[:_ID] for run in runs], _ID),
-        "bar": _Column("", [_bar(lap.fraction, full, empty) for lap in laps], _BAR),
-        "done": _Column("done", [f"{lap.fraction:.0%}" for lap in laps], 4),
-        "step": _Column("step", [f"{lap.step}/{lap.total}" for lap in laps], 9),
-        "loss": _Column("loss", [_metric(row, "train_loss") for row in rows], 6),
-        "accuracy": _Column("accuracy", [_accuracy(row) for row in rows], 10),
-        "rate": _Column("images/s", [rounded(lap.images_per_second()) for lap in laps], 9),
-        "left": _Column("left", [duration(lap.seconds_left()) for lap in laps], 7),
+        key: _Column(heading, list(map(cell, runs)), least) for key, (heading, least, cell) in said.items()
     }
 
 

@@ -179,9 +179,11 @@ class _Transfer:
         if have:
             headers["Range"] = f"bytes={have}-"
             headers |= {"If-Range": stamp.validator} if stamp.validator else {}
+        # The opener knows files and FTP as well, so every address is looked at before it is followed.
         _check_scheme(self.url, self.url)
+        opener = urllib.request.build_opener(_OnlyHttp)
         try:
-            return _OPENER.open(urllib.request.Request(self.url, headers=headers), timeout=timeout)
+            return opener.open(urllib.request.Request(self.url, headers=headers), timeout=timeout)
         except urllib.error.HTTPError as problem:
             problem.close()
             return self._answered(problem, have)
@@ -284,10 +286,6 @@ class _OnlyHttp(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         _check_scheme(newurl, req.full_url)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-# It would open files and FTP as well, but every address is checked before it is followed.
-_OPENER = urllib.request.build_opener(_OnlyHttp)
 
 
 def _check_scheme(url: str, origin: str) -> None:
