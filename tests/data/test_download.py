@@ -288,5 +288,5 @@ def test_a_full_disk_is_told_apart_from_the_network(server, tmp_path, monkeypatc
 def test_a_directory_that_cannot_be_made_is_a_storage_error(server, tmp_path):
     (tmp_path / "file").write_text("in the way")
     url = server.serve("a", CONTENT)
-    with pytest.raises(StorageError, match="cannot write"):
+    with pytest.raises(StorageError, match="cannot create"):
         download(archive(url), tmp_path / "file" / "f", None, quick())

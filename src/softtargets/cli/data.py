@@ -10,7 +10,7 @@ import typer
 
 from softtargets.cli import Interrupted
 from softtargets.cli.options import DataDir, Json
-from softtargets.cli.output import print_json, print_table
+from softtargets.cli.output import print_json, print_rows
 from softtargets.exceptions import DataError
 
 app = typer.Typer(help="Datasets: fetch them, check them, see what is there.", no_args_is_help=True)
@@ -22,10 +22,7 @@ def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
     from softtargets.data import CATALOGUE, status
 
     rows = [(name, status(name, data_dir), source.title, source.what) for name, source in CATALOGUE.items()]
-    if as_json:
-        print_json([dict(zip(("name", "status", "title", "what"), row, strict=True)) for row in rows])
-    else:
-        print_table(("name", "status", "title", "what"), rows)
+    print_rows(("name", "status", "title", "what"), rows, as_json)
 
 
 @app.command()

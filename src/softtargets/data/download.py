@@ -27,7 +27,7 @@ from softtargets.data.files import BLOCK, file_problem
 from softtargets.data.progress import Progress, Silence
 from softtargets.data.source import Archive
 from softtargets.exceptions import DataError
-from softtargets.storage import storage_errors, sync_directory
+from softtargets.storage import make_directory, storage_errors, sync_directory
 
 _TOO_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MOST_ATTEMPTS = 100
@@ -51,8 +51,7 @@ def download(
     """Download `archive` to `destination`, trying its addresses in turn."""
     part = _Part(destination)
     failures = []
-    with storage_errors(destination.parent):
-        destination.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(destination.parent)
     for url in archive.urls:
         listener = progress or Silence()
         try:

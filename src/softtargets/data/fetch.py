@@ -13,7 +13,7 @@ from softtargets.data.source import Archive, Source
 from softtargets.data.unpack import LARGEST, unpack
 from softtargets.data.verify import check_source
 from softtargets.exceptions import DataError, StorageError
-from softtargets.storage import exclusive, storage_errors
+from softtargets.storage import exclusive, make_directory, storage_errors
 
 if TYPE_CHECKING:
     from softtargets.data.download import Patience
@@ -40,8 +40,7 @@ def fetch_source(
         raise DataError(f"{source.title} cannot be fetched automatically; {source.remedy(root)}")
     if not source.archives:
         return []
-    with storage_errors(root):
-        root.mkdir(parents=True, exist_ok=True)
+    make_directory(root)
     # A second process waits here, and then finds everything done.
     with exclusive(root / f".{source.name}.lock"):
         for archive in source.archives:

@@ -17,6 +17,13 @@ from softtargets.geometry.checking import as_real
 BLOCK = 1 << 21  # distances at a time: 16 MiB
 GRID = 1e-12  # squared distances closer than this, in mean squared norms, are equal: the rest is rounding
 
+_REASONS = {
+    "close": "{x}, {y} and {z} are closer together ({xy}, {xz} and {yz}) than any other of {n} classes with its two "
+    "nearest",
+    "mixed": "{x} and {y} are the closest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
+    "far": "{x} and {y} are the farthest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
+}
+
 
 @dataclass(frozen=True)
 class Triple:
@@ -195,36 +202,22 @@ def _pick(distances: _Distances, swept: _Swept, names: list[int]) -> Triples:
         reach = torch.minimum(*(distances.rows(one, one + 1)[0] for one in pair))
         return int(reach.index_fill_(0, torch.tensor(pair, device=reach.device), -1).argmax())
 
-    def described(kind: str, places: tuple[int, int, int], words: str) -> Triple:
+    def described(kind: str, places: tuple[int, int, int]) -> Triple:
         a, b, c = places
         one, other = every[[a, a, b]], every[[b, c, c]]
         ab, ac, bc = distances.lengths(distances.pairs(one, other)).tolist()
         x, y, z = (names[place] for place in places)
-        reason = words.format(x=x, y=y, z=z, n=len(names), xy=f"{ab:.3g}", xz=f"{ac:.3g}", yz=f"{bc:.3g}")
+        numbers = {"xy": f"{ab:.3g}", "xz": f"{ac:.3g}", "yz": f"{bc:.3g}"}
+        reason = _REASONS[kind].format(x=x, y=y, z=z, n=len(names), **numbers)
         return Triple(kind, (x, y, z), (ab, ac, bc), reason)
 
     first, second, last = sorted((middle, *nearest[middle].tolist()))
-    start = int(near[:, 0].argmin())
-    close_pair = (start, int(nearest[start, 0]))
-    start = int(far.argmax())
-    far_pair = (start, int(farthest[start]))
+    start, end = int(near[:, 0].argmin()), int(far.argmax())
+    close_pair, far_pair = (start, int(nearest[start, 0])), (end, int(farthest[end]))
     return Triples(
-        close=described(
-            "close",
-            (first, second, last),
-            "{x}, {y} and {z} are closer together ({xy}, {xz} and {yz}) than any other of {n} classes with its two "
-            "nearest",
-        ),
-        mixed=described(
-            "mixed",
-            (*close_pair, third(close_pair)),
-            "{x} and {y} are the closest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
-        ),
-        far=described(
-            "far",
-            (*far_pair, third(far_pair)),
-            "{x} and {y} are the farthest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
-        ),
+        close=described("close", (first, second, last)),
+        mixed=described("mixed", (*close_pair, third(close_pair))),
+        far=described("far", (*far_pair, third(far_pair))),
     )
 
 
