@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
 
-.PHONY: help quickstart test install install-test lint format clean
+.PHONY: help quickstart test mutations install install-test lint format clean
 
 help:
 	@echo "make quickstart  install, train on real digits, print the path of an HTML report"
 	@echo "make test        install what tests need, lint, type-check, run every test"
+	@echo "make mutations   break the code in many places, one at a time, and see that tests notice"
 	@echo "make format      format the code"
 	@echo "make clean       remove the virtual environment and caches"
 
@@ -17,7 +18,10 @@ quickstart: install
 	$(BIN)/softtargets study run quickstart
 
 test: install-test lint
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+mutations: install-test
+	$(BIN)/python tests/mutations/run.py --jobs $(JOBS)
 
 lint: install-test
 	$(BIN)/ruff check src tests benchmarks

@@ -6,6 +6,9 @@ import os
 
 # Before torch loads: bf16 matrix products die with "Illegal instruction" on some virtual CPUs that claim AMX.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+# Tests run side by side, and so do the programs they start; one thread each is many times faster than all of them
+# fighting for every core.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
 import torch
@@ -16,8 +19,7 @@ if not torch.cuda.is_available():
 
 from softtargets.recipes import MLP, SGD, Digits, LabelSmoothing, Linear, Recipe, Shift, Symmetric
 
-# Tests run side by side; one thread each is many times faster than all of them fighting for every core.
-torch.set_num_threads(1)
+torch.set_num_threads(1)  # also where torch was loaded before
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

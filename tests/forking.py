@@ -16,9 +16,9 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["softtargets.training", "torch._dynamo", "sklearn.datasets", "pytest"])
 
 
-def start(work: Callable[..., Any], *arguments: Any) -> BaseProcess:
-    """Start `work` (a function of a module) in a child."""
-    child = _CONTEXT.Process(target=_alone, args=(work, arguments), daemon=True)
+def start(work: Callable[..., Any], *arguments: Any, daemon: bool = True) -> BaseProcess:
+    """Start `work` (a function of a module) in a child; one that is no daemon may have children of its own."""
+    child = _CONTEXT.Process(target=_alone, args=(work, arguments), daemon=daemon)
     child.start()
     return child
 

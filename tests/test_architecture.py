@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -64,6 +65,64 @@ def test_the_package_does_without_the_benchmarks():
         assert not {name for name in modules(path) if name.split(".")[0] == "benchmarks"}, path
 
 
+# How many modules of another room each room still imports past that room's `__init__`. May only become fewer.
+STILL: dict[tuple[str, str], int] = {
+    ("bench", "report"): 1,
+    ("bench", "runs"): 1,
+    ("bench", "training"): 7,
+    ("calibration", "arrays"): 1,
+    ("cli", "bench"): 13,
+    ("cli", "inspection"): 14,
+    ("cli", "recipes"): 2,
+    ("cli", "runs"): 2,
+    ("cli", "training"): 2,
+    ("inspection", "calibration"): 12,
+    ("inspection", "report"): 2,
+    ("inspection", "theory"): 1,
+    ("predictions", "arrays"): 1,
+    ("studies", "calibration"): 1,
+    ("studies", "report"): 1,
+    ("studies", "runs"): 1,
+    ("studies", "theory"): 1,
+    ("studies", "training"): 4,
+    ("training", "runs"): 1,
+}
+
+
+def deep_imports(path: Path) -> set[str]:
+    """The modules inside other rooms that a module imports; a room, or a package inside it, is a door."""
+    room, found = path.relative_to(PACKAGE).parts[0], set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inside = PACKAGE.parent.joinpath(*node.module.split("."))
+            hidden = [alias.name for alias in node.names if (inside / f"{alias.name}.py").exists()]
+            exported = (inside / "__init__.py").read_text(encoding="utf-8") if hidden else ""
+            names = [node.module, *(f"{node.module}.{n}" for n in hidden if f'"{n}"' not in exported)]
+        else:
+            continue
+        for name in names:
+            _, *parts = name.split(".")
+            if (
+                name.startswith("softtargets.")
+                and parts[0] != room
+                and PACKAGE.joinpath(*parts).with_suffix(".py").exists()
+            ):
+                found.add(".".join(parts))
+    return found - {"exceptions"}
+
+
+def test_rooms_are_entered_through_their_doors():
+    found: dict[tuple[str, str], set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        for module in deep_imports(path):
+            pair = path.relative_to(PACKAGE).parts[0], module.split(".")[0]
+            found.setdefault(pair, set()).add(module)
+    more = {pair: sorted(modules) for pair, modules in found.items() if len(modules) > STILL.get(pair, 0)}
+    assert more == {}, "import from the room, and export there what it has to offer"
+
+
 def test_no_two_rooms_import_each_other():
     table = rooms()
 
@@ -76,29 +135,49 @@ def test_no_two_rooms_import_each_other():
         below(room)
 
 
-@pytest.mark.parametrize(
-    ("statement", "absent"),
-    [
-        ("import softtargets", ["torch", "numpy", "typer"]),
-        ("import softtargets.cli.app", ["torch", "numpy", "scipy", "sklearn", "matplotlib"]),
-        ("import softtargets.recipes", ["torch", "numpy"]),
-        ("import softtargets.runs", ["torch", "scipy", "matplotlib"]),
-        ("import softtargets.data", ["torch", "sklearn", "PIL"]),
-        (
-            "import softtargets.losses",
-            ["sklearn", "matplotlib", "torch._dynamo", "softtargets.training", "softtargets.runs"],
-        ),
-        ("import softtargets.calibration", ["matplotlib", "softtargets.training", "softtargets.runs"]),
-        ("import softtargets.information", ["matplotlib", "scipy", "softtargets.training"]),
-        ("import softtargets.distillation", ["matplotlib", "softtargets.training"]),
-        ("import softtargets.geometry", ["matplotlib", "softtargets.training"]),
-        ("import softtargets.predictions", ["matplotlib", "pyarrow", "softtargets.training"]),
-        ("import softtargets.theory", ["torch", "scipy", "matplotlib"]),
-        ("import softtargets.errors", ["matplotlib", "softtargets.training"]),
-        ("import softtargets.training", ["torchvision", "timm", "matplotlib", "torch._dynamo"]),
+# What importing each takes no part in. Those of the second kind load torch, and torch alone loads none of these.
+LIGHT = {
+    "softtargets": ["torch", "numpy", "typer"],
+    "softtargets.cli.app": ["torch", "numpy", "scipy", "sklearn", "matplotlib"],
+    "softtargets.recipes": ["torch", "numpy"],
+    "softtargets.runs": ["torch", "scipy", "matplotlib"],
+    "softtargets.data": ["torch", "sklearn", "PIL"],
+    "softtargets.theory": ["torch", "scipy", "matplotlib"],
+}
+WITH_TORCH = {
+    "softtargets.losses": [
+        "sklearn",
+        "matplotlib",
+        "torch._dynamo",
+        "softtargets.training",
+        "softtargets.runs",
     ],
-)
-def test_importing_a_room_imports_nothing_it_does_not_need(statement, absent):
-    code = f"{statement}\nimport sys\nprint([name for name in {absent!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    "softtargets.calibration": ["matplotlib", "softtargets.training", "softtargets.runs"],
+    "softtargets.information": ["matplotlib", "scipy", "softtargets.training"],
+    "softtargets.distillation": ["matplotlib", "softtargets.training"],
+    "softtargets.geometry": ["matplotlib", "softtargets.training"],
+    "softtargets.predictions": ["matplotlib", "pyarrow", "softtargets.training"],
+    "softtargets.errors": ["matplotlib", "softtargets.training"],
+    "softtargets.training": ["torchvision", "timm", "matplotlib", "torch._dynamo"],
+}
+# Each module is imported in a fork of its own, so that torch is loaded once.
+IMPORTING = """
+import importlib, json, os, sys
+before, wanted = json.loads(sys.argv[1])
+for module in before: importlib.import_module(module)
+for module, absent in wanted.items():
+    sys.stdout.flush()
+    if os.fork() == 0:
+        importlib.import_module(module)
+        print(json.dumps([module, [name for name in absent if name in sys.modules]]), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize(("before", "wanted"), [([], LIGHT), (["torch"], WITH_TORCH)], ids=["light", "torch"])
+def test_importing_a_room_imports_nothing_it_does_not_need(before, wanted):
+    command = [sys.executable, "-c", IMPORTING, json.dumps([before, wanted])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = dict(json.loads(line) for line in done.stdout.splitlines())
+    assert found == {module: [] for module in wanted}, done.stderr

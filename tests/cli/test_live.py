@@ -84,8 +84,8 @@ def test_waiting_is_shown_until_something_happens(tmp_path, clock):
     assert "waiting" not in "".join(lines_of(view))
 
 
-@pytest.mark.parametrize("width", [10, 20, 40, 60, 80, 100, 120, 200])
-@pytest.mark.parametrize("height", [1, 2, 3, 4, 5, 10, 30, 66, 67, 68, 80])
+@pytest.mark.parametrize("width", [10, 20, 40, 80, 200])
+@pytest.mark.parametrize("height", [1, 2, 3, 4, 10, 66, 67, 68, 80])
 def test_a_frame_never_exceeds_the_terminal_and_counts_what_it_leaves_out(width, height, clock):
     view = LiveView(terminal(width, height), clock)
     view.planned(Plan(100, 0))
@@ -131,25 +131,31 @@ def test_ascii_terminals_get_ascii(clock):
 def test_drawing_while_events_come_from_another_thread(tmp_path):
     console = terminal()
     view = LiveView(console)
-    some = recipes(40)
+    some = recipes(10)
     ends = [ended(tmp_path, recipe) for recipe in some]
-    failures = []
+    failures, frames, done = [], 0, threading.Event()
 
     def draw() -> None:
+        nonlocal frames
         try:
-            for _ in range(300):
+            while not done.wait(1e-4):  # a pause in which the other thread gets the lock
                 console.render_lines(view.frame())
+                frames += 1
         except Exception as error:  # a thread would keep it to itself
             failures.append(error)
 
     thread = threading.Thread(target=draw)
     thread.start()
-    view.planned(Plan(40, 0))
+    view.planned(Plan(10, 0))
     for recipe, run in zip(some, ends, strict=True):
         view.started(recipe, 0, 100)
         for step in range(100):
             view.progressed(recipe, step, 32)
+        seen = frames
+        while frames < seen + 3 and not failures:
+            view.progressed(recipe, 100, 32)
         view.finished(run)
+    done.set()
     thread.join()
     assert failures == []
 

@@ -39,6 +39,7 @@ class Behaviour:
     modified: str = ""
     ranges: bool = True
     honours_if_range: bool = True
+    skips: int = 0  # bytes that it leaves out when it continues
     cuts: list[int] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
     location: str = ""
@@ -103,7 +104,7 @@ class Server:
         start = 0
         same = not condition or condition in (file.etag, file.modified) or not file.honours_if_range
         if wanted and file.ranges and same:
-            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+            start = int(wanted.removeprefix("bytes=").removesuffix("-")) + file.skips
             if start >= len(file.content):
                 handler.send_response(416)
                 handler.send_header("Content-Range", f"bytes */{len(file.content)}")
@@ -112,7 +113,8 @@ class Server:
                 return
             handler.send_response(206)
             last = len(file.content) - 1
-            handler.send_header("Content-Range", f"bytes {start}-{last}/{len(file.content)}")
+            total = "*" if file.skips else len(file.content)
+            handler.send_header("Content-Range", f"bytes {start}-{last}/{total}")
         else:
             handler.send_response(200)
         body = file.content[start:]

@@ -127,6 +127,14 @@ def test_a_server_that_ignores_the_condition_is_caught_by_its_new_etag(server, t
     assert (tmp_path / "f").read_bytes() == CONTENT
 
 
+def test_a_server_that_continues_at_another_byte_is_asked_for_all_of_it(server, tmp_path):
+    url = server.serve("a", CONTENT, cuts=[5000], skips=100)
+    # It does not say how much there is, and there is no checksum: only where it continues can tell.
+    download(archive(url, checksum=False), tmp_path / "f", None, quick())
+    assert (tmp_path / "f").read_bytes() == CONTENT
+    assert [seen.range for seen in server.seen] == [None, "bytes=5000-", None]
+
+
 def test_without_validator_and_checksum_nothing_is_continued(server, tmp_path):
     url = server.serve("a", CONTENT, etag="", cuts=[5000])
     download(archive(url, checksum=False), tmp_path / "f", None, quick())
@@ -280,5 +288,5 @@ def test_a_full_disk_is_told_apart_from_the_network(server, tmp_path, monkeypatc
 def test_a_directory_that_cannot_be_made_is_a_storage_error(server, tmp_path):
     (tmp_path / "file").write_text("in the way")
     url = server.serve("a", CONTENT)
-    with pytest.raises(StorageError, match="cannot write"):
+    with pytest.raises(StorageError, match="cannot create"):
         download(archive(url), tmp_path / "file" / "f", None, quick())

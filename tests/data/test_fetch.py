@@ -3,8 +3,11 @@ from __future__ import annotations
 import hashlib
 import io
 import multiprocessing
+import shutil
 import tarfile
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,6 +123,18 @@ def test_a_download_that_cannot_fit_is_not_begun(server, tmp_path):
     with pytest.raises(StorageError, match="MiB are free"):
         fetch_source(huge, tmp_path, patience=QUICK)
     assert server.seen == []
+
+
+def test_an_archive_needs_room_for_itself_and_for_what_is_in_it(server, tmp_path, monkeypatch):
+    content = tarball(x=b"abc", y=b"")
+    toy = packed(server.serve("a", content), content)
+    toy = replace(toy, archives=(replace(toy.archives[0], size=len(content)),))
+    free = SimpleNamespace(free=2 * len(content) - 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
+    with pytest.raises(StorageError, match="MiB are free"):
+        fetch_source(toy, tmp_path, patience=QUICK)
+    free.free += 1
+    assert [file.name for file in fetch_source(toy, tmp_path, patience=QUICK)] == ["x", "y"]
 
 
 def test_a_target_that_is_a_file_is_a_storage_error(server, tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from geometry.making import clustered
 from softtargets.geometry import ClassSums
-from softtargets.geometry import examples as examples_module
+from softtargets.geometry import activations as examples_module
 
 
 def by_loops(values, labels, classes):

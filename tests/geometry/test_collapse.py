@@ -17,7 +17,7 @@ from softtargets.geometry import (
     neural_collapse,
     simplex,
 )
-from softtargets.geometry import examples as examples_module
+from softtargets.geometry import activations as examples_module
 
 
 def by_numpy(values, labels, weights, bias):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geometry.making import clustered, rotation, simplex_vertices
+from softtargets.geometry import activations as examples_module
 from softtargets.geometry import cluster_spread, equilateral, plane_view, project, template_plane
-from softtargets.geometry import examples as examples_module
 
 
 @pytest.mark.parametrize("chunk", [7, 1 << 22])

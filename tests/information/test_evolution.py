@@ -104,6 +104,13 @@ def test_bands_of_nothing_or_of_different_examples_are_refused():
     one = Evolution((1,), (0.5,), (0.1,), LOG_600)
     with pytest.raises(ValueError, match="information of 20 examples and of 600 cannot be compared"):
         band([one, dataclasses.replace(one, bound=math.log(20))])
+    with pytest.raises(ValueError, match="information of 600 examples and of 601 cannot be compared"):
+        band([one, dataclasses.replace(one, bound=math.log(601))])
+
+
+def test_a_bound_that_was_rounded_in_a_file_is_the_same():
+    one = Evolution((1,), (0.5,), (0.1,), LOG_600)
+    assert band([one, dataclasses.replace(one, bound=LOG_600 + 1e-12)]).counts == (2,)
 
 
 def test_curves_are_frozen():

@@ -89,11 +89,13 @@ def test_with_gamma_zero_it_is_cross_entropy(gamma, detach):
     torch.testing.assert_close(slope, theirs)
 
 
-@pytest.mark.parametrize("gamma", [0.0, 0.1, 0.5, 1.0, 2.0, 10.0])
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("as_tensor", [False, True])
 @pytest.mark.parametrize("detach", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
-@pytest.mark.parametrize("gap", [30.0, 200.0, 1e4, math.inf])
+@pytest.mark.parametrize(
+    ("dtype", "gap"),
+    [(torch.float32, 30.0), (torch.float64, 200.0), (torch.float16, 1e4), (torch.float32, math.inf)],
+)
 def test_a_learnt_example_costs_and_changes_nothing(gamma, as_tensor, detach, dtype, gap):
     logits = torch.tensor([[0.0, -gap, -gap]]).to(dtype)
     number = torch.tensor(gamma, requires_grad=True) if as_tensor else gamma

@@ -1,7 +1,7 @@
 import torch
 from scipy import stats
 
-from softtargets.randomness import below, key_words, normals, permutation, uniforms, words
+from softtargets.randomness import below, draws, key_words, normals, permutation, uniforms, words
 from softtargets.randomness.draws import stacked_keys
 
 
@@ -43,6 +43,14 @@ def test_normals_are_normal():
     assert drawn.shape == (50_000, 2)
     assert stats.kstest(drawn.flatten().numpy(), "norm").pvalue > 1e-3
     assert normals(torch.tensor([2**32 - 1, 0])).isfinite().all()
+
+
+def test_examples_whose_first_words_are_equal_are_ordered_by_their_second(monkeypatch):
+    first = torch.tensor([7, 7, 3, 7, 2**32 - 1])
+    second = torch.tensor([2**32 - 1, 6, 2**31, 2, 0])
+    drawn = torch.stack((first, second, second.flip(0), first), dim=-1)
+    monkeypatch.setattr(draws, "words", lambda *place: drawn)
+    assert permutation(key_words(0, "order"), 5, 1).tolist() == [2, 3, 1, 0, 4]
 
 
 def test_permutations_are_permutations_and_all_equally_likely():

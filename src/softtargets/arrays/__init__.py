@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         single_or_double,
         sum_tolerance,
     )
+    from softtargets.arrays.seeds import over_seeds
     from softtargets.arrays.stochastic import as_numbers, as_stochastic, check_distributions
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "counts_of_classes",
     "find_fault",
     "labels_of",
+    "over_seeds",
     "predicted_classes",
     "refuse_fault",
     "single_or_double",
@@ -51,7 +53,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    for home in ("stochastic", "scores", "labels") if name in __all__ else ():
+    for home in ("stochastic", "seeds", "scores", "labels") if name in __all__ else ():
         module = import_module(f"softtargets.arrays.{home}")
         if hasattr(module, name):
             return getattr(module, name)

@@ -23,35 +23,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(words: list[str], debug: bool) -> int:
-    import typer
-
     from softtargets.cli.app import app
 
     try:
         result = app(args=words, prog_name="softtargets", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except (Interrupted, KeyboardInterrupt, typer.Abort) as interruption:
-        _say(str(interruption) if isinstance(interruption, Interrupted) else "interrupted")
-        return INTERRUPTED
-    except Exception as problem:
-        if type(problem).__name__ == "NoArgsIsHelpError":  # the help has been shown; there is nothing to add
-            return USER_MISTAKE
-        if debug:
+    except (Exception, KeyboardInterrupt) as error:
+        code, line = _outcome(error)
+        if debug and code in (USER_MISTAKE, BUG) and line:
             raise
-        # typer carries its own copy of click in some versions; its base exception is reached through a public name.
-        return _told(problem, usage_error=typer.BadParameter.__mro__[2])
+        if line:
+            sys.stderr.write(line + "\n")
+        return code
 
 
-def _told(problem: Exception, usage_error: type) -> int:
-    if isinstance(problem, usage_error):
-        _say(f"error: {_usage_message(problem)}")
-    elif isinstance(problem, SofttargetsError):
-        _say(f"error: {problem}")
-    else:
-        what = f"{type(problem).__name__}: {_one_line(problem)}"
-        _say(f"softtargets failed: {what} (this is a bug; --debug shows where)")
-        return BUG
-    return USER_MISTAKE
+def _outcome(error: BaseException) -> tuple[int, str]:
+    """The exit code, and the one line to say."""
+    import typer
+
+    # typer carries its own copy of click in some versions; its base exception is reached through a public name.
+    usage_error: type[Exception] = typer.BadParameter.__mro__[2]
+    if isinstance(error, Interrupted):
+        return INTERRUPTED, str(error)
+    if isinstance(error, SofttargetsError):
+        return USER_MISTAKE, f"error: {error}"
+    if isinstance(error, usage_error):
+        shown = type(error).__name__ == "NoArgsIsHelpError"  # the help; there is nothing to add
+        return USER_MISTAKE, "" if shown else f"error: {_usage_message(error)}"
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return INTERRUPTED, "interrupted"
+    failed = f"{type(error).__name__}: {_one_line(error)}"
+    return BUG, f"softtargets failed: {failed} (this is a bug; --debug shows where)"
 
 
 def _usage_message(mistake: Exception) -> str:
@@ -62,7 +64,3 @@ def _usage_message(mistake: Exception) -> str:
 
 def _one_line(thing: object) -> str:
     return " ".join(str(thing).split())
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")

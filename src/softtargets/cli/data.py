@@ -10,7 +10,7 @@ import typer
 
 from softtargets.cli import Interrupted
 from softtargets.cli.options import DataDir, Json
-from softtargets.cli.output import print_json, print_table
+from softtargets.cli.output import print_json, print_rows
 from softtargets.exceptions import DataError
 
 app = typer.Typer(help="Datasets: fetch them, check them, see what is there.", no_args_is_help=True)
@@ -22,16 +22,13 @@ def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
     from softtargets.data import CATALOGUE, status
 
     rows = [(name, status(name, data_dir), source.title, source.what) for name, source in CATALOGUE.items()]
-    if as_json:
-        print_json([dict(zip(("name", "status", "title", "what"), row, strict=True)) for row in rows])
-    else:
-        print_table(("name", "status", "title", "what"), rows)
+    print_rows(("name", "status", "title", "what"), rows, as_json)
 
 
 @app.command()
 def where(data_dir: DataDir = None, as_json: Json = False) -> None:
     """Print the data directory, and why it is that one."""
-    from softtargets.data.directory import where as locate
+    from softtargets.data import where as locate
 
     directory, reason = locate(data_dir)
     if as_json:
@@ -51,9 +48,7 @@ def verify(name: str, data_dir: DataDir = None, as_json: Json = False) -> None:
         print_json([{"file": str(c.file), "ok": c.ok, "problem": c.problem, "fix": c.fix} for c in checks])
     else:
         for item in checks:
-            typer.echo(
-                f"{'ok ' if item.ok else 'BAD'}  {item.file}{': ' + item.problem if item.problem else ''}"
-            )
+            typer.echo(f"ok   {item.file}" if item.ok else f"BAD  {item.file}: {item.problem}")
         if not checks:
             typer.echo(f"{name} comes with a library and has no files to check")
     if bad:
@@ -86,48 +81,32 @@ class _Percent:
     """A line at the start of each file and every ten per cent of it."""
 
     def start(self, name: str, total: int | None, done: int) -> None:
-        self._name, self._total, self._done, self._shown = name, total, done, -10
-        self._show()
+        self._name, self._total, self._done, self._next = name, total, done, 0
+        if not total:
+            sys.stderr.write(f"{name}: size unknown\n")
+        self.advance(0)
 
     def advance(self, n: int) -> None:
         self._done += n
-        self._show()
+        percent = 100 * self._done // self._total if self._total else -1
+        if percent >= self._next:
+            self._next = percent + 10
+            sys.stderr.write(f"{self._name}: {percent} % of {(self._total or 0) / 1e6:,.1f} MB\n")
 
     def finish(self) -> None:
         return
-
-    def _show(self) -> None:
-        if self._total:
-            percent = 100 * self._done // self._total
-            if percent < self._shown + 10:
-                return
-            self._shown = percent
-            line = f"{self._name}: {percent} % of {self._total / 1e6:,.1f} MB"
-        elif self._shown < 0:
-            self._shown = 0
-            line = f"{self._name}: size unknown"
-        else:
-            return
-        sys.stderr.write(line + "\n")
 
 
 class _Bar:
     """A bar with rate and time left."""
 
     def __init__(self) -> None:
+        from rich import progress
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
 
-        columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), DownloadColumn()]
-        columns += [TransferSpeedColumn(), TimeRemainingColumn()]
-        self._progress = Progress(*columns, console=Console(stderr=True))
+        columns: list[Any] = [progress.TextColumn("{task.description}"), progress.BarColumn()]
+        columns += [progress.DownloadColumn(), progress.TransferSpeedColumn(), progress.TimeRemainingColumn()]
+        self._progress = progress.Progress(*columns, console=Console(stderr=True))
         self._tasks: dict[str, Any] = {}
         self._current: Any = None
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from threading import Lock
 from types import TracebackType
 from typing import Any
 
@@ -16,19 +15,17 @@ from rich.live import Live
 from rich.segment import Segment
 from rich.style import Style
 
-from softtargets.cli.pace import Clock
-from softtargets.cli.watching import (
+from softtargets.cli.console import (
     ConsoleWatcher,
     UnderWay,
     describe,
     duration,
     failure,
-    number,
     overview,
+    rounded,
 )
-from softtargets.recipes import Recipe
+from softtargets.cli.pace import Clock
 from softtargets.runs import Run
-from softtargets.training import Plan
 
 REFRESHES_PER_SECOND = 3
 _BAR = 16
@@ -41,15 +38,12 @@ _NAME = 24  # characters of a run's name that are worth giving up columns for
 class LiveView(ConsoleWatcher):
     """Draws a few times a second, in a thread of its own, whatever the number of events.
 
-    Every event only writes down numbers. The lock is held for that and while lines are composed, never while
-    something is printed.
+    The lock is held while lines are composed, never while something is printed.
     """
 
     def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
         super().__init__(clock)
         self._console = console
-        self._lock = Lock()
-        self._waiting = ""
         self._live = Live(
             get_renderable=self.frame,
             console=console,
@@ -67,37 +61,9 @@ class LiveView(ConsoleWatcher):
     ) -> None:
         self._live.stop()
 
-    def planned(self, plan: Plan) -> None:
-        """Counts of runs."""
-        with self._lock:
-            super().planned(plan)
-
-    def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
-        """A new line."""
-        with self._lock:
-            super().started(recipe, step, total_steps)
-            self._waiting = ""
-
-    def progressed(self, recipe: Recipe, step: int, units: int) -> None:
-        """Numbers of a line."""
-        with self._lock:
-            super().progressed(recipe, step, units)
-
-    def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
-        """Metrics of a line."""
-        with self._lock:
-            super().epoch(recipe, row)
-
-    def waiting(self, recipe: Recipe) -> None:
-        """Why nothing happens."""
-        with self._lock:
-            self._waiting = f"another process is training {describe(recipe)} ({recipe.id}); waiting"
-
     def finished(self, run: Run) -> None:
         """The line goes; a failure stays, above the view."""
-        with self._lock:
-            super().finished(run)
-            self._waiting = ""
+        super().finished(run)
         if run.status != "finished":
             line = f"{run.id}  {describe(run.recipe)}  {failure(run)}"
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -106,15 +72,13 @@ class LiveView(ConsoleWatcher):
         """The view as it is now, no larger than the terminal."""
         width, height = self._console.size
         height -= 1  # the last row is the cursor's; on it a line would push the first one out of sight
-        with self._lock:
-            head = wrap(overview(self.pace), width)
-            more = wrap(self._waiting, width)
-            more += table(
-                list(self.under_way.values()),
-                width,
-                height - len(head) - len(more),
-                self._console.options.ascii_only,
-            )
+        with self.lock:
+            head, more = wrap(overview(self.pace), width), []
+            if self.waits_for:
+                name = f"{describe(self.waits_for)} ({self.waits_for.id})"
+                more = wrap(f"another process is training {name}; waiting", width)
+            room = height - len(head) - len(more)
+            more += table(list(self.under_way.values()), width, room, self._console.options.ascii_only)
         return Frame(head[:height], [line[:width] for line in more[: max(0, height - len(head))]])
 
 
@@ -160,34 +124,44 @@ def table(runs: Sequence[UnderWay], width: int, height: int, plain: bool = False
     if not shown:
         return more
     full, empty, dots = ("#", "-", "...") if plain else (_FULL, "─", "…")
-    columns = {
-        "id": _Column("id", [run.id[:_ID] for run in shown], _ID),
-        "bar": _Column("", [_bar(run.lap.fraction, full, empty) for run in shown], _BAR),
-        "done": _Column("done", [f"{run.lap.fraction:.0%}" for run in shown], 4),
-        "step": _Column("step", [f"{run.lap.step}/{run.lap.total}" for run in shown], 9),
-        "loss": _Column("loss", [_metric(run.row, "train_loss") for run in shown], 6),
-        "accuracy": _Column("accuracy", [_accuracy(run.row) for run in shown], 10),
-        "rate": _Column("images/s", [number(run.lap.images_per_second()) for run in shown], 9),
-        "left": _Column("left", [duration(run.lap.seconds_left()) for run in shown], 7),
-    }
     longest = max(len(run.name) for run in shown)
+    columns, room = _fitting(_columns(shown, full, empty), width, min(longest, _NAME))
+    room = max(len(dots), min(room, longest))
+
+    def line(name: str, cells: Iterable[str]) -> str:
+        padded = (cell.rjust(column.width) for cell, column in zip(cells, columns, strict=True))
+        return "  ".join([_shortened(name, room, dots).ljust(room), *padded])
+
+    rows = zip(*(column.cells for column in columns), strict=True)
+    head = line("run", (column.heading for column in columns))
+    return [head, *(line(run.name, row) for run, row in zip(shown, rows, strict=True)), *more]
+
+
+def _columns(runs: Sequence[UnderWay], full: str, empty: str) -> dict[str, _Column]:
+    """What is said of each run, from left to right."""
+    said: dict[str, tuple[str, int, Callable[[UnderWay], str]]] = {
+        "id": ("id", _ID, lambda run: run.id[:_ID]),
+        "bar": ("", _BAR, lambda run: _bar(run.lap.fraction, full, empty)),
+        "done": ("done", 4, lambda run: f"{run.lap.fraction:.0%}"),
+        "step": ("step", 9, lambda run: f"{run.lap.step}/{run.lap.total}"),
+        "loss": ("loss", 6, lambda run: _metric(run.row, "train_loss")),
+        "accuracy": ("accuracy", 10, lambda run: _accuracy(run.row)),
+        "rate": ("images/s", 9, lambda run: rounded(run.lap.images_per_second())),
+        "left": ("left", 7, lambda run: duration(run.lap.seconds_left())),
+    }
+    return {
+        key: _Column(heading, list(map(cell, runs)), least) for key, (heading, least, cell) in said.items()
+    }
+
+
+def _fitting(columns: dict[str, _Column], width: int, name: int) -> tuple[list[_Column], int]:
+    """The columns beside which there is room for a name, and how much; the least important go first."""
     for dispensable in ("", "bar", "id", "step", "rate", "loss", "accuracy", "left"):
         columns.pop(dispensable, None)
         room = width - sum(2 + column.width for column in columns.values())
-        if room >= min(longest, _NAME):
+        if room >= name:
             break
-    room = max(len(dots), min(room, longest))
-    widths = [column.width for column in columns.values()]
-
-    def line(name: str, cells: Sequence[str]) -> str:
-        return "  ".join([_shortened(name, room, dots).ljust(room), *map(str.rjust, cells, widths)])
-
-    rows = zip(*(column.cells for column in columns.values()), strict=True)
-    return [
-        line("run", [column.heading for column in columns.values()]),
-        *(line(run.name, row) for run, row in zip(shown, rows, strict=True)),
-        *more,
-    ]
+    return list(columns.values()), room
 
 
 def _shortened(name: str, room: int, dots: str) -> str:

@@ -22,6 +22,14 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
+def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
+    """Rows for a script, or as a table."""
+    if as_json:
+        print_json([dict(zip(headings, row, strict=True)) for row in rows])
+    else:
+        print_table(headings, rows)
+
+
 def print_fields(fields: dict[str, Any]) -> None:
     """Names and values, aligned."""
     width = max(map(len, fields))

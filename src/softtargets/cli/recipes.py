@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from softtargets.cli.options import Json, Set, assignments
-from softtargets.cli.output import print_json, print_table
+from softtargets.cli.output import print_json, print_rows
 
 app = typer.Typer(help="Recipes: descriptions of one training.", no_args_is_help=True)
 
@@ -42,10 +42,7 @@ def parts(as_json: Json = False) -> None:
             for kind, part in kinds(slot).items():
                 for option, accepted in field_types(part).items():
                     rows.append((f"{name}.{option} ({kind})", describe(accepted), _default(part, option)))
-    if as_json:
-        print_json([dict(zip(("field", "accepts", "default"), row, strict=True)) for row in rows])
-    else:
-        print_table(("field", "accepts", "default"), rows)
+    print_rows(("field", "accepts", "default"), rows, as_json)
 
 
 def _default(part: type, name: str) -> str:

@@ -85,14 +85,9 @@ def verify(
     from softtargets.runs import Run, RunStore
 
     store = RunStore(runs_directory(runs_dir))
-    if run is not None:
-        chosen = [store.get(run)]
-    else:
-        chosen = [
-            Run(store.root / e.id)
-            for e in store.entries()
-            if e.status not in ("running", "interrupted", "empty")
-        ]
+    unwritten = ("running", "interrupted", "empty")
+    written = (Run(store.root / entry.id) for entry in store.entries() if entry.status not in unwritten)
+    chosen = list(written) if run is None else [store.get(run)]
     problems = []
     for item in chosen:
         try:

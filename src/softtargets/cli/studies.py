@@ -44,7 +44,7 @@ def list_(as_json: Json = False) -> None:
 @app.command()
 def show(name: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """Say what a study trains and measures, and how much of it is done."""
-    from softtargets.cli.watching import describe
+    from softtargets.cli.console import describe
     from softtargets.runs import RunStore
     from softtargets.studies import STUDIES, find_study
 
@@ -106,7 +106,7 @@ def run(
     settings = study.settings(seeds, assignments(changes))
     study.trials(settings)  # refuses impossible changes before torch is asked for anything
 
-    from softtargets.cli.watching import watching
+    from softtargets.cli.console import watching
     from softtargets.runs import RunStore
     from softtargets.studies import run_study
     from softtargets.training import train

@@ -35,7 +35,7 @@ def train(
 
     wanted = Recipe.load(recipe).replace(assignments(changes))
 
-    from softtargets.cli.watching import watching
+    from softtargets.cli.console import watching
     from softtargets.runs import RunStore
     from softtargets.training import train as train_recipes
 

@@ -66,7 +66,7 @@ def view(
     Files of one net are drawn on one scale. Nets and splits are named by their files (hard_train.npz is the net "hard"
     on "train"), or by you: softtargets view hard:train=a.npz hard:test=b.npz smooth:train=c.npz smooth:test=d.npz
     """
-    from softtargets.geometry.scaling import UNITS
+    from softtargets.geometry import UNITS
     from softtargets.inspection.shared.choices import check_choice
     from softtargets.inspection.view import class_names, finding, page, words
     from softtargets.report import write_page

@@ -120,7 +120,7 @@ def _panels_of_run(run: Run, net: str, split: str, wanted: str | None) -> list[P
 
 def _called(run: Run) -> str:
     """What a run was trained with, and the beginning of its id, since others may have been too."""
-    from softtargets.cli.watching import describe
+    from softtargets.cli.console import describe
 
     recipe = run.recipe
     words = describe(recipe).removeprefix(f"{recipe.data.name} {recipe.model.name} ")

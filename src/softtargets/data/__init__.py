@@ -5,7 +5,7 @@ train = load("cifar10", "train", labels="worse")
 """
 
 from softtargets.data.catalogue import CATALOGUE
-from softtargets.data.directory import data_directory
+from softtargets.data.directory import data_directory, where
 from softtargets.data.examples import Examples
 from softtargets.data.fetch import fetch
 from softtargets.data.human import HumanLabels
@@ -25,4 +25,5 @@ __all__ = [
     "load_pairs",
     "status",
     "verify",
+    "where",
 ]

@@ -6,110 +6,69 @@ passed those sums, or are published by others who unpacked the same archives.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
+from pathlib import PurePosixPath
+from typing import Any, Literal
 
-from softtargets.data.cifar_n import check_human_labels
+from softtargets.data.cifar_n import FILES, read_human_labels
+from softtargets.data.folders import CUB200_LISTS
 from softtargets.data.idx import check_idx
+from softtargets.data.known import one_of
 from softtargets.data.source import Archive, Folder, KnownFile, Source
-from softtargets.exceptions import DataError, nearest
 
-_IDX_NAMES = (
-    "train-images-idx3-ubyte",
-    "train-labels-idx1-ubyte",
-    "t10k-images-idx3-ubyte",
-    "t10k-labels-idx1-ubyte",
-)
-_IDX_SIZES = (47_040_016, 60_008, 7_840_016, 10_008)
+_IDX = ("images-idx3", "labels-idx1")
+_EMNIST_PARTS = ("balanced", "byclass", "bymerge", "letters", "digits", "mnist")
 
 
-def _idx_archives(
-    base: str, folder: str, md5: tuple[str, ...], sizes: tuple[int, ...]
-) -> tuple[Archive, ...]:
-    return tuple(
-        Archive(f"{folder}/{name}.gz", (f"{base}/{name}.gz",), f"md5:{digest}", size)
-        for name, digest, size in zip(_IDX_NAMES, md5, sizes, strict=True)
-    )
+def _files(folder: str, size: int | None, *lines: str) -> tuple[KnownFile, ...]:
+    """Files of a folder as ``md5sum`` and ``sha256sum`` list them, sum and name; then the size, if each has its own."""
+    files = []
+    for found, name, *own in map(str.split, lines):
+        checksum = f"{'md5' if len(found) == 32 else 'sha256'}:{found}"
+        files.append(KnownFile(f"{folder}/{name}", int(own[0]) if own else size, checksum))
+    return tuple(files)
 
 
-def _idx_files(archives: tuple[Archive, ...], plain_sha256: tuple[str, ...]) -> tuple[KnownFile, ...]:
-    return tuple(
-        KnownFile(
-            archive.file,
-            archive.size,
-            archive.checksum,
-            instead=(KnownFile(archive.file.removesuffix(".gz"), size, f"sha256:{digest}"),),
-        )
-        for archive, size, digest in zip(archives, _IDX_SIZES, plain_sha256, strict=True)
-    )
+def _compressed(url: str, files: Iterable[KnownFile], plain: Iterable[KnownFile]) -> dict[str, Any]:
+    """Compressed files that are kept as they come, each of which may also be there as the plain one it holds."""
+    layout = tuple(replace(file, instead=(other,)) for file, other in zip(files, plain, strict=True))
+    return {
+        "archives": tuple(
+            Archive(file.path, (f"{url}/{PurePosixPath(file.path).name}",), file.checksum, file.size)
+            for file in layout
+        ),
+        "layouts": (layout,),
+    }
 
 
-_MNIST = _idx_archives(
-    "https://ossci-datasets.s3.amazonaws.com/mnist",
-    "MNIST/raw",
-    (
-        "f68b3c2dcbeaaa9fbdd348bbdeb94873",
-        "d53e105ee54ea40749a09fcbcd1e9432",
-        "9fb629c4189551a2d022fa330f9573f3",
-        "ec29112dd5afa0611ce80d1b7f02629c",
-    ),
-    (9_912_422, 28_881, 1_648_877, 4_542),
-)
-
-_FASHION = _idx_archives(
-    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
-    "FashionMNIST/raw",
-    (
-        "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-        "25c81989df183df01b3e8a0aad5dffbe",
-        "bef4ecab320f06d8554ea6380940ec79",
-        "bb300cfdad3c16e7a12a480ee83cd310",
-    ),
-    (26_421_880, 29_515, 4_422_102, 5_148),
-)
+def _idx(folder: str, url: str, sizes: tuple[int, ...], *lines: str) -> dict[str, Any]:
+    """The four files of MNIST and its likes; a line has the md5 of each and the sha256 of what it holds."""
+    names = [f"{split}-{kind}-ubyte" for split in ("train", "t10k") for kind in _IDX]
+    sums = [line.split() for line in lines]
+    both = list(zip(names, sums, sizes, (47_040_016, 60_008, 7_840_016, 10_008), strict=True))
+    files = _files(folder, None, *(f"{md5} {name}.gz {size}" for name, (md5, _), size, _ in both))
+    plain = _files(folder, None, *(f"{sha256} {name} {size}" for name, (_, sha256), _, size in both))
+    return _compressed(url, files, plain)
 
 
-def _emnist_file(part: str, split: str, kind: str) -> KnownFile:
+def _packed(file: str, url: str, md5: str, size: int | None, top: str, into: str = "") -> tuple[Archive, ...]:
+    kind: Literal["zip", "tar"] = "zip" if file.endswith(".zip") else "tar"
+    address = f"{url}/{PurePosixPath(file).name}"
+    return (Archive(file, (address,), f"md5:{md5}", size, unpack=kind, top=top, into=into or top),)
+
+
+def _emnist(part: str, split: str, kind: str) -> KnownFile:
     plain = f"EMNIST/raw/emnist-{part}-{split}-{kind}-ubyte"
     # No sums of the inner files are published, so each is read through: gzip's own CRC, header and length.
     return KnownFile(f"{plain}.gz", inspect=check_idx, instead=(KnownFile(plain, inspect=check_idx),))
 
 
-_CIFAR10_BINARY = (
-    ("data_batch_1.bin", "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"),
-    ("data_batch_2.bin", "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"),
-    ("data_batch_3.bin", "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67"),
-    ("data_batch_4.bin", "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"),
-    ("data_batch_5.bin", "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"),
-    ("test_batch.bin", "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"),
-)
-_CIFAR10_PYTHON = (
-    ("data_batch_1", "c99cafc152244af753f735de768cd75f"),
-    ("data_batch_2", "d4bba439e000b95fd0a9bffe97cbabec"),
-    ("data_batch_3", "54ebc095f3ab1f0389bbae665268c751"),
-    ("data_batch_4", "634d18415352ddfa80567beed471001a"),
-    ("data_batch_5", "482c414d41f54cd18b22e5b47cb7c3cb"),
-    ("test_batch", "40351d587109b95175f43aff81a1287e"),
-    ("batches.meta", "5ff9c542aee3614f3951f8cda6e48888"),
-)
-_CIFAR100_BINARY = (
-    ("train.bin", 153_700_000, "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"),
-    ("test.bin", 30_740_000, "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"),
-)
-_CIFAR100_PYTHON = (
-    ("train", "16019d7e3df5f24257cddd939b257f8d"),
-    ("test", "f0ef6b0ae62326f3e7ffdfab6717acfc"),
-    ("meta", "7973b15100ade9c7d40fb424638fde48"),
-)
-
-
-def _cifar_archive(name: str, md5: str, size: int, top: str) -> Archive:
-    url = f"https://www.cs.toronto.edu/~kriz/{name}"
-    return Archive(name, (url,), f"md5:{md5}", size, unpack="tar", top=top, into=top)
-
-
-def _human_labels(name: str, title: str, what: str, file: str, plain: str) -> Source:
-    check = partial(check_human_labels, name=name)
-    url = f"https://raw.githubusercontent.com/UCSC-REAL/cifar-10-100n/main/data/{file}"
+def _cifar_n(name: str, title: str, what: str) -> Source:
+    check = partial(read_human_labels, name=name)
+    published, plain = FILES[name]
+    url = f"https://raw.githubusercontent.com/UCSC-REAL/cifar-10-100n/main/data/{published.split('/')[1]}"
     return Source(
         name=name,
         title=title,
@@ -119,35 +78,34 @@ def _human_labels(name: str, title: str, what: str, file: str, plain: str) -> So
         terms="CC BY-NC 4.0",
         homepage="http://noisylabels.com",
         # Nobody publishes a checksum of these files, so the labels inside are what is pinned.
-        archives=(Archive(f"cifar-n/{file}", (url,), inspect=check),),
-        layouts=(
-            (KnownFile(f"cifar-n/{file}", inspect=check),),
-            (KnownFile(f"cifar-n/{plain}", inspect=check),),
-        ),
+        archives=(Archive(published, (url,), inspect=check),),
+        layouts=((KnownFile(published, inspect=check),), (KnownFile(plain, inspect=check),)),
     )
 
 
-_MULTI30K = (
-    ("test_2016_flickr.de.gz", 22890, "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8"),
-    ("test_2016_flickr.en.gz", 21077, "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9"),
-    ("test_2016_flickr.fr.gz", 22310, "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90"),
-    ("test_2017_flickr.de.gz", 21471, "a2c89666db00c495cd8513b9d708d5a3acc205d7de312ef2bf5fb7ebc1540aee"),
-    ("test_2017_flickr.en.gz", 19138, "76a444ee25172e72695cddb13ae4a3bda59430617be88e0bb46b60504f054074"),
-    ("test_2017_flickr.fr.gz", 20434, "3ba671ceb2299f3304ffafefea7a833d08632fbaf0ba18546f8a2ec2391af496"),
-    ("test_2017_mscoco.de.gz", 10230, "799e4854c25d601cb6cb6be29eabe5667734c61ace2f495e03e429031a0bc338"),
-    ("test_2017_mscoco.en.gz", 8844, "aab300bfb4427697987e02cd0aacd44bfe8aa50456231b6474c08038bbed2b58"),
-    ("test_2017_mscoco.fr.gz", 9751, "754f3072ba9f124569ba5258b32730fc1d214bbf8e0c6dfb2b74401676220db0"),
-    ("test_2018_flickr.de.gz", 26461, "ddd0130c7d97482dc5197a02141dae8dd79f20f03586c480d675c09a32daf608"),
-    ("test_2018_flickr.en.gz", 23514, "ef4f4844037d4c5dea75c9a8ed5fd78905967a26f67c255e230cc9780032654d"),
-    ("test_2018_flickr.fr.gz", 25321, "fb2b83fcceb937a4f7e3e93c1c51c22aba92f1e342391e6b5ba392b16a920501"),
-    ("train.de.gz", 637044, "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6"),
-    ("train.en.gz", 568929, "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f"),
-    ("train.fr.gz", 604242, "622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c"),
-    ("val.de.gz", 24681, "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a"),
-    ("val.en.gz", 21650, "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28"),
-    ("val.fr.gz", 23001, "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9"),
+_MULTI30K = _files(
+    "multi30k",
+    None,
+    "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8 test_2016_flickr.de.gz 22890",
+    "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9 test_2016_flickr.en.gz 21077",
+    "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90 test_2016_flickr.fr.gz 22310",
+    "a2c89666db00c495cd8513b9d708d5a3acc205d7de312ef2bf5fb7ebc1540aee test_2017_flickr.de.gz 21471",
+    "76a444ee25172e72695cddb13ae4a3bda59430617be88e0bb46b60504f054074 test_2017_flickr.en.gz 19138",
+    "3ba671ceb2299f3304ffafefea7a833d08632fbaf0ba18546f8a2ec2391af496 test_2017_flickr.fr.gz 20434",
+    "799e4854c25d601cb6cb6be29eabe5667734c61ace2f495e03e429031a0bc338 test_2017_mscoco.de.gz 10230",
+    "aab300bfb4427697987e02cd0aacd44bfe8aa50456231b6474c08038bbed2b58 test_2017_mscoco.en.gz 8844",
+    "754f3072ba9f124569ba5258b32730fc1d214bbf8e0c6dfb2b74401676220db0 test_2017_mscoco.fr.gz 9751",
+    "ddd0130c7d97482dc5197a02141dae8dd79f20f03586c480d675c09a32daf608 test_2018_flickr.de.gz 26461",
+    "ef4f4844037d4c5dea75c9a8ed5fd78905967a26f67c255e230cc9780032654d test_2018_flickr.en.gz 23514",
+    "fb2b83fcceb937a4f7e3e93c1c51c22aba92f1e342391e6b5ba392b16a920501 test_2018_flickr.fr.gz 25321",
+    "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6 train.de.gz 637044",
+    "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f train.en.gz 568929",
+    "622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c train.fr.gz 604242",
+    "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a val.de.gz 24681",
+    "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28 val.en.gz 21650",
+    "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9 val.fr.gz 23001",
 )
-_MULTI30K_BASE = "https://raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
+_MULTI30K_URL = "https://raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
 
 _SOURCES = (
     Source(
@@ -166,17 +124,14 @@ _SOURCES = (
         "Recognition, Proc. IEEE 1998",
         terms="no licence stated by the authors",
         homepage="http://yann.lecun.com/exdb/mnist/",
-        archives=_MNIST,
-        layouts=(
-            _idx_files(
-                _MNIST,
-                (
-                    "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-                    "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-                    "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-                    "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-                ),
-            ),
+        **_idx(
+            "MNIST/raw",
+            "https://ossci-datasets.s3.amazonaws.com/mnist",
+            (9_912_422, 28_881, 1_648_877, 4_542),
+            "f68b3c2dcbeaaa9fbdd348bbdeb94873 ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "d53e105ee54ea40749a09fcbcd1e9432 65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            "9fb629c4189551a2d022fa330f9573f3 0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "ec29112dd5afa0611ce80d1b7f02629c ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
         ),
     ),
     Source(
@@ -187,17 +142,14 @@ _SOURCES = (
         "Learning Algorithms, 2017",
         terms="MIT, Zalando SE",
         homepage="https://github.com/zalandoresearch/fashion-mnist",
-        archives=_FASHION,
-        layouts=(
-            _idx_files(
-                _FASHION,
-                (
-                    "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-                    "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-                    "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-                    "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-                ),
-            ),
+        **_idx(
+            "FashionMNIST/raw",
+            "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
+            (26_421_880, 29_515, 4_422_102, 5_148),
+            "8d4fb7e6c68d591d4c3dfef9ec88bf0d c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "25c81989df183df01b3e8a0aad5dffbe bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            "bef4ecab320f06d8554ea6380940ec79 5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "bb300cfdad3c16e7a12a480ee83cd310 0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
         ),
     ),
     Source(
@@ -209,22 +161,20 @@ _SOURCES = (
         "letters, 2017",
         terms="no licence stated; made from NIST Special Database 19",
         homepage="https://www.nist.gov/itl/products-and-services/emnist-dataset",
-        archives=(
-            Archive(
-                "EMNIST/gzip.zip",
-                ("https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip",),
-                "md5:58c8d27c78d21e728a6bc7b3cc06412e",
-                unpack="zip",
-                top="gzip",
-                into="EMNIST/raw",
-            ),
+        archives=_packed(
+            "EMNIST/gzip.zip",
+            "https://biometrics.nist.gov/cs_links/EMNIST",
+            "58c8d27c78d21e728a6bc7b3cc06412e",
+            None,
+            "gzip",
+            "EMNIST/raw",
         ),
         layouts=(
             tuple(
-                _emnist_file(part, split, kind)
-                for part in ("balanced", "byclass", "bymerge", "letters", "digits", "mnist")
+                _emnist(part, split, kind)
+                for part in _EMNIST_PARTS
                 for split in ("train", "test")
-                for kind in ("images-idx3", "labels-idx1")
+                for kind in _IDX
             ),
         ),
     ),
@@ -235,22 +185,34 @@ _SOURCES = (
         citation="Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
         terms="no licence stated; the author asks for the citation",
         homepage="https://www.cs.toronto.edu/~kriz/cifar.html",
-        archives=(
-            _cifar_archive(
-                "cifar-10-binary.tar.gz",
-                "c32a1d4ab5d03f1284b67883e8d87530",
-                170_052_171,
-                "cifar-10-batches-bin",
-            ),
+        archives=_packed(
+            "cifar-10-binary.tar.gz",
+            "https://www.cs.toronto.edu/~kriz",
+            "c32a1d4ab5d03f1284b67883e8d87530",
+            170_052_171,
+            "cifar-10-batches-bin",
         ),
         layouts=(
-            tuple(
-                KnownFile(f"cifar-10-batches-bin/{name}", 30_730_000, f"sha256:{digest}")
-                for name, digest in _CIFAR10_BINARY
+            _files(
+                "cifar-10-batches-bin",
+                30_730_000,
+                "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5 data_batch_1.bin",
+                "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed data_batch_2.bin",
+                "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67 data_batch_3.bin",
+                "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48 data_batch_4.bin",
+                "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add data_batch_5.bin",
+                "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b test_batch.bin",
             ),
-            tuple(
-                KnownFile(f"cifar-10-batches-py/{name}", checksum=f"md5:{digest}")
-                for name, digest in _CIFAR10_PYTHON
+            _files(
+                "cifar-10-batches-py",
+                None,
+                "c99cafc152244af753f735de768cd75f data_batch_1",
+                "d4bba439e000b95fd0a9bffe97cbabec data_batch_2",
+                "54ebc095f3ab1f0389bbae665268c751 data_batch_3",
+                "634d18415352ddfa80567beed471001a data_batch_4",
+                "482c414d41f54cd18b22e5b47cb7c3cb data_batch_5",
+                "40351d587109b95175f43aff81a1287e test_batch",
+                "5ff9c542aee3614f3951f8cda6e48888 batches.meta",
             ),
         ),
     ),
@@ -261,38 +223,32 @@ _SOURCES = (
         citation="Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
         terms="no licence stated; the author asks for the citation",
         homepage="https://www.cs.toronto.edu/~kriz/cifar.html",
-        archives=(
-            _cifar_archive(
-                "cifar-100-binary.tar.gz",
-                "03b5dce01913d631647c71ecec9e9cb8",
-                168_513_733,
-                "cifar-100-binary",
-            ),
+        archives=_packed(
+            "cifar-100-binary.tar.gz",
+            "https://www.cs.toronto.edu/~kriz",
+            "03b5dce01913d631647c71ecec9e9cb8",
+            168_513_733,
+            "cifar-100-binary",
         ),
         layouts=(
-            tuple(
-                KnownFile(f"cifar-100-binary/{name}", size, f"sha256:{digest}")
-                for name, size, digest in _CIFAR100_BINARY
+            _files(
+                "cifar-100-binary",
+                None,
+                "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29 train.bin 153700000",
+                "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a test.bin 30740000",
             ),
-            tuple(
-                KnownFile(f"cifar-100-python/{name}", checksum=f"md5:{digest}")
-                for name, digest in _CIFAR100_PYTHON
+            _files(
+                "cifar-100-python",
+                None,
+                "16019d7e3df5f24257cddd939b257f8d train",
+                "f0ef6b0ae62326f3e7ffdfab6717acfc test",
+                "7973b15100ade9c7d40fb424638fde48 meta",
             ),
         ),
     ),
-    _human_labels(
-        "cifar10n",
-        "CIFAR-10N",
-        "five sets of human labels for CIFAR-10's 50,000 training images",
-        "CIFAR-10_human.pt",
-        "cifar10n.npz",
-    ),
-    _human_labels(
-        "cifar100n",
-        "CIFAR-100N",
-        "human fine and coarse labels for CIFAR-100's 50,000 training images",
-        "CIFAR-100_human.pt",
-        "cifar100n.npz",
+    _cifar_n("cifar10n", "CIFAR-10N", "five sets of human labels for CIFAR-10's 50,000 training images"),
+    _cifar_n(
+        "cifar100n", "CIFAR-100N", "human fine and coarse labels for CIFAR-100's 50,000 training images"
     ),
     Source(
         name="cub200",
@@ -301,22 +257,14 @@ _SOURCES = (
         citation="Wah, Branson, Welinder, Perona and Belongie, The Caltech-UCSD Birds-200-2011 Dataset, 2011",
         terms="non-commercial research and education only; the photographs belong to their authors",
         homepage="https://data.caltech.edu/records/65de6-vp158",
-        archives=(
-            Archive(
-                "CUB_200_2011.tgz",
-                ("https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",),
-                "md5:97eceeb196236b17998738112f37df78",
-                unpack="tar",
-                top="CUB_200_2011",
-                into="CUB_200_2011",
-            ),
+        archives=_packed(
+            "CUB_200_2011.tgz",
+            "https://data.caltech.edu/records/65de6-vp158/files",
+            "97eceeb196236b17998738112f37df78",
+            None,
+            "CUB_200_2011",
         ),
-        layouts=(
-            tuple(
-                KnownFile(f"CUB_200_2011/{name}")
-                for name in ("images.txt", "image_class_labels.txt", "train_test_split.txt", "classes.txt")
-            ),
-        ),
+        layouts=(tuple(KnownFile(f"CUB_200_2011/{name}") for name in CUB200_LISTS),),
         folders=(Folder("CUB_200_2011/images", 200, 11_788),),
     ),
     Source(
@@ -326,16 +274,12 @@ _SOURCES = (
         citation="Le and Yang, Tiny ImageNet Visual Recognition Challenge, CS231n, 2015",
         terms="as ImageNet: non-commercial research and education",
         homepage="http://cs231n.stanford.edu",
-        archives=(
-            Archive(
-                "tiny-imagenet-200.zip",
-                ("http://cs231n.stanford.edu/tiny-imagenet-200.zip",),
-                "md5:90528d7ca1a48142e341f4ef8d21d0de",
-                248_100_043,
-                unpack="zip",
-                top="tiny-imagenet-200",
-                into="tiny-imagenet-200",
-            ),
+        archives=_packed(
+            "tiny-imagenet-200.zip",
+            "http://cs231n.stanford.edu",
+            "90528d7ca1a48142e341f4ef8d21d0de",
+            248_100_043,
+            "tiny-imagenet-200",
         ),
         layouts=(
             tuple(
@@ -369,21 +313,7 @@ _SOURCES = (
         "Descriptions, 2016",
         terms="no licence stated; the authors ask for the citation",
         homepage="https://github.com/multi30k/dataset",
-        archives=tuple(
-            Archive(f"multi30k/{name}", (f"{_MULTI30K_BASE}/{name}",), f"sha256:{digest}", size)
-            for name, size, digest in _MULTI30K
-        ),
-        layouts=(
-            tuple(
-                KnownFile(
-                    f"multi30k/{name}",
-                    size,
-                    f"sha256:{digest}",
-                    instead=(KnownFile(f"multi30k/{name.removesuffix('.gz')}"),),
-                )
-                for name, size, digest in _MULTI30K
-            ),
-        ),
+        **_compressed(_MULTI30K_URL, _MULTI30K, (KnownFile(file.path[:-3]) for file in _MULTI30K)),
     ),
 )
 
@@ -396,9 +326,5 @@ def find_source(name: str) -> Source:
     >>> find_source("mnist").title
     'MNIST'
     """
-    try:
-        return CATALOGUE[name]
-    except KeyError:
-        raise DataError(
-            f"there is no dataset '{name}'{nearest(name, CATALOGUE)}; known: {', '.join(CATALOGUE)}"
-        ) from None
+    one_of(name, CATALOGUE, "there is no dataset", "known:")
+    return CATALOGUE[name]

@@ -8,11 +8,11 @@ is part of what is checked: a file cut at a record's end is damaged all the same
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from softtargets.data.examples import Examples
 from softtargets.data.files import read_all, read_lines
-from softtargets.data.unpickle import restricted_loads
+from softtargets.data.unpickle import read_dictionary
 from softtargets.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -53,50 +53,62 @@ CIFAR100_FINE = (
 def cifar10_files(root: Path, split: str) -> list[Path]:
     """Return the files of a split, in order: the binary ones, or the Python ones where only they exist."""
     names = [f"data_batch_{i}" for i in range(1, 6)] if split == "train" else ["test_batch"]
-    binary = [root / "cifar-10-batches-bin" / f"{name}.bin" for name in names]
-    python = [root / "cifar-10-batches-py" / name for name in names]
-    return python if not binary[0].exists() and python[0].exists() else binary
+    return _files(root / "cifar-10-batches-bin", root / "cifar-10-batches-py", names)
+
+
+def cifar100_files(root: Path, split: str) -> list[Path]:
+    """Return the file of a split: the binary one, or the Python one where only that exists."""
+    return _files(root / "cifar-100-binary", root / "cifar-100-python", [split])
 
 
 def read_cifar10(files: list[Path]) -> Examples:
     """Read CIFAR-10 batches, binary (``.bin``) or pickled, into one set of examples."""
-    import numpy as np
+    names = ("batches.meta.txt", "batches.meta", "label_names")
+    return _read(files, CIFAR10_BATCH, ("labels",), 0, names, CIFAR10_CLASSES)
 
-    if files[0].suffix == ".bin":
-        read = [read_binary(path, 1, CIFAR10_BATCH) for path in files]
-        batches = [(labels[0], images) for labels, images in read]
-        classes = _names_from_text(files[0].with_name("batches.meta.txt"), CIFAR10_CLASSES)
-    else:
-        batches = [(labels[0], images) for labels, images in (read_python(p, ("labels",)) for p in files)]
-        for path, (labels, _) in zip(files, batches, strict=True):
-            _check_count(path, len(labels), CIFAR10_BATCH)
-        classes = _names_from_pickle(files[0].with_name("batches.meta"), "label_names", CIFAR10_CLASSES)
-    return Examples(
-        np.concatenate([images for _, images in batches]),
-        np.concatenate([labels for labels, _ in batches]),
-        classes,
+
+def read_cifar100(files: list[Path], split: str, *, coarse: bool = False) -> Examples:
+    """Read CIFAR-100's train or test file, binary (``.bin``) or pickled, with fine or coarse labels."""
+    key = "coarse_label_names" if coarse else "fine_label_names"
+    built_in = CIFAR100_COARSE if coarse else CIFAR100_FINE
+    labels = ("coarse_labels", "fine_labels")
+    return _read(
+        files, CIFAR100_RECORDS[split], labels, 0 if coarse else 1, (f"{key}.txt", "meta", key), built_in
     )
 
 
-def cifar100_file(root: Path, split: str) -> Path:
-    """Return the file of a split: the binary one, or the Python one where only that exists."""
-    binary = root / "cifar-100-binary" / f"{split}.bin"
-    python = root / "cifar-100-python" / split
-    return python if not binary.exists() and python.exists() else binary
+def _files(binary: Path, python: Path, names: list[str]) -> list[Path]:
+    first, instead = [binary / f"{name}.bin" for name in names], [python / name for name in names]
+    return instead if not first[0].exists() and instead[0].exists() else first
 
 
-def read_cifar100(path: Path, split: str, *, coarse: bool = False) -> Examples:
-    """Read CIFAR-100's train or test file, binary (``.bin``) or pickled, with fine or coarse labels."""
-    kind = "coarse" if coarse else "fine"
-    built_in = CIFAR100_COARSE if coarse else CIFAR100_FINE
-    if path.suffix == ".bin":
-        labels, images = read_binary(path, 2, CIFAR100_RECORDS[split])
-        classes = _names_from_text(path.with_name(f"{kind}_label_names.txt"), built_in)
-    else:
-        labels, images = read_python(path, ("coarse_labels", "fine_labels"))
-        _check_count(path, len(images), CIFAR100_RECORDS[split])
-        classes = _names_from_pickle(path.with_name("meta"), f"{kind}_label_names", built_in)
-    return Examples(images, labels[0 if coarse else 1], classes)
+def _read(
+    files: list[Path],
+    records: int,
+    keys: tuple[str, ...],
+    chosen: int,
+    names: tuple[str, str, str],
+    built_in: tuple[str, ...],
+) -> Examples:
+    """Files of so many records each, which have a label for every key, of which one is chosen.
+
+    `names` are the text file of the classes' names, the pickled one, and the key in that.
+    """
+    import numpy as np
+
+    binary = files[0].suffix == ".bin"
+    read = [
+        read_binary(path, len(keys), records) if binary else read_python(path, keys, records)
+        for path in files
+    ]
+    images, labels = [images for _, images in read], [labels[chosen] for labels, _ in read]
+    text, pickled, key = names
+    path, classes = files[0].with_name(text if binary else pickled), built_in
+    if path.exists():
+        classes = tuple(filter(None, map(str.strip, read_lines(path)))) if binary else read_names(path, key)
+    if len(classes) != len(built_in):
+        raise DataError(f"{path} names {len(classes)} classes, expected {len(built_in)}; it is damaged")
+    return Examples(np.concatenate(images), np.concatenate(labels), classes)
 
 
 def read_binary(
@@ -117,11 +129,13 @@ def read_binary(
     return labels, np.ascontiguousarray(table[:, label_bytes:]).reshape(records, 3, 32, 32)
 
 
-def read_python(path: Path, keys: tuple[str, ...]) -> tuple[list[NDArray[np.int64]], NDArray[np.uint8]]:
+def read_python(
+    path: Path, keys: tuple[str, ...], records: int
+) -> tuple[list[NDArray[np.int64]], NDArray[np.uint8]]:
     """Return each named label list as an array, and the images, from a pickled batch."""
     import numpy as np
 
-    batch = _pickled_dictionary(path)
+    batch = read_dictionary(read_all(path), str(path))
     images = batch.get("data")
     if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or images.shape[1:] != (PIXELS,):
         raise DataError(f"{path} has no array 'data' of {PIXELS} bytes an image; it is not a CIFAR batch")
@@ -133,41 +147,14 @@ def read_python(path: Path, keys: tuple[str, ...]) -> tuple[list[NDArray[np.int6
         if not all(isinstance(value, (int, np.integer)) for value in values):
             raise DataError(f"{path} has labels in '{key}' that are not whole numbers")
         labels.append(np.array(values, np.int64))
+    if len(images) != records:
+        raise DataError(f"{path} has {len(images)} images, expected {records}; the file is damaged")
     return labels, np.ascontiguousarray(images).reshape(-1, 3, 32, 32)
 
 
 def read_names(path: Path, key: str) -> tuple[str, ...]:
     """Return the class names under `key` in a pickled ``meta`` or ``batches.meta``."""
-    names = _pickled_dictionary(path).get(key)
+    names = read_dictionary(read_all(path), str(path)).get(key)
     if not isinstance(names, list) or not all(isinstance(name, (str, bytes)) for name in names):
         raise DataError(f"{path} has no list of names '{key}'")
     return tuple(name.decode("latin1") if isinstance(name, bytes) else name for name in names)
-
-
-def _pickled_dictionary(path: Path) -> dict[str, Any]:
-    value = restricted_loads(read_all(path), str(path))
-    if not isinstance(value, dict):
-        raise DataError(f"{path} holds a {type(value).__name__}, expected a dictionary")
-    # Written by Python 2, the keys come as bytes; re-written by Python 3, as text.
-    return {key.decode("latin1") if isinstance(key, bytes) else str(key): item for key, item in value.items()}
-
-
-def _names_from_text(path: Path, built_in: tuple[str, ...]) -> tuple[str, ...]:
-    if not path.exists():
-        return built_in
-    return _checked_names(path, tuple(line.strip() for line in read_lines(path) if line.strip()), built_in)
-
-
-def _names_from_pickle(path: Path, key: str, built_in: tuple[str, ...]) -> tuple[str, ...]:
-    return _checked_names(path, read_names(path, key), built_in) if path.exists() else built_in
-
-
-def _checked_names(path: Path, names: tuple[str, ...], built_in: tuple[str, ...]) -> tuple[str, ...]:
-    if len(names) != len(built_in):
-        raise DataError(f"{path} names {len(names)} classes, expected {len(built_in)}; it is damaged")
-    return names
-
-
-def _check_count(path: Path, found: int, expected: int) -> None:
-    if found != expected:
-        raise DataError(f"{path} has {found} images, expected {expected}; the file is damaged")

@@ -1,8 +1,8 @@
 """CIFAR-10N and CIFAR-100N: labels that people gave to the CIFAR training images.
 
 They come as ``.pt`` (a zip whose ``data.pkl`` is a pickled dictionary of arrays; read without torch and
-without running it) or as plain ``.npz``. Nobody publishes a checksum, so the labels themselves are
-pinned: the sha256 of each array's bytes as uint8.
+without running it, see `unpickle`) or as plain ``.npz``. Nobody publishes a checksum, so the labels
+themselves are pinned: the sha256 of each array's bytes as uint8.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softtargets.data.unpickle import restricted_loads
+from softtargets.data.unpickle import read_dictionary
 from softtargets.exceptions import DataError, StorageError
 
 if TYPE_CHECKING:
@@ -46,11 +46,6 @@ PINNED = {
 _LARGEST = 64 << 20
 
 
-def human_labels_file(root: Path, name: str) -> Path | None:
-    """Return the file that holds the labels, the published one first, or None."""
-    return next((root / file for file in FILES[name] if (root / file).exists()), None)
-
-
 def read_human_labels(path: Path, name: str) -> dict[str, NDArray[np.int64]]:
     """Return every label set of ``cifar10n`` or ``cifar100n`` after checking each against its pin."""
     import numpy as np
@@ -73,11 +68,6 @@ def read_human_labels(path: Path, name: str) -> dict[str, NDArray[np.int64]]:
     return labels
 
 
-def check_human_labels(path: Path, name: str) -> None:
-    """Raise DataError where the file does not hold the published labels."""
-    read_human_labels(path, name)
-
-
 def _arrays(path: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
@@ -88,19 +78,12 @@ def _arrays(path: Path) -> dict[str, Any]:
                 )
             pickled = [entry for entry in entries if entry.filename.split("/")[-1] == "data.pkl"]
             if pickled:
-                return _from_pickle(archive.read(pickled[0]), path)
+                return read_dictionary(archive.read(pickled[0]), str(path))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as problem:
         raise DataError(f"{path} is not a readable .pt or .npz file: {problem}") from None
     except OSError as problem:
         raise StorageError(f"could not read {path}: {problem.strerror or problem}") from None
     return _from_npz(path)
-
-
-def _from_pickle(data: bytes, path: Path) -> dict[str, Any]:
-    value = restricted_loads(data, str(path))
-    if not isinstance(value, dict):
-        raise DataError(f"{path} holds a {type(value).__name__}, expected a dictionary of labels")
-    return {key.decode("latin1") if isinstance(key, bytes) else str(key): item for key, item in value.items()}
 
 
 def _from_npz(path: Path) -> dict[str, Any]:

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from softtargets.data.files import BLOCK, checksum_problem
+from softtargets.data.files import BLOCK, file_problem
 from softtargets.data.progress import Progress, Silence
 from softtargets.data.source import Archive
 from softtargets.exceptions import DataError
-from softtargets.storage import storage_errors
+from softtargets.storage import make_directory, storage_errors, sync_directory
 
 _TOO_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MOST_ATTEMPTS = 100
@@ -51,12 +51,11 @@ def download(
     """Download `archive` to `destination`, trying its addresses in turn."""
     part = _Part(destination)
     failures = []
-    with storage_errors(destination.parent):
-        destination.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(destination.parent)
     for url in archive.urls:
         listener = progress or Silence()
         try:
-            _transfer(url, archive, part, listener, patience or Patience())
+            _Transfer(url, archive, part, listener).run(patience or Patience())
             _accept(archive, part)
         except _Unavailable as failure:
             failures.append(f"{url}: {failure}")
@@ -88,6 +87,9 @@ class _Stamp:
     @property
     def validator(self) -> str:
         return self.etag or self.modified
+
+    def differs(self, other: _Stamp) -> bool:
+        return bool(self.validator and other.validator) and self.validator != other.validator
 
 
 class _Part:
@@ -124,106 +126,115 @@ class _Part:
         with storage_errors(destination):
             os.replace(self.path, destination)
             self._stamp_path.unlink(missing_ok=True)
-            _flush_directory(destination.parent)
+            sync_directory(destination.parent)
 
 
-def _transfer(url: str, archive: Archive, part: _Part, listener: Progress, patience: Patience) -> None:
-    """Repeat requests until the part is complete; raise _Unavailable when that is hopeless."""
-    idle = 0
-    for _ in range(_MOST_ATTEMPTS):
-        before = part.size()
+class _Transfer:
+    """One address, asked until the part is complete."""
+
+    def __init__(self, url: str, archive: Archive, part: _Part, listener: Progress) -> None:
+        self.url, self.archive, self.part, self.listener = url, archive, part, listener
+
+    def run(self, patience: Patience) -> None:
+        """Repeat requests until the part is complete; raise _Unavailable when that is hopeless."""
+        idle = 0
+        for _ in range(_MOST_ATTEMPTS):
+            before = self.part.size()
+            try:
+                if self._request(patience.timeout):
+                    return
+                reason = f"the connection was cut after {self.part.size()} bytes"
+            except _Interrupted as problem:
+                reason = str(problem)
+            idle = 0 if self.part.size() > before else idle + 1
+            if idle >= patience.attempts:
+                break
+            patience.sleep(min(patience.pause * 2**idle, patience.longest_pause))
+        kept = self.part.size()
+        hint = f" ({kept} bytes are kept; run the command again to continue)" if kept else ""
+        raise _Unavailable(f"{reason}, {patience.attempts} attempts in a row{hint}")
+
+    def _request(self, timeout: float) -> bool:
+        """Make one request and add what comes to the part; return whether it is complete."""
+        stamp, have = self.part.stamp(), self.part.size()
+        # Without a validator only a published checksum can tell whether two halves belong together.
+        if stamp.url != self.url or not (stamp.validator or self.archive.checksum):
+            have = 0
+        if have and stamp.total == have:
+            self.listener.start(self.archive.file, have, have)
+            return True
+        response = self._open(stamp, have, timeout)
+        if response is None:
+            return True
+        with response:
+            have, total = self._begin(response, stamp, have)
+            self.listener.start(self.archive.file, total, have)
+            have += self._append(response, have)
+        return total is None or have == total
+
+    def _open(self, stamp: _Stamp, have: int, timeout: float) -> Any:
+        """Ask for what is missing: the response, or None where the server says that nothing is."""
+        headers = {"User-Agent": "softtargets", "Accept-Encoding": "identity"}
+        if have:
+            headers["Range"] = f"bytes={have}-"
+            headers |= {"If-Range": stamp.validator} if stamp.validator else {}
+        # The opener knows files and FTP as well, so every address is looked at before it is followed.
+        _check_scheme(self.url, self.url)
+        opener = urllib.request.build_opener(_OnlyHttp)
         try:
-            if _request(url, archive, part, listener, patience.timeout):
+            return opener.open(urllib.request.Request(self.url, headers=headers), timeout=timeout)
+        except urllib.error.HTTPError as problem:
+            problem.close()
+            return self._answered(problem, have)
+        except urllib.error.URLError as problem:
+            if isinstance(problem.reason, ssl.SSLCertVerificationError):
+                raise _Unavailable(f"the server's certificate is not valid ({problem.reason})") from None
+            raise _Interrupted(str(problem.reason)) from None
+        except (OSError, http.client.HTTPException) as problem:
+            raise _Interrupted(f"{type(problem).__name__} {problem}".strip()) from None
+
+    def _answered(self, problem: urllib.error.HTTPError, have: int) -> None:
+        """Nothing more to come, or why not."""
+        if problem.code == 416:  # there is no such range
+            if have and _content_range(problem.headers)[1] == have:
                 return
-            reason = f"the connection was cut after {part.size()} bytes"
-        except _Interrupted as problem:
-            reason = str(problem)
-        idle = 0 if part.size() > before else idle + 1
-        if idle >= patience.attempts:
-            break
-        patience.sleep(min(patience.pause * 2**idle, patience.longest_pause))
-    kept = part.size()
-    hint = f" ({kept} bytes are kept; run the command again to continue)" if kept else ""
-    raise _Unavailable(f"{reason}, {patience.attempts} attempts in a row{hint}")
+            self.part.clear()
+            raise _Interrupted("the server no longer has the rest of the file")
+        kind = _Interrupted if problem.code in _TOO_BUSY else _Unavailable
+        raise kind(f"the server answered {problem.code} {problem.reason}")
 
+    def _begin(self, response: Any, stamp: _Stamp, have: int) -> tuple[int, int | None]:
+        """How many bytes of how many are there before the response: it goes on, or sends all again."""
+        offered, goes_on = _offered(self.url, response), response.status == 206
+        start, total = _content_range(response.headers) if goes_on else (0, offered.total)
+        if goes_on and (not have or start != have or offered.differs(stamp)):
+            self.part.clear()
+            raise _Interrupted("the server continued a different file")
+        if self.archive.size is not None and total not in (None, self.archive.size):
+            raise _Unavailable(f"the server offers {total} bytes, expected {self.archive.size}")
+        if not goes_on:
+            self.part.begin(offered)
+        return start or 0, total
 
-def _request(url: str, archive: Archive, part: _Part, listener: Progress, timeout: float) -> bool:
-    """Make one request and add what comes to the part; return whether it is complete."""
-    stamp, have = part.stamp(), part.size()
-    # Without a validator only a published checksum can tell whether two halves belong together.
-    continuing = have > 0 and stamp.url == url and bool(stamp.validator or archive.checksum)
-    if continuing and stamp.total == have:
-        listener.start(archive.file, have, have)
-        return True
-    headers = {"User-Agent": "softtargets", "Accept-Encoding": "identity"}
-    if continuing:
-        headers["Range"] = f"bytes={have}-"
-        if stamp.validator:
-            headers["If-Range"] = stamp.validator
-    response = _open(url, headers, timeout, part, have if continuing else 0)
-    if response is None:
-        return True
-    with response:
-        offered = _offered(url, response)
-        if response.status == 206:
-            start, total = _content_range(response.headers)
-            changed = offered.validator and stamp.validator and offered.validator != stamp.validator
-            if not continuing or start != have or changed:
-                part.clear()
-                raise _Interrupted("the server continued a different file")
-        else:
-            have, total = 0, offered.total
-        _check_size(archive, total)
-        if response.status != 206:
-            part.begin(offered)
-        listener.start(archive.file, total, have)
-        have += _append(response, part, listener, archive, have)
-    return have == total if total is not None else True
-
-
-def _open(url: str, headers: dict[str, str], timeout: float, part: _Part, have: int) -> Any:
-    """Return the response, or None where the server says that the part is already complete."""
-    _check_scheme(url, url)
-    try:
-        return _opener().open(urllib.request.Request(url, headers=headers), timeout=timeout)
-    except urllib.error.HTTPError as problem:
-        problem.close()
-        if problem.code == 416:
-            _, total = _content_range(problem.headers)
-            if have and total == have:
-                return None
-            part.clear()
-            raise _Interrupted("the server no longer has the rest of the file") from None
-        if problem.code in _TOO_BUSY:
-            raise _Interrupted(f"the server answered {problem.code} {problem.reason}") from None
-        raise _Unavailable(f"the server answered {problem.code} {problem.reason}") from None
-    except urllib.error.URLError as problem:
-        if isinstance(problem.reason, ssl.SSLCertVerificationError):
-            raise _Unavailable(f"the server's certificate is not valid ({problem.reason})") from None
-        raise _Interrupted(str(problem.reason)) from None
-    except (OSError, http.client.HTTPException) as problem:
-        raise _Interrupted(f"{type(problem).__name__} {problem}".strip()) from None
-
-
-def _append(response: Any, part: _Part, listener: Progress, archive: Archive, have: int) -> int:
-    """Copy the response's body to the end of the part; return how many bytes came."""
-    added = 0
-    with storage_errors(part.path), open(part.path, "ab") as file:
-        try:
-            # read1 hands over what has arrived, so that a cut loses nothing already received.
-            while block := _receive(response):
-                file.write(block)
-                added += len(block)
-                listener.advance(len(block))
-                if archive.size is not None and have + added > archive.size:
-                    raise _Unavailable(f"the server sends more than the {archive.size} bytes expected")
-        finally:
-            _flush(file)
-    return added
+    def _append(self, response: Any, have: int) -> int:
+        """Copy the response's body to the end of the part; return how many bytes came."""
+        added, most = 0, self.archive.size
+        with storage_errors(self.part.path), open(self.part.path, "ab") as file:
+            try:
+                while block := _receive(response):
+                    file.write(block)
+                    added += len(block)
+                    self.listener.advance(len(block))
+                    if most is not None and have + added > most:
+                        raise _Unavailable(f"the server sends more than the {most} bytes expected")
+            finally:
+                _flush(file)
+        return added
 
 
 def _receive(response: Any) -> bytes:
     try:
+        # read1 hands over what has arrived, so that a cut loses nothing already received.
         block: bytes = response.read1(BLOCK)
         return block
     except (OSError, http.client.HTTPException) as problem:
@@ -232,13 +243,8 @@ def _receive(response: Any) -> bytes:
 
 def _accept(archive: Archive, part: _Part) -> None:
     """Compare the complete part with what is published; remove it where it is something else."""
-    problem = checksum_problem(part.path, archive.checksum) if archive.checksum else None
-    if problem is None and archive.inspect:
-        try:
-            archive.inspect(part.path)
-        except DataError as damage:
-            problem = str(damage)
-    if problem is None:
+    problem = file_problem(part.path, archive.checksum, archive.inspect)
+    if not problem:
         return
     page = " and looks like a web page (a login or proxy page?)" if _is_web_page(part.path) else ""
     size = part.size()
@@ -252,11 +258,6 @@ def _accept(archive: Archive, part: _Part) -> None:
 def _is_web_page(path: Path) -> bool:
     with open(path, "rb") as file:
         return file.read(512).lstrip().lower().startswith((b"<!doctype", b"<html"))
-
-
-def _check_size(archive: Archive, total: int | None) -> None:
-    if archive.size is not None and total is not None and total != archive.size:
-        raise _Unavailable(f"the server offers {total} bytes, expected {archive.size}")
 
 
 def _offered(url: str, response: Any) -> _Stamp:
@@ -292,31 +293,6 @@ def _check_scheme(url: str, origin: str) -> None:
         raise _Unavailable(f"it leads to '{url}', and only http and https are followed, never down to http")
 
 
-def _opener() -> urllib.request.OpenerDirector:
-    """Make an opener that knows nothing but HTTP: no files, no FTP, no data addresses."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        _OnlyHttp(),
-    ):
-        opener.add_handler(handler)
-    return opener
-
-
 def _flush(file: IO[bytes]) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-def _flush_directory(path: Path) -> None:
-    if os.name != "posix":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

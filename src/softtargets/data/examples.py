@@ -30,21 +30,20 @@ class Examples:
     def __post_init__(self) -> None:
         import numpy as np
 
-        if not isinstance(self.images, np.ndarray) or self.images.dtype != np.uint8 or self.images.ndim != 4:
+        if not _is_array(self.images, np.uint8, 4):
             raise DataError(
                 f"images must be a uint8 array of N x channels x height x width, not {_describe(self.images)}"
             )
         if not self.images.flags.c_contiguous:
             raise DataError("images must be C-contiguous; pass them through numpy.ascontiguousarray")
-        if not isinstance(self.labels, np.ndarray) or self.labels.dtype != np.int64 or self.labels.ndim != 1:
+        if not _is_array(self.labels, np.int64, 1):
             raise DataError(f"labels must be a one-dimensional int64 array, not {_describe(self.labels)}")
         if len(self.images) != len(self.labels):
             raise DataError(f"there are {len(self.images)} images but {len(self.labels)} labels")
-        if len(self.labels) and not 0 <= self.labels.min() <= self.labels.max() < len(self.classes):
-            raise DataError(
-                f"labels run from {self.labels.min()} to {self.labels.max()}, but there are "
-                f"{len(self.classes)} classes"
-            )
+        if len(self.labels):
+            low, high = self.labels.min(), self.labels.max()
+            if low < 0 or high >= len(self.classes):
+                raise DataError(f"labels run from {low} to {high}, but there are {len(self.classes)} classes")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -57,6 +56,12 @@ class Examples:
         if chosen.size == 0:
             chosen = chosen.astype(np.int64)
         return Examples(np.ascontiguousarray(self.images[chosen]), self.labels[chosen], self.classes)
+
+
+def _is_array(value: object, dtype: Any, dimensions: int) -> bool:
+    import numpy as np
+
+    return isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == dimensions
 
 
 def _describe(value: object) -> str:

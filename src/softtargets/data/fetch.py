@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from softtargets.data.catalogue import find_source
-from softtargets.data.files import checksum_problem
+from softtargets.data.files import file_problem
 from softtargets.data.progress import Progress
 from softtargets.data.source import Archive, Source
 from softtargets.data.unpack import LARGEST, unpack
 from softtargets.data.verify import check_source
 from softtargets.exceptions import DataError, StorageError
-from softtargets.storage import exclusive, storage_errors
+from softtargets.storage import exclusive, make_directory, storage_errors
 
 if TYPE_CHECKING:
     from softtargets.data.download import Patience
@@ -40,8 +40,7 @@ def fetch_source(
         raise DataError(f"{source.title} cannot be fetched automatically; {source.remedy(root)}")
     if not source.archives:
         return []
-    with storage_errors(root):
-        root.mkdir(parents=True, exist_ok=True)
+    make_directory(root)
     # A second process waits here, and then finds everything done.
     with exclusive(root / f".{source.name}.lock"):
         for archive in source.archives:
@@ -81,17 +80,8 @@ def _is_whole(source: Source, root: Path) -> bool:
 
 
 def _is_right(archive: Archive, path: Path) -> bool:
-    if not path.is_file():
-        return False
-    if archive.checksum:
-        return checksum_problem(path, archive.checksum) is None
-    if archive.inspect is None:
-        return False
-    try:
-        archive.inspect(path)
-    except DataError:
-        return False
-    return True
+    checkable = archive.checksum or archive.inspect
+    return bool(checkable) and path.is_file() and not file_problem(path, archive.checksum, archive.inspect)
 
 
 def _check_space(archive: Archive, root: Path) -> None:

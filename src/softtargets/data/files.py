@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
@@ -27,20 +27,6 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path} is not a complete gzip file: {problem}") from None
     except OSError as problem:
         raise StorageError(f"could not read {path}: {problem.strerror or problem}") from None
-
-
-def read_exactly(file: IO[bytes], count: int) -> bytearray:
-    """Read up to `count` bytes, fewer only at the end of the file.
-
-    Memory grows with what is really there, so a header that claims terabytes costs nothing.
-    """
-    data = bytearray()
-    while len(data) < count:
-        block = file.read(min(BLOCK, count - len(data)))
-        if not block:
-            break
-        data += block
-    return data
 
 
 def read_all(path: Path) -> bytes:
@@ -73,8 +59,16 @@ def read_lines(path: Path) -> list[str]:
     return lines
 
 
-def checksum_problem(path: Path, checksum: str) -> str | None:
-    """Compare a file with ``"md5:..."`` or ``"sha256:..."``; return what differs, or None."""
-    algorithm, _, expected = checksum.partition(":")
-    found = digest(path, algorithm)
-    return None if found == expected else f"{algorithm} is {found}, expected {expected}"
+def file_problem(path: Path, checksum: str | None, inspect: Callable[[Path], object] | None) -> str:
+    """What is wrong with a file's checksum (``"md5:..."`` or ``"sha256:..."``) or content, or an empty string."""
+    if checksum:
+        algorithm, _, expected = checksum.partition(":")
+        found = digest(path, algorithm)
+        if found != expected:
+            return f"its {algorithm} is {found}, expected {expected}"
+    if inspect:
+        try:
+            inspect(path)
+        except DataError as damage:
+            return str(damage)
+    return ""

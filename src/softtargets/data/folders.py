@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".ppm", ".tif", ".tiff"})
+CUB200_LISTS = ("images.txt", "image_class_labels.txt", "train_test_split.txt", "classes.txt")
 _BLOCK = 64
 
 
@@ -114,10 +115,15 @@ def tiny_imagenet(root: Path, split: str) -> ImageIndex:
 
 def imagenet(root: Path, split: str) -> ImageIndex:
     """List ImageNet's ``train/<wnid>`` or, for ``test``, its ``val/<wnid>`` images."""
-    if split == "train":
-        return image_folder(root / "train")
+    return split_folder(root, split, "val")
+
+
+def split_folder(root: Path, split: str, held_out: str) -> ImageIndex:
+    """List `train`, or for ``test`` the folder of the held-out images with the classes of training."""
     train = root / "train"
-    return image_folder(root / "val", class_directories(train) if train.is_dir() else None)
+    if split == "train":
+        return image_folder(train)
+    return image_folder(root / held_out, class_directories(train) if train.is_dir() else None)
 
 
 def decode(

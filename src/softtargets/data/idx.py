@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from softtargets.data.files import BLOCK, read_exactly, reading
+from softtargets.data.files import BLOCK, reading
 from softtargets.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ def read_idx(path: Path) -> NDArray[Any]:
     import numpy as np
 
     with reading(path) as file:
-        code, shape, expected = _header(file, path)
-        data = read_exactly(file, expected)
-        _check_length(path, shape, expected, len(data), trailing=bool(file.read(1)))
+        code, shape, size = _header(file, path)
+        data = bytearray()  # an array over bytes could not be written to
+        for block in _values(file, path, shape, size):
+            data += block
     stored = np.frombuffer(data, dtype=code).reshape(shape)
     return stored.astype(stored.dtype.newbyteorder("="), copy=False)
 
@@ -36,19 +38,17 @@ def read_idx(path: Path) -> NDArray[Any]:
 def check_idx(path: Path) -> None:
     """Read an IDX file through without keeping it; raise DataError where it is damaged."""
     with reading(path) as file:
-        _, shape, expected = _header(file, path)
-        found = 0
-        while found < expected and (block := file.read(min(BLOCK, expected - found))):
-            found += len(block)
-        _check_length(path, shape, expected, found, trailing=bool(file.read(1)))
+        _, shape, size = _header(file, path)
+        for _ in _values(file, path, shape, size):
+            pass
 
 
 def _header(file: IO[bytes], path: Path) -> tuple[str, tuple[int, ...], int]:
-    magic = read_exactly(file, 4)
+    magic = file.read(4)
     if len(magic) < 4 or magic[:2] != b"\x00\x00" or magic[2] not in _TYPES or magic[3] == 0:
-        raise DataError(f"{path} is not an IDX file: it begins with {bytes(magic).hex(' ') or 'nothing'}")
+        raise DataError(f"{path} is not an IDX file: it begins with {magic.hex(' ') or 'nothing'}")
     dimensions = magic[3]
-    raw = read_exactly(file, 4 * dimensions)
+    raw = file.read(4 * dimensions)
     if len(raw) < 4 * dimensions:
         raise DataError(f"{path} ends inside its header; the file is truncated")
     shape = struct.unpack(f">{dimensions}I", raw)
@@ -56,11 +56,15 @@ def _header(file: IO[bytes], path: Path) -> tuple[str, tuple[int, ...], int]:
     return code, shape, math.prod(shape) * int(code[2])
 
 
-def _check_length(path: Path, shape: tuple[int, ...], expected: int, found: int, *, trailing: bool) -> None:
-    size = " x ".join(map(str, shape))
-    if found < expected:
+def _values(file: IO[bytes], path: Path, shape: tuple[int, ...], size: int) -> Iterator[bytes]:
+    """The values, block after block, so that a header that claims terabytes costs nothing."""
+    found, promised = 0, f"{' x '.join(map(str, shape))} values"
+    while found < size and (block := file.read(min(BLOCK, size - found))):
+        found += len(block)
+        yield block
+    if found < size:
         raise DataError(
-            f"{path} is truncated: its header promises {size} values ({expected} bytes), {found} are there"
+            f"{path} is truncated: its header promises {promised} ({size} bytes), {found} are there"
         )
-    if trailing:
-        raise DataError(f"{path} has bytes after the {size} values its header promises; it is damaged")
+    if file.read(1):
+        raise DataError(f"{path} has bytes after the {promised} its header promises; it is damaged")

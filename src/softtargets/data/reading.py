@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from softtargets.data.directory import data_directory
 from softtargets.data.examples import Examples
 from softtargets.data.human import HumanLabels
 from softtargets.data.idx import read_idx
+from softtargets.data.known import one_of
 from softtargets.data.ordering import dealt_out
 from softtargets.data.progress import Progress
 from softtargets.exceptions import DataError, nearest
@@ -32,30 +34,20 @@ EMNIST_CLASSES = {
     "digits": "0123456789",
     "mnist": "0123456789",
 }
+# fmt: off
 FASHION_CLASSES = (
-    "T-shirt/top",
-    "Trouser",
-    "Pullover",
-    "Dress",
-    "Coat",
-    "Sandal",
-    "Shirt",
-    "Sneaker",
-    "Bag",
-    "Ankle boot",
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
 )
-CIFAR10_LABELS = {
-    "clean": "clean_label",
-    "aggregate": "aggre_label",
-    "worse": "worse_label",
-    "random1": "random_label1",
-    "random2": "random_label2",
-    "random3": "random_label3",
-}
-CIFAR100_LABELS = {"clean": "clean_label", "noisy": "noisy_label"}
+# fmt: on
 # By dataset and name: the arrays of the noisy and of the clean labels.
 HUMAN_LABELS = {
-    "cifar10": {name: (key, "clean_label") for name, key in CIFAR10_LABELS.items() if name != "clean"},
+    "cifar10": {
+        "aggregate": ("aggre_label", "clean_label"),
+        "worse": ("worse_label", "clean_label"),
+        "random1": ("random_label1", "clean_label"),
+        "random2": ("random_label2", "clean_label"),
+        "random3": ("random_label3", "clean_label"),
+    },
     "cifar100": {
         "noisy": ("noisy_label", "clean_label"),
         "noisy-coarse": ("noisy_coarse_label", "clean_coarse_label"),
@@ -83,9 +75,8 @@ def load(
     >>> len(digits), digits.images.shape[1:], len(digits.classes)
     (500, (1, 8, 8), 10)
     """
-    reader = READERS.get(name)
-    if reader is None:
-        raise DataError(_no_reader(name))
+    _check_reader(name)
+    reader = READERS[name]
     if split not in SPLITS:
         raise DataError(f"{name} has no split '{split}'; there are train and test")
     allowed = [
@@ -110,17 +101,12 @@ def load_pairs(
     For ``parallel-text``, `data_dir` holds ``part.source`` and ``part.target`` (plain or ``.gz``), or a
     table ``part.source-target.tsv``.
     """
+    one_of(name, ("multi30k", "parallel-text"), "there is no parallel text", "known:")
     root = data_directory(data_dir)
     if name == "parallel-text":
         return text.parallel_files(root, source, target, part)
-    if name != "multi30k":
-        known = ("multi30k", "parallel-text")
-        raise DataError(
-            f"there is no parallel text '{name}'{nearest(name, known)}; known: {', '.join(known)}"
-        )
     files = text.multi30k_files(root, source, target, part)
-    for path in files:
-        _require(path, name, root)
+    find_source(name).require(root, *files)
     with _remedied(name, root):
         return text.read_parallel(*files)
 
@@ -130,17 +116,9 @@ def load_human_labels(name: str, labels: str, data_dir: Path | str | None = None
 
     ``cifar10`` has aggregate, worse, random1, random2 and random3; ``cifar100`` has noisy and noisy-coarse.
     """
-    if name not in HUMAN_LABELS:
-        raise DataError(
-            f"there are no human labels of '{name}'{nearest(name, HUMAN_LABELS)}; there are of "
-            f"{', '.join(HUMAN_LABELS)}"
-        )
-    keys = HUMAN_LABELS[name]
-    if labels not in keys:
-        raise DataError(
-            f"{name} has no human labels '{labels}'{nearest(labels, keys)}; there are {', '.join(keys)}"
-        )
-    noisy, clean = keys[labels]
+    one_of(name, HUMAN_LABELS, "there are no human labels of", "there are of")
+    one_of(labels, HUMAN_LABELS[name], f"{name} has no human labels")
+    noisy, clean = HUMAN_LABELS[name][labels]
     root = data_directory(data_dir)
     with _remedied(f"{name}n", root):
         _, human = _human(root, f"{name}n")
@@ -160,20 +138,16 @@ def _remedied(name: str, root: Path) -> Iterator[None]:
         raise
 
 
-def _no_reader(name: str) -> str:
+def _check_reader(name: str) -> None:
     if name in ("cifar10n", "cifar100n"):
         images = name.removesuffix("n")
         example = "worse" if name == "cifar10n" else "noisy"
-        return f"{name} holds labels, not images; load '{images}' with the option labels='{example}' instead"
+        raise DataError(
+            f"{name} holds labels, not images; load '{images}' with the option labels='{example}' instead"
+        )
     if name in ("multi30k", "parallel-text"):
-        return f"{name} holds sentence pairs, not images; use load_pairs"
-    return f"there is no dataset '{name}'{nearest(name, READERS)}; known: {', '.join(READERS)}"
-
-
-def _require(path: Path, name: str, root: Path) -> None:
-    if not path.exists():
-        source = find_source(name)
-        raise DataError(f"{source.title} is missing '{path.name}' in {path.parent}; {source.remedy(root)}")
+        raise DataError(f"{name} holds sentence pairs, not images; use load_pairs")
+    one_of(name, READERS, "there is no dataset", "known:")
 
 
 def _digits(root: Path, split: str, progress: Progress | None) -> Examples:
@@ -183,39 +157,32 @@ def _digits(root: Path, split: str, progress: Progress | None) -> Examples:
 def _idx_pair(name: str, root: Path, folder: str, stem: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     import numpy as np
 
-    images_file = text.plain_or_gz(root / folder / f"{stem}-images-idx3-ubyte.gz")
-    labels_file = text.plain_or_gz(root / folder / f"{stem}-labels-idx1-ubyte.gz")
-    for path in (images_file, labels_file):
-        _require(path, name, root)
-    images, labels = read_idx(images_file), read_idx(labels_file)
-    if images.dtype != np.uint8 or images.ndim != 3:
-        raise DataError(f"{images_file} holds {images.dtype} of shape {images.shape}, expected grey images")
-    if labels.dtype != np.uint8 or labels.ndim != 1:
-        raise DataError(f"{labels_file} holds {labels.dtype} of shape {labels.shape}, expected labels")
+    files = [
+        text.plain_or_gz(root / folder / f"{stem}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1")
+    ]
+    find_source(name).require(root, *files)
+    images, labels = map(read_idx, files)
+    for path, array, dimensions, what in zip(
+        files, (images, labels), (3, 1), ("grey images", "labels"), strict=True
+    ):
+        if array.dtype != np.uint8 or array.ndim != dimensions:
+            raise DataError(f"{path} holds {array.dtype} of shape {array.shape}, expected {what}")
     if len(images) != len(labels):
-        raise DataError(f"{images_file} has {len(images)} images but {labels_file} has {len(labels)} labels")
+        raise DataError(f"{files[0]} has {len(images)} images but {files[1]} has {len(labels)} labels")
     return images[:, None], labels.astype(np.int64)
 
 
-def _mnist(root: Path, split: str, progress: Progress | None) -> Examples:
-    images, labels = _idx_pair("mnist", root, "MNIST/raw", "train" if split == "train" else "t10k")
-    return Examples(images, labels, tuple("0123456789"))
-
-
-def _fashion_mnist(root: Path, split: str, progress: Progress | None) -> Examples:
-    stem = "train" if split == "train" else "t10k"
-    images, labels = _idx_pair("fashion-mnist", root, "FashionMNIST/raw", stem)
-    return Examples(images, labels, FASHION_CLASSES)
+def _mnist(
+    name: str, folder: str, classes: Sequence[str], root: Path, split: str, progress: Progress | None
+) -> Examples:
+    """MNIST, and what comes in its form."""
+    return Examples(*_idx_pair(name, root, folder, "train" if split == "train" else "t10k"), tuple(classes))
 
 
 def _emnist(root: Path, split: str, progress: Progress | None, *, part: str = "balanced") -> Examples:
     import numpy as np
 
-    if part not in EMNIST_CLASSES:
-        raise DataError(
-            f"emnist has no part '{part}'{nearest(part, EMNIST_CLASSES)}; "
-            f"there are {', '.join(EMNIST_CLASSES)}"
-        )
+    one_of(part, EMNIST_CLASSES, "emnist has no part")
     images, labels = _idx_pair("emnist", root, "EMNIST/raw", f"emnist-{part}-{split}")
     # The publishers stored rows as columns; the letters alone count from 1.
     upright = np.ascontiguousarray(images.transpose(0, 1, 3, 2))
@@ -223,106 +190,85 @@ def _emnist(root: Path, split: str, progress: Progress | None, *, part: str = "b
 
 
 def _cifar10(root: Path, split: str, progress: Progress | None, *, labels: str = "clean") -> Examples:
-    key = _label_key("cifar10", labels, CIFAR10_LABELS)
+    one_of(labels, ("clean", *HUMAN_LABELS["cifar10"]), "cifar10 has no labels")
     files = cifar.cifar10_files(root, split)
-    for path in files:
-        _require(path, "cifar10", root)
-    examples = cifar.read_cifar10(files)
-    if split == "test" or labels == "clean":
-        return examples
-    return _relabel(examples, root, "cifar10n", key, "clean_label")
+    find_source("cifar10").require(root, *files)
+    return _relabelled(cifar.read_cifar10(files), root, split, "cifar10", labels)
 
 
 def _cifar100(
     root: Path, split: str, progress: Progress | None, *, labels: str = "clean", coarse: bool = False
 ) -> Examples:
-    key = _label_key("cifar100", labels, CIFAR100_LABELS)
-    path = cifar.cifar100_file(root, split)
-    _require(path, "cifar100", root)
-    examples = cifar.read_cifar100(path, split, coarse=coarse)
-    if split == "test" or labels == "clean":
-        return examples
-    if coarse:
-        return _relabel(examples, root, "cifar100n", "noisy_coarse_label", "clean_coarse_label")
-    return _relabel(examples, root, "cifar100n", key, "clean_label")
+    one_of(labels, ("clean", "noisy"), "cifar100 has no labels")
+    files = cifar.cifar100_files(root, split)
+    find_source("cifar100").require(root, *files)
+    examples = cifar.read_cifar100(files, split, coarse=coarse)
+    wanted = "noisy-coarse" if coarse and labels == "noisy" else labels
+    return _relabelled(examples, root, split, "cifar100", wanted)
 
 
-def _label_key(name: str, labels: str, keys: dict[str, str]) -> str:
-    if labels not in keys:
-        raise DataError(
-            f"{name} has no labels '{labels}'{nearest(labels, keys)}; there are {', '.join(keys)}"
-        )
-    return keys[labels]
-
-
-def _relabel(examples: Examples, root: Path, name: str, key: str, clean_key: str) -> Examples:
-    """Replace the labels by people's, once those are known to be in the order of these images."""
+def _relabelled(examples: Examples, root: Path, split: str, name: str, labels: str) -> Examples:
+    """With people's labels in training, once those are known to be in the order of these images."""
     import numpy as np
 
-    path, human = _human(root, name)
-    if not np.array_equal(human[clean_key], examples.labels):
+    if split == "test" or labels == "clean":
+        return examples
+    noisy, clean = HUMAN_LABELS[name][labels]
+    path, human = _human(root, f"{name}n")
+    if not np.array_equal(human[clean], examples.labels):
         raise DataError(
             f"the clean labels in {path} are not those of the images in {root}, so the human labels cannot "
-            f"be matched to the images; check those with: softtargets data verify {name.removesuffix('n')}"
+            f"be matched to the images; check those with: softtargets data verify {name}"
         )
-    return Examples(examples.images, human[key], examples.classes)
+    return Examples(examples.images, human[noisy], examples.classes)
 
 
 def _human(root: Path, name: str) -> tuple[Path, dict[str, NDArray[np.int64]]]:
-    """The file of CIFAR-N's labels, and what it holds."""
-    path = cifar_n.human_labels_file(root, name)
-    if path is None:
-        _require(root / cifar_n.FILES[name][0], name, root)
-        raise AssertionError("unreachable: _require raises for a file that does not exist")
+    """The file of CIFAR-N's labels, the published one first, and what it holds."""
+    files = [root / file for file in cifar_n.FILES[name]]
+    path = next((file for file in files if file.exists()), files[0])
+    find_source(name).require(root, path)
     return path, cifar_n.read_human_labels(path, name)
 
 
-def _cub200(root: Path, split: str, progress: Progress | None, *, size: int = 224) -> Examples:
-    folder = root / "CUB_200_2011"
-    for name in ("images.txt", "image_class_labels.txt", "train_test_split.txt", "classes.txt"):
-        _require(folder / name, "cub200", root)
-    return _decoded(folders.cub200(folder, split), split, size, progress)
-
-
-def _tiny_imagenet(root: Path, split: str, progress: Progress | None, *, size: int = 64) -> Examples:
-    folder = root / "tiny-imagenet-200"
-    _require(folder / "wnids.txt", "tiny-imagenet", root)
-    _require(folder / ("train" if split == "train" else "val/val_annotations.txt"), "tiny-imagenet", root)
-    return _decoded(folders.tiny_imagenet(folder, split), split, size, progress)
-
-
-def _imagenet(root: Path, split: str, progress: Progress | None, *, size: int = 224) -> Examples:
-    folder = root / "imagenet"
-    _require(folder / ("train" if split == "train" else "val"), "imagenet", root)
-    return _decoded(folders.imagenet(folder, split), split, size, progress)
+def _listed(name: str, root: Path, split: str, progress: Progress | None, *, size: int = 224) -> Examples:
+    """One of the datasets of image files."""
+    folder, index, needed = LISTED[name]
+    find_source(name).require(root, *(root / folder / file for file in needed[split]))
+    return _decoded(index(root / folder, split), split, size, progress)
 
 
 def _image_folder(root: Path, split: str, progress: Progress | None, *, size: int = 64) -> Examples:
-    train = root / "train"
-    if split == "train":
-        return _decoded(folders.image_folder(train), split, size, progress)
-    held_out = root / "val" if (root / "val").is_dir() and not (root / "test").is_dir() else root / "test"
-    classes = folders.class_directories(train) if train.is_dir() else None
-    return folders.decode(folders.image_folder(held_out, classes), size, progress)
+    held_out = "val" if (root / "val").is_dir() and not (root / "test").is_dir() else "test"
+    return _decoded(folders.split_folder(root, split, held_out), split, size, progress)
 
 
 def _decoded(index: folders.ImageIndex, split: str, size: int, progress: Progress | None) -> Examples:
     """Decode images; training ones dealt out class by class, since directories list them class after class."""
     if split == "train":
-        order = dealt_out([int(label) for label in index.labels], "softtargets folders order")
-        index = index.take(order)
+        index = index.take(dealt_out(index.labels.tolist(), "softtargets folders order"))
     return folders.decode(index, size, progress)
 
 
+# Of each dataset of image files its folder, what lists it, and what must be there for each split.
+LISTED: dict[str, tuple[str, Callable[[Path, str], folders.ImageIndex], dict[str, Sequence[str]]]] = {
+    "cub200": ("CUB_200_2011", folders.cub200, dict.fromkeys(SPLITS, folders.CUB200_LISTS)),
+    "tiny-imagenet": (
+        "tiny-imagenet-200",
+        folders.tiny_imagenet,
+        {"train": ("wnids.txt", "train"), "test": ("wnids.txt", "val/val_annotations.txt")},
+    ),
+    "imagenet": ("imagenet", folders.imagenet, {"train": ("train",), "test": ("val",)}),
+}
 READERS: dict[str, Callable[..., Examples]] = {
     "digits": _digits,
-    "mnist": _mnist,
-    "fashion-mnist": _fashion_mnist,
+    "mnist": partial(_mnist, "mnist", "MNIST/raw", "0123456789"),
+    "fashion-mnist": partial(_mnist, "fashion-mnist", "FashionMNIST/raw", FASHION_CLASSES),
     "emnist": _emnist,
     "cifar10": _cifar10,
     "cifar100": _cifar100,
-    "cub200": _cub200,
-    "tiny-imagenet": _tiny_imagenet,
-    "imagenet": _imagenet,
+    "cub200": partial(_listed, "cub200"),
+    "tiny-imagenet": partial(_listed, "tiny-imagenet", size=64),
+    "imagenet": partial(_listed, "imagenet"),
     "image-folder": _image_folder,
 }

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-Inspect = Callable[[Path], None]
+from softtargets.exceptions import DataError
+
+Inspect = Callable[[Path], object]
 """Reads a file and raises DataError where its content is not the expected one."""
 
 
@@ -74,6 +76,14 @@ class Source:
         """Bytes to download, or None where a publisher states no size."""
         sizes = [archive.size for archive in self.archives]
         return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    def require(self, root: Path, *paths: Path) -> None:
+        """Refuse to go on without these files or directories, and say how to get them."""
+        for path in paths:
+            if not path.exists():
+                raise DataError(
+                    f"{self.title} is missing '{path.name}' in {path.parent}; {self.remedy(root)}"
+                )
 
     def remedy(self, data_dir: Path) -> str:
         """Say how to get this dataset into `data_dir`, as the end of an error message."""

@@ -7,17 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softtargets.data.files import read_lines
-from softtargets.exceptions import DataError, nearest
+from softtargets.data.known import one_of
+from softtargets.exceptions import DataError
 
 MULTI30K_LANGUAGES = ("en", "de", "fr")
-MULTI30K_PARTS = (
-    "train",
-    "val",
-    "test_2016_flickr",
-    "test_2017_flickr",
-    "test_2017_mscoco",
-    "test_2018_flickr",
-)
+MULTI30K_TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
+MULTI30K_PARTS = ("train", "val", *MULTI30K_TESTS)
 
 
 @dataclass(frozen=True)
@@ -61,14 +56,14 @@ def read_tsv(path: Path) -> Pairs:
         if len(columns) != 2:
             raise DataError(f"{path} line {number} has {len(columns)} tab-separated columns, expected 2")
         rows.append(columns)
-    return Pairs(tuple(row[0] for row in rows), tuple(row[1] for row in rows))
+    return Pairs(*zip(*rows, strict=True)) if rows else Pairs((), ())
 
 
 def multi30k_files(root: Path, source: str, target: str, part: str) -> tuple[Path, Path]:
     """Return the two files of a Multi30k part, whether or not they exist."""
     for language in (source, target):
-        _one_of("Multi30k has no language", language, MULTI30K_LANGUAGES)
-    _one_of("Multi30k has no part", part, MULTI30K_PARTS)
+        one_of(language, MULTI30K_LANGUAGES, "Multi30k has no language")
+    one_of(part, MULTI30K_PARTS, "Multi30k has no part")
     folder = root / "multi30k"
     return plain_or_gz(folder / f"{part}.{source}.gz"), plain_or_gz(folder / f"{part}.{target}.gz")
 
@@ -81,10 +76,12 @@ def parallel_files(folder: Path, source: str, target: str, part: str) -> Pairs:
     two = plain_or_gz(folder / f"{part}.{source}.gz"), plain_or_gz(folder / f"{part}.{target}.gz")
     if all(path.exists() for path in two):
         return read_parallel(*two)
-    table = plain_or_gz(folder / f"{part}.{source}-{target}.tsv.gz")
+    table, turned = (
+        plain_or_gz(folder / f"{part}.{languages}.tsv.gz")
+        for languages in (f"{source}-{target}", f"{target}-{source}")
+    )
     if table.exists():
         return read_tsv(table)
-    turned = plain_or_gz(folder / f"{part}.{target}-{source}.tsv.gz")
     if turned.exists():
         pairs = read_tsv(turned)
         return Pairs(pairs.targets, pairs.sources)
@@ -98,8 +95,3 @@ def plain_or_gz(compressed: Path) -> Path:
     """Return the plain file where only that exists, else the compressed one."""
     plain = compressed.with_suffix("")
     return plain if plain.exists() and not compressed.exists() else compressed
-
-
-def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise DataError(f"{what} '{value}'{nearest(value, allowed)}; there are {', '.join(allowed)}")

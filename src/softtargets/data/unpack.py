@@ -21,11 +21,12 @@ from typing import IO, Literal
 
 from softtargets.data.files import BLOCK
 from softtargets.exceptions import DataError
-from softtargets.storage import storage_errors
+from softtargets.storage import make_directory, storage_errors
 
 LARGEST = 16 << 30
 MOST_MEMBERS = 1_000_000
 _SUFFIX = ".unpacking"
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError)
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ def unpack(
     Where `target` exists already, files are replaced one by one and others left alone. More than
     `largest` bytes, counted as they come out rather than as declared, are refused.
     """
+    make_directory(target.parent)
     with storage_errors(target.parent):
-        target.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(target)
         workshop = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=_SUFFIX, dir=target.parent))
     try:
@@ -68,21 +69,12 @@ def _extract(archive: Path, kind: Literal["tar", "zip"], top: str, workshop: Pat
             if parts[: len(prefix)] != prefix:
                 continue
             destination = workshop.joinpath(*parts)
-            with storage_errors(destination):
-                if member.directory:
-                    destination.mkdir(parents=True, exist_ok=True)
-                    continue
-                destination.parent.mkdir(parents=True, exist_ok=True)
+            make_directory(destination if member.directory else destination.parent)
+            if member.directory:
+                continue
             with member.open() as content:
                 left = _copy(content, destination, left, archive)
-    except (
-        tarfile.TarError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        OSError,
-        NotImplementedError,
-    ) as problem:
+    except _DAMAGE as problem:
         raise DataError(f"{archive} is damaged: {problem}; remove it and fetch it again") from None
 
 

@@ -3,6 +3,9 @@
 A pickle is a program. This one runs it with every door closed: the few names it may mention stand for
 small objects of ours that check their arguments and remember them, and numpy builds the arrays only
 afterwards, from bytes whose type and length have been compared. Anything else is refused by name.
+
+CIFAR comes as such pickles, and so does CIFAR-N, of which nobody publishes a checksum: a file from its address
+may be anything. numpy's own reader runs what a pickle asks for, and torch's safe one would bring all of torch.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import math
 import pickle
 import pickletools
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from softtargets.exceptions import DataError
@@ -37,7 +41,7 @@ def restricted_loads(data: bytes, origin: str) -> Any:
     """
     try:
         _scan(data, origin)
-        return _materialise(_Unpickler(data, origin).load(), {})
+        return _materialise(_ArrayUnpickler(data, origin).load(), {})
     except DataError:
         raise
     except Exception as problem:  # a hostile pickle can make the unpickler raise nearly anything
@@ -45,108 +49,99 @@ def restricted_loads(data: bytes, origin: str) -> Any:
         raise DataError(f"{origin} is not a readable pickle ({reason})") from None
 
 
+def read_dictionary(data: bytes, origin: str) -> dict[str, Any]:
+    """The same for a dictionary, with text for keys: written by Python 2 they come as bytes."""
+    value = restricted_loads(data, origin)
+    if not isinstance(value, dict):
+        raise DataError(f"{origin} holds a {type(value).__name__}, expected a dictionary")
+    return {key.decode("latin1") if isinstance(key, bytes) else str(key): item for key, item in value.items()}
+
+
 def _scan(data: bytes, origin: str) -> None:
     """Walk the opcodes before running them: no forbidden ones, no claims larger than the file."""
     for opcode, argument, _ in pickletools.genops(data):
         if opcode.name in _FORBIDDEN:
-            raise DataError(f"{origin} is refused: its pickle uses the operation {opcode.name}")
+            _refuse(origin, f"uses the operation {opcode.name}")
         # The memo is an array as long as its largest index, so an index of 4 billion takes 32 GB.
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(argument or 0) <= len(data):
-            raise DataError(f"{origin} is refused: its pickle numbers an object {argument}")
+            _refuse(origin, f"numbers an object {argument}")
 
 
-class _Unpickler(pickle.Unpickler):
+class _ArrayUnpickler(pickle.Unpickler):
     def __init__(self, data: bytes, origin: str) -> None:
         super().__init__(io.BytesIO(data), encoding="bytes")
         self._origin = origin
 
     def find_class(self, module: str, name: str) -> Any:
-        stand_in = _ALLOWED.get((module, name))
-        if stand_in is None:
-            raise DataError(
-                f"{self._origin} is refused: its pickle asks for '{module}.{name}', and only plain "
-                f"containers and numpy arrays are read"
+        if (module, name) not in _ALLOWED:
+            _refuse(
+                self._origin,
+                f"asks for '{module}.{name}', and only plain containers and numpy arrays are read",
             )
-        return stand_in(self._origin)
+        return _StandIn(self._origin, _ALLOWED[module, name])
+
+
+def _refuse(origin: str, what: str) -> NoReturn:
+    raise DataError(f"{origin} is refused: its pickle {what}")
 
 
 class _StandIn:
     """Takes the place of one allowed name; a fresh one each time, so that no pickle can alter the next."""
 
-    __slots__ = ("_origin",)
+    __slots__ = ("_origin", "make")
 
-    def __init__(self, origin: str) -> None:
+    def __init__(self, origin: str, make: Callable[..., Any] | None) -> None:
         self._origin = origin
+        self.make = make
 
     def __setstate__(self, state: object) -> None:
-        self._refuse("sets the state of a name")
+        _refuse(self._origin, "sets the state of a name")
 
     def __call__(self, *arguments: object) -> Any:
-        self._refuse("calls what is not a function")
-
-    def _refuse(self, what: str) -> NoReturn:
-        raise DataError(f"{self._origin} is refused: its pickle {what}")
-
-
-class _NdarrayName(_StandIn):
-    __slots__ = ()
+        if self.make is None:
+            _refuse(self._origin, "calls what is not a function")
+        return self.make(self._origin, *arguments)
 
 
-class _Reconstruct(_StandIn):
-    __slots__ = ()
-
-    def __call__(self, *arguments: object) -> _Array:
-        if len(arguments) != 3 or not isinstance(arguments[0], _NdarrayName):
-            self._refuse("rebuilds an array in an unknown way")
-        return _Array(self._origin)
+def _reconstruct(origin: str, *arguments: object) -> _Array:
+    kind = arguments[0] if len(arguments) == 3 else None
+    if not isinstance(kind, _StandIn) or kind.make is not None:
+        _refuse(origin, "rebuilds an array in an unknown way")
+    return _Array(origin)
 
 
-class _MakeDtype(_StandIn):
-    __slots__ = ()
-
-    def __call__(self, *arguments: object) -> _Dtype:
-        code = _text(arguments[0]) if arguments else ""
-        if not _NUMERIC.fullmatch(code):
-            self._refuse(f"has an array of dtype '{code}', and only numbers are read")
-        return _Dtype(self._origin, code)
+def _dtype(origin: str, *arguments: object) -> _Dtype:
+    code = _text(arguments[0]) if arguments else ""
+    if not _NUMERIC.fullmatch(code):
+        _refuse(origin, f"has an array of dtype '{code}', and only numbers are read")
+    return _Dtype(origin, code)
 
 
-class _MakeScalar(_StandIn):
-    __slots__ = ()
+def _scalar(origin: str, *arguments: object) -> Any:
+    import numpy as np
 
-    def __call__(self, *arguments: object) -> Any:
-        import numpy as np
-
-        if len(arguments) != 2 or not isinstance(arguments[0], _Dtype):
-            self._refuse("has a number of unknown type")
-        dtype, raw = np.dtype(arguments[0].code), arguments[1]
-        if not isinstance(raw, bytes) or len(raw) != dtype.itemsize:
-            self._refuse("has a number whose bytes do not fit its type")
-        return np.frombuffer(raw, dtype)[0].item()
+    if len(arguments) != 2 or not isinstance(arguments[0], _Dtype):
+        _refuse(origin, "has a number of unknown type")
+    dtype, raw = np.dtype(arguments[0].code), arguments[1]
+    if not isinstance(raw, bytes) or len(raw) != dtype.itemsize:
+        _refuse(origin, "has a number whose bytes do not fit its type")
+    return np.frombuffer(raw, dtype)[0].item()
 
 
-class _Encode(_StandIn):
+def _encode(origin: str, *arguments: object) -> bytes:
     """Python 3 writes bytes into old pickles as ``_codecs.encode(text, "latin1")``."""
-
-    __slots__ = ()
-
-    def __call__(self, *arguments: object) -> bytes:
-        if len(arguments) != 2 or not isinstance(arguments[0], str):
-            self._refuse("encodes what is not text")
-        if _text(arguments[1]).replace("-", "") != "latin1":
-            self._refuse(f"encodes text as '{_text(arguments[1])}'")
-        return arguments[0].encode("latin1")
+    if len(arguments) != 2 or not isinstance(arguments[0], str):
+        _refuse(origin, "encodes what is not text")
+    if _text(arguments[1]).replace("-", "") != "latin1":
+        _refuse(origin, f"encodes text as '{_text(arguments[1])}'")
+    return arguments[0].encode("latin1")
 
 
-class _NoBytes(_StandIn):
+def _no_bytes(origin: str, *arguments: object) -> bytes:
     """... and empty bytes as ``bytes()``; with an argument it could claim any amount of memory."""
-
-    __slots__ = ()
-
-    def __call__(self, *arguments: object) -> bytes:
-        if arguments:
-            self._refuse("makes bytes from an argument")
-        return b""
+    if arguments:
+        _refuse(origin, "makes bytes from an argument")
+    return b""
 
 
 class _Dtype:
@@ -158,15 +153,11 @@ class _Dtype:
 
     def __setstate__(self, state: object) -> None:
         # (version, byte order, subdtype, names, fields, size, alignment, flags[, metadata])
-        if (
-            not isinstance(state, tuple)
-            or len(state) not in (8, 9)
-            or any(part is not None for part in state[2:5])
-        ):
-            raise DataError(f"{self._origin} is refused: its pickle has an array of structured dtype")
+        if not isinstance(state, tuple) or len(state) not in (8, 9) or state[2:5] != (None, None, None):
+            _refuse(self._origin, "has an array of structured dtype")
         order = _text(state[1])
         if order not in ("<", ">", "=", "|"):
-            raise DataError(f"{self._origin} is refused: its pickle has the byte order '{order}'")
+            _refuse(self._origin, f"has the byte order '{order}'")
         # "=" would mean whatever machine wrote the file; in practice that is little-endian.
         self.code = ("<" if order == "=" else order) + self.code.lstrip("<>=|")
 
@@ -180,12 +171,12 @@ class _Array:
 
     def __setstate__(self, state: object) -> None:
         if not isinstance(state, tuple) or len(state) != 5:
-            raise DataError(f"{self._origin} is refused: its pickle has an array of unknown version")
+            _refuse(self._origin, "has an array of unknown version")
         _, shape, dtype, fortran, raw = state
         if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
-            raise DataError(f"{self._origin} is refused: its pickle has an array of shape {shape!r:.80}")
+            _refuse(self._origin, f"has an array of shape {shape!r:.80}")
         if not isinstance(dtype, _Dtype) or not isinstance(raw, bytes):
-            raise DataError(f"{self._origin} is refused: its pickle has an array of objects")
+            _refuse(self._origin, "has an array of objects")
         size = math.prod(shape) * int(dtype.code[-1])
         if size != len(raw):
             raise DataError(f"{self._origin} is damaged: an array of {size} bytes comes with {len(raw)}")
@@ -232,14 +223,14 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-_ALLOWED: dict[tuple[str, str], type[_StandIn]] = {
-    ("numpy", "ndarray"): _NdarrayName,
-    ("numpy", "dtype"): _MakeDtype,
-    ("numpy.core.multiarray", "_reconstruct"): _Reconstruct,
-    ("numpy._core.multiarray", "_reconstruct"): _Reconstruct,
-    ("numpy.core.multiarray", "scalar"): _MakeScalar,
-    ("numpy._core.multiarray", "scalar"): _MakeScalar,
-    ("_codecs", "encode"): _Encode,
-    ("builtins", "bytes"): _NoBytes,
-    ("__builtin__", "bytes"): _NoBytes,  # Python 3 writes Python 2's names into old protocols
+_ALLOWED: dict[tuple[str, str], Callable[..., Any] | None] = {
+    ("numpy", "ndarray"): None,
+    ("numpy", "dtype"): _dtype,
+    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy.core.multiarray", "scalar"): _scalar,
+    ("numpy._core.multiarray", "scalar"): _scalar,
+    ("_codecs", "encode"): _encode,
+    ("builtins", "bytes"): _no_bytes,
+    ("__builtin__", "bytes"): _no_bytes,  # Python 3 writes Python 2's names into old protocols
 }

@@ -10,10 +10,9 @@ from typing import Literal
 
 from softtargets.data.catalogue import find_source
 from softtargets.data.directory import data_directory
-from softtargets.data.files import checksum_problem
+from softtargets.data.files import file_problem
 from softtargets.data.folders import is_image
 from softtargets.data.source import Folder, KnownFile, Source
-from softtargets.exceptions import DataError
 
 Status = Literal["ready", "missing", "incomplete"]
 
@@ -83,15 +82,7 @@ def _file_problem(file: KnownFile, path: Path) -> str:
     size = path.stat().st_size
     if file.size is not None and size != file.size:
         return f"it has {size} bytes, expected {file.size}"
-    problem = checksum_problem(path, file.checksum) if file.checksum else None
-    if problem:
-        return f"its {problem}"
-    if file.inspect:
-        try:
-            file.inspect(path)
-        except DataError as damage:
-            return str(damage)
-    return ""
+    return file_problem(path, file.checksum, file.inspect)
 
 
 def _check_folder(folder: Folder, source: Source, root: Path) -> Check:

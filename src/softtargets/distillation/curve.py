@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from softtargets.arrays import over_seeds
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -44,11 +46,5 @@ def curve(points: Iterable[tuple[float, Iterable[float]]]) -> Curve:
         found.setdefault(x, []).extend(there)
     if not found:
         raise ValueError("a curve needs at least one point")
-    groups = [found[x] for x in sorted(found)]
-    return Curve(
-        x=tuple(sorted(found)),
-        counts=tuple(map(len, groups)),
-        lowest=tuple(map(min, groups)),
-        mean=tuple(math.fsum(group) / len(group) for group in groups),
-        highest=tuple(map(max, groups)),
-    )
+    places = tuple(sorted(found))
+    return Curve(places, *over_seeds([found[place] for place in places]))

@@ -1,5 +1,6 @@
 """Instruments for the penultimate layer: where a net puts its examples."""
 
+from softtargets.geometry.activations import evenly
 from softtargets.geometry.class_sums import ClassSums
 from softtargets.geometry.collapse import (
     NeuralCollapse,
@@ -7,14 +8,17 @@ from softtargets.geometry.collapse import (
     nearest_mean_disagreement,
     neural_collapse,
 )
+from softtargets.geometry.drawing import COLOURS, draw_panel, draw_panels, draw_plane
+from softtargets.geometry.panels import UNITS, FairPanel, common_limits, fair_panels
 from softtargets.geometry.picking import Triple, Triples, pick_triples, pick_triples_by_confusion
 from softtargets.geometry.plane import cluster_spread, project, template_plane
-from softtargets.geometry.scaling import FairPanel, fair_panels
 from softtargets.geometry.simplex import Simplex, simplex
 from softtargets.geometry.triangle import equilateral, sides
 from softtargets.geometry.views import PlaneMeasures, PlaneView, plane_view
 
 __all__ = [
+    "COLOURS",
+    "UNITS",
     "ClassSums",
     "FairPanel",
     "NeuralCollapse",
@@ -25,7 +29,12 @@ __all__ = [
     "Triples",
     "cluster_spread",
     "collapse_from_sums",
+    "common_limits",
+    "draw_panel",
+    "draw_panels",
+    "draw_plane",
     "equilateral",
+    "evenly",
     "fair_panels",
     "nearest_mean_disagreement",
     "neural_collapse",

@@ -22,12 +22,8 @@ def as_templates(values: ArrayLike, name: str = "weights", least: int = 1) -> Te
     found = as_real(values, name)
     if found.ndim != 2 or found.shape[0] == 0 or found.shape[1] < least:
         raise ValueError(f"need {name} (K, D) with D of at least {least}, not {tuple(found.shape)}")
-    finite = torch.isfinite(found)
-    if not bool(finite.all()):
-        row, column = (int(place) for place in (~finite).nonzero()[0])
-        raise ValueError(
-            f"{name} contain NaN or infinite values: {float(found[row, column])} for class {row}"
-        )
+    if place := _not_finite(found):
+        raise ValueError(f"{name} contain NaN or infinite values: {float(found[place])} for class {place[0]}")
     return found
 
 
@@ -76,13 +72,21 @@ def check_size(given: int, size: int | None) -> None:
 
 def check_finite(found: Tensor, rows: Tensor | None = None) -> None:
     """Refuse activations (N, D) that are not all finite; `rows` says which examples they are, if not 0 to N - 1."""
-    finite = torch.isfinite(found)
-    if not bool(finite.all()):
-        row, column = (int(place) for place in (~finite).nonzero()[0])
+    if place := _not_finite(found):
+        row, column = place
         example = row if rows is None else int(rows[row])
         raise ValueError(
-            f"activations of example {example} are not all finite: {float(found[row, column])} in dimension {column}"
+            f"activations of example {example} are not all finite: {float(found[place])} in dimension {column}"
         )
+
+
+def _not_finite(found: Tensor) -> tuple[int, int] | None:
+    """The first place (row, column) that holds no number."""
+    finite = torch.isfinite(found)
+    if bool(finite.all()):
+        return None
+    row, column = (~finite).nonzero()[0].tolist()
+    return row, column
 
 
 def three_classes(classes: Sequence[int], count: int) -> list[int]:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.geometry.examples import Examples
+from softtargets.geometry.activations import LabelledActivations
 
 
 class ClassSums:
@@ -58,7 +58,9 @@ class ClassSums:
 
         What is wrong is said before anything is taken in.
         """
-        examples = Examples(activations, labels, len(self.counts), self.means.shape[1], ignore_index)
+        examples = LabelledActivations(
+            activations, labels, len(self.counts), self.means.shape[1], ignore_index
+        )
         examples.check()
         for values, classes in examples.chunks(device=self.counts.device):
             self._add(values, classes)

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
+from softtargets.geometry.activations import CHUNK, LabelledActivations
 from softtargets.geometry.checking import as_activations, as_real, as_templates
 from softtargets.geometry.class_sums import ClassSums
-from softtargets.geometry.examples import CHUNK, Examples
 from softtargets.geometry.simplex import Simplex, simplex
 
 
@@ -80,7 +80,7 @@ def neural_collapse(
     sums = ClassSums(count, size, device=templates.device)
     sums.add(activations, labels, ignore_index)
     _check_classes(sums)
-    examples = Examples(activations, labels, count, size, ignore_index)
+    examples = LabelledActivations(activations, labels, count, size, ignore_index)
     chosen = examples.evenly(nc4_most)
     again = examples.chunks(chosen, width=count, device=templates.device)
     disagree = _disagreement((values for values, _ in again), sums.means, templates, shift)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from softtargets.geometry.limits import common_limits
-from softtargets.geometry.scaling import FairPanel, fair_panels
+from softtargets.geometry.panels import FairPanel, common_limits, fair_panels
 from softtargets.geometry.views import PlaneView
 
 if TYPE_CHECKING:
@@ -21,23 +20,10 @@ __all__ = ["common_limits", "draw_panel", "draw_panels", "draw_plane"]
 COLOURS = ("#0072b2", "#e69f00", "#cc79a7")
 
 # Marks that leave a tight cluster to be seen.
-_TEMPLATE: dict[str, Any] = {
-    "marker": "D",
-    "markersize": 7,
-    "markerfacecolor": "none",
-    "markeredgecolor": "black",
-    "markeredgewidth": 1.1,
-    "linestyle": "none",
-    "zorder": 4,
-}
-_CENTRE: dict[str, Any] = {
-    "marker": "+",
-    "markersize": 7,
-    "markeredgecolor": "black",
-    "markeredgewidth": 1.1,
-    "linestyle": "none",
-    "zorder": 5,
-}
+_MARK = {"markersize": 7, "markeredgecolor": "black", "markeredgewidth": 1.1, "linestyle": "none"}
+_TEMPLATE: dict[str, Any] = {**_MARK, "marker": "D", "markerfacecolor": "none", "zorder": 4}
+_CENTRE: dict[str, Any] = {**_MARK, "marker": "+", "zorder": 5}
+_POINT: dict[str, Any] = {"s": 13, "alpha": 0.65, "linewidth": 0, "zorder": 2}
 
 _AXIS = {
     "centres": "1 = mean distance of class means",
@@ -53,16 +39,7 @@ def draw_plane(
     points, labels = points.detach().cpu(), labels.detach().cpu()
     for label, name in names.items():
         chosen = points[labels == label].double().numpy()
-        axes.scatter(
-            chosen[:, 0],
-            chosen[:, 1],
-            s=13,
-            alpha=0.65,
-            linewidth=0,
-            color=colours[label],
-            label=name,
-            zorder=2,
-        )
+        axes.scatter(*chosen.T, color=colours[label], label=name, **_POINT)
     axes.set_aspect("equal")
     axes.tick_params(labelsize=7.5)
 
@@ -75,13 +52,7 @@ def draw_panel(
     names = dict(zip(view.classes, map(_shown, view.names), strict=True))
     draw_plane(axes, view.points, view.labels, names, dict(zip(view.classes, colours, strict=True)))
     corners = view.templates.numpy()
-    axes.plot(
-        *corners[[0, 1, 2, 0]].T,
-        color="0.45",
-        linewidth=0.8,
-        linestyle=(0, (4, 3)),
-        zorder=1,
-    )
+    axes.plot(*corners[[0, 1, 2, 0]].T, color="0.45", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     axes.plot(*corners.T, **_TEMPLATE)
     axes.plot(*view.centres.numpy().T, **_CENTRE)
     axes.set(xlim=panel.limits[0], ylim=panel.limits[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -16,6 +16,13 @@ from softtargets.geometry.checking import as_real
 
 BLOCK = 1 << 21  # distances at a time: 16 MiB
 GRID = 1e-12  # squared distances closer than this, in mean squared norms, are equal: the rest is rounding
+
+_REASONS = {
+    "close": "{x}, {y} and {z} are closer together ({xy}, {xz} and {yz}) than any other of {n} classes with its two "
+    "nearest",
+    "mixed": "{x} and {y} are the closest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
+    "far": "{x} and {y} are the farthest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
+}
 
 
 @dataclass(frozen=True)
@@ -195,36 +202,22 @@ def _pick(distances: _Distances, swept: _Swept, names: list[int]) -> Triples:
         reach = torch.minimum(*(distances.rows(one, one + 1)[0] for one in pair))
         return int(reach.index_fill_(0, torch.tensor(pair, device=reach.device), -1).argmax())
 
-    def described(kind: str, places: tuple[int, int, int], words: str) -> Triple:
+    def described(kind: str, places: tuple[int, int, int]) -> Triple:
         a, b, c = places
         one, other = every[[a, a, b]], every[[b, c, c]]
         ab, ac, bc = distances.lengths(distances.pairs(one, other)).tolist()
         x, y, z = (names[place] for place in places)
-        reason = words.format(x=x, y=y, z=z, n=len(names), xy=f"{ab:.3g}", xz=f"{ac:.3g}", yz=f"{bc:.3g}")
+        numbers = {"xy": f"{ab:.3g}", "xz": f"{ac:.3g}", "yz": f"{bc:.3g}"}
+        reason = _REASONS[kind].format(x=x, y=y, z=z, n=len(names), **numbers)
         return Triple(kind, (x, y, z), (ab, ac, bc), reason)
 
     first, second, last = sorted((middle, *nearest[middle].tolist()))
-    start = int(near[:, 0].argmin())
-    close_pair = (start, int(nearest[start, 0]))
-    start = int(far.argmax())
-    far_pair = (start, int(farthest[start]))
+    start, end = int(near[:, 0].argmin()), int(far.argmax())
+    close_pair, far_pair = (start, int(nearest[start, 0])), (end, int(farthest[end]))
     return Triples(
-        close=described(
-            "close",
-            (first, second, last),
-            "{x}, {y} and {z} are closer together ({xy}, {xz} and {yz}) than any other of {n} classes with its two "
-            "nearest",
-        ),
-        mixed=described(
-            "mixed",
-            (*close_pair, third(close_pair)),
-            "{x} and {y} are the closest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
-        ),
-        far=described(
-            "far",
-            (*far_pair, third(far_pair)),
-            "{x} and {y} are the farthest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
-        ),
+        close=described("close", (first, second, last)),
+        mixed=described("mixed", (*close_pair, third(close_pair))),
+        far=described("far", (*far_pair, third(far_pair))),
     )
 
 
@@ -246,7 +239,9 @@ def _sweep(distances: _Distances) -> _Swept:
         near=like.new_empty(count, 2),
         far=like.new_empty(count),
     )
-    for start, stop in _blocks(count):
+    rows = max(1, BLOCK // count)
+    for start in range(0, count, rows):
+        stop = min(start + rows, count)
         block = distances.rows(start, stop)
         itself = torch.arange(stop - start, device=block.device)
         block[itself, itself + start] = 0
@@ -257,12 +252,6 @@ def _sweep(distances: _Distances) -> _Swept:
             found.near[start:stop, place], found.nearest[start:stop, place] = rank, which
             block[itself, which] = torch.inf
     return found
-
-
-def _blocks(count: int) -> Iterator[tuple[int, int]]:
-    rows = max(1, BLOCK // count)
-    for start in range(0, count, rows):
-        yield start, min(start + rows, count)
 
 
 def _candidates(given: Iterable[int] | None, classes: int) -> Tensor:

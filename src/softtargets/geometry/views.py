@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
+from softtargets.geometry.activations import LabelledActivations, evenly
 from softtargets.geometry.checking import as_templates, three_classes
-from softtargets.geometry.examples import Examples, evenly
 from softtargets.geometry.plane import template_plane
 from softtargets.geometry.triangle import equilateral, sides
 
@@ -91,7 +91,7 @@ def plane_view(
     """
     layer = as_templates(weights, least=2)
     chosen = three_classes(classes, len(layer))
-    examples = Examples(activations, labels, len(layer), layer.shape[1], ignore_index)
+    examples = LabelledActivations(activations, labels, len(layer), layer.shape[1], ignore_index)
     places = [(examples.labels == c).nonzero().flatten() for c in chosen]
     for c, found in zip(chosen, places, strict=True):
         if len(found) == 0:
@@ -132,7 +132,9 @@ def plane_view(
     )
 
 
-def _moments(examples: Examples, places: list[Tensor], basis: Tensor) -> tuple[Tensor, float, float]:
+def _moments(
+    examples: LabelledActivations, places: list[Tensor], basis: Tensor
+) -> tuple[Tensor, float, float]:
     """Means (3, D), and the sum of squared distances from them in space and on the plane; two passes, no D x D."""
     means, total, flat = [], 0.0, 0.0
     for found in places:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from softtargets.information.evolution import Evolution, EvolutionBand
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_LINE: dict[str, Any] = {"linewidth": 1.5, "marker": "o", "markersize": 4, "zorder": 3}
 
 
 def draw_evolution(
@@ -33,20 +35,11 @@ def draw_evolution(
     for name, curve in curves.items():
         if isinstance(curve, Evolution):
             middle = curve.nats
-            low = [nats - error for nats, error in zip(curve.nats, curve.standard_error, strict=True)]
-            high = [nats + error for nats, error in zip(curve.nats, curve.standard_error, strict=True)]
+            pairs = list(zip(curve.nats, curve.standard_error, strict=True))
+            low, high = [nats - error for nats, error in pairs], [nats + error for nats, error in pairs]
         else:
             middle, low, high = curve.mean, list(curve.lowest), list(curve.highest)
         axes.fill_between(curve.steps, low, high, color=colours[name], alpha=0.18, linewidth=0, zorder=2)
-        axes.plot(
-            curve.steps,
-            middle,
-            color=colours[name],
-            linewidth=1.5,
-            marker="o",
-            markersize=4,
-            label=name,
-            zorder=3,
-        )
+        axes.plot(curve.steps, middle, color=colours[name], label=name, **_LINE)
     axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))  # heights are amounts, to be compared with both bounds

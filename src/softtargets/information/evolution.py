@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
+
+from softtargets.arrays import over_seeds
 
 # Bounds that are as close are logarithms of the same number of examples, rounded in a file or two.
 _SAME = 1e-9
@@ -55,29 +58,30 @@ def evolution(
     """
     kept = list(rows)
     prefix = f"information.{split}_{classes[0]}_{classes[1]}"
-    names = [f"{prefix}_{name}" for name in ("nats", "standard_error", "bound")]
-    found: dict[int, list[float]] = {}
-    for row in kept:
-        numbers = [row.get(name) for name in names]
-        if any(number is None for number in numbers):
-            continue
-        step = int(row["step"])
-        if step in found:
+    found = sorted(_looks(kept, prefix))
+    if not found:
+        raise ValueError(_nothing(kept, prefix))
+    steps, nats, errors, bounds = zip(*found, strict=True)
+    for step, following in pairwise(steps):
+        if step == following:
             raise ValueError(
                 f"step {step} is there twice; pass the rows of one training, or `band` for several"
             )
-        found[step] = [float(number) for number in numbers if number is not None]
-        if not all(math.isfinite(number) for number in found[step]):
-            raise ValueError(f"numbers of {prefix} must be finite, but at step {step} they are {found[step]}")
-    if not found:
-        raise ValueError(_nothing(kept, prefix))
-    steps = sorted(found)
-    return Evolution(
-        steps=tuple(steps),
-        nats=tuple(found[step][0] for step in steps),
-        standard_error=tuple(found[step][1] for step in steps),
-        bound=_common_bound(found[step][2] for step in steps),
-    )
+    return Evolution(steps, nats, errors, _common_bound(bounds))
+
+
+def _looks(rows: Iterable[Mapping[str, Any]], prefix: str) -> Iterator[tuple[int, float, float, float]]:
+    """Step, information, standard error and bound of every row that has them."""
+    for row in rows:
+        numbers: list[Any] = [row.get(f"{prefix}_{name}") for name in ("nats", "standard_error", "bound")]
+        if None in numbers:
+            continue
+        step, (nats, error, bound) = int(row["step"]), map(float, numbers)
+        if not all(map(math.isfinite, (nats, error, bound))):
+            raise ValueError(
+                f"numbers of {prefix} must be finite, but at step {step} they are {[nats, error, bound]}"
+            )
+        yield step, nats, error, bound
 
 
 def band(evolutions: Iterable[Evolution]) -> EvolutionBand:
@@ -98,15 +102,9 @@ def band(evolutions: Iterable[Evolution]) -> EvolutionBand:
     for curve in curves:
         for step, nats in zip(curve.steps, curve.nats, strict=True):
             found.setdefault(step, []).append(nats)
-    groups = [found[step] for step in sorted(found)]
-    return EvolutionBand(
-        steps=tuple(sorted(found)),
-        counts=tuple(map(len, groups)),
-        lowest=tuple(map(min, groups)),
-        mean=tuple(math.fsum(group) / len(group) for group in groups),
-        highest=tuple(map(max, groups)),
-        bound=_common_bound(curve.bound for curve in curves),
-    )
+    bound = _common_bound(curve.bound for curve in curves)
+    steps = tuple(sorted(found))
+    return EvolutionBand(steps, *over_seeds([found[step] for step in steps]), bound)
 
 
 def _common_bound(bounds: Iterable[float]) -> float:

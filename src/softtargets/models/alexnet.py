@@ -43,11 +43,13 @@ class AlexNet(Classifier):
         self.local4 = nn.Linear(384, 192)
         self.head = nn.Linear(192, classes)
         self.norm, self.pool = LocalResponseNorm(), SameMaxPool()
-        _initialise(self.conv1, std=0.05, bias=0.0)
-        _initialise(self.conv2, std=0.05, bias=0.1)
-        _initialise(self.local3, std=0.04, bias=0.1)
-        _initialise(self.local4, std=0.04, bias=0.1)
-        _initialise(self.head, std=1 / 192, bias=0.0)
+        layers: list[nn.Conv2d | nn.Linear] = [self.conv1, self.conv2, self.local3, self.local4, self.head]
+        for layer, std, bias in zip(
+            layers, (0.05, 0.05, 0.04, 0.04, 1 / 192), (0, 0.1, 0.1, 0.1, 0), strict=True
+        ):
+            nn.init.trunc_normal_(layer.weight, std=std, a=-2 * std, b=2 * std)
+            assert layer.bias is not None
+            nn.init.constant_(layer.bias, bias)
 
     def features(self, images: Tensor) -> Tensor:
         """The second hidden layer."""
@@ -83,9 +85,3 @@ def local_response_norm(maps: Tensor, radius: int, bias: float, alpha: float, be
     window = (2 * radius + 1, 1)
     sums = functional.avg_pool2d(squares, window, stride=1, padding=(radius, 0), divisor_override=1)
     return maps * (bias + alpha * sums.reshape(maps.shape)).pow(-beta)
-
-
-def _initialise(layer: nn.Conv2d | nn.Linear, std: float, bias: float) -> None:
-    assert layer.bias is not None
-    nn.init.trunc_normal_(layer.weight, std=std, a=-2 * std, b=2 * std)
-    nn.init.constant_(layer.bias, bias)

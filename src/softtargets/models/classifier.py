@@ -53,3 +53,33 @@ class Classifier(nn.Module):
         """
         for dropout in self.number_dropouts():
             dropout.place = place
+
+
+def normalised(before: int, after: int, kernel: int, stride: int = 1, groups: int = 1) -> list[nn.Module]:
+    """A convolution that keeps the size of maps but for its stride, without bias, and the batch norm behind it."""
+    convolution = nn.Conv2d(before, after, kernel, stride, padding=kernel // 2, groups=groups, bias=False)
+    return [convolution, nn.BatchNorm2d(after)]
+
+
+class ResidualNet(Classifier):
+    """A `stem`, a `body` of blocks, sometimes one `last` layer after them, and a `pool` over all places."""
+
+    stem: nn.Module
+    body: nn.Sequential
+    pool: nn.Module
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: nn.Module | None = None
+
+    @property
+    def links(self) -> list[nn.Module]:
+        """The blocks, and what is before and after them."""
+        last = [] if self.last is None else [self.last]
+        return [self.stem, *self.body, *last, self.pool, self.head]
+
+    def features(self, images: Tensor) -> Tensor:
+        """What comes after the blocks, averaged over all places."""
+        maps: Tensor = self.body(self.stem(images))
+        pooled: Tensor = self.pool(maps if self.last is None else self.last(maps))
+        return pooled

@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from softtargets.models.arguments import check_size
-from softtargets.models.classifier import Classifier
+from softtargets.models.classifier import ResidualNet, normalised
 from softtargets.models.pooling import Average
 
 # Expansion, channels, blocks and stride of each stage: table 2 of Sandler et al. 2018, except for a stride of 1
@@ -23,7 +23,7 @@ _STAGES = (
 )
 
 
-class MobileNetV2(Classifier):
+class MobileNetV2(ResidualNet):
     """Seventeen inverted residual blocks between a stem of 32 and a last layer of 1280 channels.
 
     Sandler et al. 2018, table 2, in the CIFAR form of ``model/mobilenetv2.py`` in
@@ -56,22 +56,12 @@ class MobileNetV2(Classifier):
             for position in range(count):
                 blocks.append(InvertedResidual(before, channels, expansion, stride if position == 0 else 1))
                 before = channels
-        last = nn.Conv2d(before, 1280, kernel_size=1, bias=False)
+        last = normalised(before, 1280, 1)
         self.stem = nn.Sequential(first, nn.BatchNorm2d(32), nn.ReLU6())
         self.body = nn.Sequential(*blocks)
-        self.last = nn.Sequential(last, nn.BatchNorm2d(1280), nn.ReLU6())
+        self.last = nn.Sequential(*last, nn.ReLU6())
         self.pool = Average()
         self.head = nn.Linear(1280, classes)
-
-    @property
-    def links(self) -> list[nn.Module]:
-        """The blocks, and what is before and after them."""
-        return [self.stem, *self.body, self.last, self.pool, self.head]
-
-    def features(self, images: Tensor) -> Tensor:
-        """The 1280 channels, averaged over all places."""
-        features: Tensor = self.pool(self.last(self.body(self.stem(images))))
-        return features
 
 
 class InvertedResidual(nn.Module):
@@ -88,14 +78,11 @@ class InvertedResidual(nn.Module):
         super().__init__()
         inner = expansion * before
         self.residual = nn.Sequential(
-            nn.Conv2d(before, inner, kernel_size=1, bias=False),
-            nn.BatchNorm2d(inner),
+            *normalised(before, inner, 1),
             nn.ReLU6(),
-            nn.Conv2d(inner, inner, kernel_size=3, stride=stride, padding=1, groups=inner, bias=False),
-            nn.BatchNorm2d(inner),
+            *normalised(inner, inner, 3, stride, groups=inner),
             nn.ReLU6(),
-            nn.Conv2d(inner, after, kernel_size=1, bias=False),
-            nn.BatchNorm2d(after),
+            *normalised(inner, after, 1),
         )
         self.adds = stride == 1 and before == after
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Literal
 
@@ -9,14 +10,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.arguments import check_size
-from softtargets.models.classifier import Classifier
+from softtargets.models.classifier import ResidualNet, normalised
 from softtargets.models.pooling import Average
 
 # The standard deviation of a standard normal variable cut at -2 and 2.
 _CUT_STD = 0.8796256610342398
 
 
-class PreActResNet(Classifier):
+class PreActResNet(ResidualNet):
     """Three stages of n blocks x + F(x) with batch norm and ReLU in front of each convolution; 6n + 2 layers.
 
     ``variant="he"`` is ResNet-56 and its siblings as of He et al., "Identity mappings in deep residual networks",
@@ -66,40 +67,22 @@ class PreActResNet(Classifier):
             raise ValueError(
                 f"a stem of {stem} x {stem} has no middle; its kernel must be odd, such as 3 or 7"
             )
-        if variant not in ("he", "tensor2tensor"):
-            raise ValueError(f"no variant {variant!r}; allowed: he, tensor2tensor")
-        original = variant == "he"
-        shortcut = _he_shortcut if original else _tensor2tensor_shortcut
-        blocks, before = [], stem_channels
-        for stage, after in enumerate(stages):
-            for position in range(count):
-                stride = 2 if stage > 0 and position == 0 else 1
-                blocks.append(PreActBlock(before, after, stride, shortcut(before, after, stage, position)))
-                before = after
+        if variant not in _SHORTCUTS:
+            raise ValueError(f"no variant {variant!r}; allowed: {', '.join(_SHORTCUTS)}")
+        original, final = variant == "he", stages[-1]
+        blocks = _blocks(stem_channels, stages, count, _SHORTCUTS[variant])
         first = nn.Conv2d(shape[0], stem_channels, stem, padding=stem // 2, bias=False)
-        self.stem = nn.Sequential(first) if original else nn.Sequential(first, *_activation(stem_channels))
+        self.stem = nn.Sequential(first, *([] if original else _activation(stem_channels)))
         self.body = nn.Sequential(*blocks)
-        self.last = nn.Sequential(*_activation(before)) if original else nn.Sequential()
+        self.last = nn.Sequential(*(_activation(final) if original else []))
         self.pool = Average()
-        self.head = nn.Linear(before, classes)
+        self.head = nn.Linear(final, classes)
         for module in self.modules():
-            if isinstance(module, nn.Conv2d) and original:
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-            elif isinstance(module, nn.Conv2d):
-                _cut_normal(module.weight, 1 / module.weight[0].numel())
+            if isinstance(module, nn.Conv2d):
+                _initialise(module.weight, original)
         if not original:
-            _cut_normal(self.head.weight, 2 / ((before + classes) / 2))
+            _cut_normal(self.head.weight, 2 / ((final + classes) / 2))
         nn.init.zeros_(self.head.bias)
-
-    @property
-    def links(self) -> list[nn.Module]:
-        """The blocks, and what is before and after them."""
-        return [self.stem, *self.body, self.last, self.pool, self.head]
-
-    def features(self, images: Tensor) -> Tensor:
-        """The last stage, averaged over all places."""
-        features: Tensor = self.pool(self.last(self.body(self.stem(images))))
-        return features
 
 
 class PreActBlock(nn.Module):
@@ -113,8 +96,7 @@ class PreActBlock(nn.Module):
     def __init__(self, before: int, after: int, stride: int, shortcut: nn.Module | None) -> None:
         super().__init__()
         self.norm1 = nn.BatchNorm2d(before)
-        self.conv1 = nn.Conv2d(before, after, kernel_size=3, stride=stride, padding=1, bias=False)
-        self.norm2 = nn.BatchNorm2d(after)
+        self.conv1, self.norm2 = normalised(before, after, 3, stride)
         self.conv2 = nn.Conv2d(after, after, kernel_size=3, padding=1, bias=False)
         self.shortcut = shortcut
 
@@ -125,26 +107,46 @@ class PreActBlock(nn.Module):
         return branch + (maps if self.shortcut is None else self.shortcut(activated))
 
 
+Shortcut = Callable[[int, int, int, int], nn.Module | None]
+
+
+def _blocks(before: int, stages: Sequence[int], count: int, shortcut: Shortcut) -> list[PreActBlock]:
+    """`count` blocks of each stage; the first of every stage but the first halves the maps."""
+    blocks = []
+    for stage, after in enumerate(stages):
+        for position in range(count):
+            stride = 2 if stage > 0 and position == 0 else 1
+            blocks.append(PreActBlock(before, after, stride, shortcut(before, after, stage, position)))
+            before = after
+    return blocks
+
+
 def _he_shortcut(before: int, after: int, stage: int, position: int) -> nn.Module | None:
     if before != after or (stage > 0 and position == 0):
-        return _projection(before, after, stage)
+        return nn.Conv2d(before, after, kernel_size=1, stride=2 if stage > 0 else 1, bias=False)
     # The very first activation is not the branch's own: it comes before the paths part.
     return nn.Identity() if stage == position == 0 else None
 
 
 def _tensor2tensor_shortcut(before: int, after: int, stage: int, position: int) -> nn.Module | None:
-    return None if position else nn.Sequential(_projection(before, after, stage), nn.BatchNorm2d(after))
-
-
-def _projection(before: int, after: int, stage: int) -> nn.Conv2d:
-    return nn.Conv2d(before, after, kernel_size=1, stride=2 if stage > 0 else 1, bias=False)
+    return None if position else nn.Sequential(*normalised(before, after, 1, 2 if stage > 0 else 1))
 
 
 def _activation(channels: int) -> list[nn.Module]:
     return [nn.BatchNorm2d(channels), nn.ReLU()]
 
 
+def _initialise(weight: Tensor, original: bool) -> None:
+    if original:
+        nn.init.kaiming_normal_(weight, mode="fan_out", nonlinearity="relu")
+    else:
+        _cut_normal(weight, 1 / weight[0].numel())
+
+
 def _cut_normal(weight: Tensor, variance: float) -> None:
     """From a normal distribution cut at two standard deviations, wide enough to have `variance` after the cut."""
     std = sqrt(variance) / _CUT_STD
     nn.init.trunc_normal_(weight, std=std, a=-2 * std, b=2 * std)
+
+
+_SHORTCUTS: dict[str, Shortcut] = {"he": _he_shortcut, "tensor2tensor": _tensor2tensor_shortcut}

@@ -6,11 +6,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.arguments import check_size
-from softtargets.models.classifier import Classifier
+from softtargets.models.classifier import ResidualNet, normalised
 from softtargets.models.pooling import Average
 
 
-class ResNet18(Classifier):
+class ResNet18(ResidualNet):
     """Four stages of two basic blocks with `width`, 2, 4 and 8 times `width` channels (He et al. 2016).
 
     The CIFAR form: a 3 x 3 convolution with stride 1 in front and no max pooling; a 1 x 1 convolution with batch norm
@@ -32,7 +32,7 @@ class ResNet18(Classifier):
     def __init__(self, shape: tuple[int, int, int], classes: int, width: int = 64) -> None:
         super().__init__()
         check_size(shape, 8, "three halvings")
-        self.stem = nn.Sequential(_conv3x3(shape[0], width), nn.BatchNorm2d(width), nn.ReLU())
+        self.stem = nn.Sequential(*normalised(shape[0], width, 3), nn.ReLU())
         stages = (width, 2 * width, 4 * width, 8 * width)
         blocks: list[nn.Module] = []
         for before, after in zip((width, *stages), stages, strict=False):
@@ -43,16 +43,6 @@ class ResNet18(Classifier):
         self.body = nn.Sequential(*blocks)
         self.pool = Average()
         self.head = nn.Linear(stages[-1], classes)
-
-    @property
-    def links(self) -> list[nn.Module]:
-        """The blocks, and what is before and after them."""
-        return [self.stem, *self.body, self.pool, self.head]
-
-    def features(self, images: Tensor) -> Tensor:
-        """The last stage, averaged over all places."""
-        features: Tensor = self.pool(self.body(self.stem(images)))
-        return features
 
 
 class BasicBlock(nn.Module):
@@ -65,20 +55,12 @@ class BasicBlock(nn.Module):
 
     def __init__(self, before: int, after: int, stride: int = 1) -> None:
         super().__init__()
-        self.conv1 = _conv3x3(before, after, stride)
-        self.norm1 = nn.BatchNorm2d(after)
-        self.conv2 = _conv3x3(after, after)
-        self.norm2 = nn.BatchNorm2d(after)
-        self.shortcut = nn.Sequential()
-        if stride != 1 or before != after:
-            projection = nn.Conv2d(before, after, kernel_size=1, stride=stride, bias=False)
-            self.shortcut = nn.Sequential(projection, nn.BatchNorm2d(after))
+        self.conv1, self.norm1 = normalised(before, after, 3, stride)
+        self.conv2, self.norm2 = normalised(after, after, 3)
+        same = stride == 1 and before == after
+        self.shortcut = nn.Sequential(*([] if same else normalised(before, after, 1, stride)))
 
     def forward(self, maps: Tensor) -> Tensor:
         """Maps of `after` channels, smaller by `stride`."""
         branch = functional.relu(self.norm1(self.conv1(maps)))
         return functional.relu(self.shortcut(maps) + self.norm2(self.conv2(branch)))
-
-
-def _conv3x3(before: int, after: int, stride: int = 1) -> nn.Conv2d:
-    return nn.Conv2d(before, after, kernel_size=3, stride=stride, padding=1, bias=False)

@@ -6,11 +6,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.arguments import check_size
-from softtargets.models.classifier import Classifier
+from softtargets.models.classifier import ResidualNet, normalised
 from softtargets.models.pooling import Average
 
 
-class ResNeXt29(Classifier):
+class ResNeXt29(ResidualNet):
     """Three stages of three bottleneck blocks with grouped convolutions: 256, 512 and 1024 channels.
 
     Xie et al. 2017, section 5.3 and appendix A. The grouped 3 x 3 convolution of the first stage has `cardinality`
@@ -33,8 +33,7 @@ class ResNeXt29(Classifier):
     ) -> None:
         super().__init__()
         check_size(shape, 4, "two halvings")
-        first = nn.Conv2d(shape[0], 64, kernel_size=3, padding=1, bias=False)
-        self.stem = nn.Sequential(first, nn.BatchNorm2d(64), nn.ReLU())
+        self.stem = nn.Sequential(*normalised(shape[0], 64, 3), nn.ReLU())
         blocks: list[nn.Module] = []
         before = 64
         for stage, after in enumerate((256, 512, 1024)):
@@ -52,16 +51,6 @@ class ResNeXt29(Classifier):
         nn.init.kaiming_normal_(self.head.weight, nonlinearity="relu")
         nn.init.zeros_(self.head.bias)
 
-    @property
-    def links(self) -> list[nn.Module]:
-        """The blocks, and what is before and after them."""
-        return [self.stem, *self.body, self.pool, self.head]
-
-    def features(self, images: Tensor) -> Tensor:
-        """The last stage, averaged over all places."""
-        features: Tensor = self.pool(self.body(self.stem(images)))
-        return features
-
 
 class GroupedBottleneck(nn.Module):
     """relu(x + F(x)), where F is 1 x 1, grouped 3 x 3 and 1 x 1 with batch norms (Xie et al. 2017, figure 3c).
@@ -74,19 +63,13 @@ class GroupedBottleneck(nn.Module):
     def __init__(self, before: int, inner: int, after: int, groups: int, stride: int) -> None:
         super().__init__()
         self.residual = nn.Sequential(
-            nn.Conv2d(before, inner, kernel_size=1, bias=False),
-            nn.BatchNorm2d(inner),
+            *normalised(before, inner, 1),
             nn.ReLU(),
-            nn.Conv2d(inner, inner, kernel_size=3, stride=stride, padding=1, groups=groups, bias=False),
-            nn.BatchNorm2d(inner),
+            *normalised(inner, inner, 3, stride, groups),
             nn.ReLU(),
-            nn.Conv2d(inner, after, kernel_size=1, bias=False),
-            nn.BatchNorm2d(after),
+            *normalised(inner, after, 1),
         )
-        self.shortcut = nn.Sequential()
-        if before != after:
-            projection = nn.Conv2d(before, after, kernel_size=1, stride=stride, bias=False)
-            self.shortcut = nn.Sequential(projection, nn.BatchNorm2d(after))
+        self.shortcut = nn.Sequential(*(normalised(before, after, 1, stride) if before != after else []))
 
     def forward(self, maps: Tensor) -> Tensor:
         """Maps of `after` channels, smaller by `stride`."""

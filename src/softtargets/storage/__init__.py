@@ -6,6 +6,7 @@ from softtargets.storage.files import (
     make_directory,
     storage_errors,
     sweep_temporaries,
+    sync_directory,
     write_atomically,
     write_json,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "make_directory",
     "storage_errors",
     "sweep_temporaries",
+    "sync_directory",
     "write_atomically",
     "write_json",
 ]

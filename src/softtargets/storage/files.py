@@ -62,7 +62,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -95,8 +95,8 @@ def sweep_temporaries(directory: Path) -> None:
         leftover.unlink(missing_ok=True)
 
 
-def _sync_directory(directory: Path) -> None:
-    # Without this the rename itself may be lost in a power cut.
+def sync_directory(directory: Path) -> None:
+    """Make a rename in it last; without this it may be lost in a power cut."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

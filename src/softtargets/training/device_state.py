@@ -16,8 +16,7 @@ from torch import Tensor
 
 from softtargets.exceptions import RecipeError
 from softtargets.losses import BetaSmoothing, DisturbLabel
-from softtargets.models import Classifier
-from softtargets.models.dropout import Dropout
+from softtargets.models import Classifier, Dropout
 from softtargets.randomness import derive, stacked_keys
 from softtargets.recipes import Recipe
 from softtargets.training.building import build_model

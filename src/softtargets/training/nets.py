@@ -93,7 +93,7 @@ class Forward:
         self._stacked = stacked
         self._worth = worth
         if worth is not None:
-            from softtargets.models.kernels.layers import use_kernels  # Triton, which not every machine has
+            from softtargets.models.kernels import use_kernels  # Triton, which not every machine has
 
             use_kernels(self._skeleton, stacked)
         self._links = self._kinds(worth is not None)

@@ -146,7 +146,7 @@ def test_a_kind_that_takes_more_than_its_share_of_words_is_refused():
         View([Greedy()], SHAPE)
 
 
-@pytest.mark.parametrize("kinds", [*LISTS, *([kind] for kind in KINDS)], ids=str)
+@pytest.mark.parametrize("kinds", [*LISTS, KINDS], ids=str)
 def test_drawing_and_applying_compile_to_one_graph(kinds):
     torch.compiler.reset()
     images, key, indices = pictures(), key_words(2, "augmentation"), torch.arange(12)

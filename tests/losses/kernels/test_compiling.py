@@ -56,18 +56,24 @@ def cases():
 
 
 which = sys.argv[1]
-for kind, constants in cases():
+# The two cases of a kind take turns with the two ways to cut up rows, which differ from kind to kind.
+for place, (kind, constants) in enumerate(cases()):
+    first = (place + place // 2) % 2 == 0
     if which == "tile":
         ragged = dict(ROWS=16, BLOCK=16, CHUNKS=7, WHOLE=6, SCATTER=True)
         whole = dict(ROWS=1, BLOCK=1024, CHUNKS=1, WHOLE=1, SCATTER=False)
-        compiled(tile.tile_kernel, constants | ragged, warps=2)
-        compiled(tile.tile_kernel, constants | whole, "fp32", 1)
+        if first:
+            compiled(tile.tile_kernel, constants | ragged, warps=2)
+        else:
+            compiled(tile.tile_kernel, constants | whole, "fp32", 1)
     else:
         rest = dict(STAGES=3, PHASE=0)
         one = dict(sums=None, arrivals=None, PARTS=1, PARTS_PADDED=1, HELD=False, DEPTH=2, LANES=1024, MASKED=True)
         several = dict(PARTS=5, PARTS_PADDED=8, HELD=True, DEPTH=1, LANES=4096, MASKED=False)
-        compiled(sweep.sweep_kernel, constants | rest | one, "fp16")
-        compiled(sweep.sweep_kernel, constants | rest | several, "fp32", 4, 80)
+        if first:
+            compiled(sweep.sweep_kernel, constants | rest | one, "fp16")
+        else:
+            compiled(sweep.sweep_kernel, constants | rest | several, "fp32", 4, 80)
 if which == "tile":
     compiled(reductions.count_kernel, dict(WEIGHT=True, BLOCK=1024))
     compiled(reductions.finish_kernel, dict(MEAN=True, PARTIALS=64, BLOCK=4096), "fp16")

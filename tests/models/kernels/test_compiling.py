@@ -90,7 +90,7 @@ LAYERS = [
 
 
 def pooled(pooling, side, channels):
-    sizes = dict(HEIGHT=side, WIDTH=side, CHANNELS=channels, NEW_HEIGHT=pooling.height, NEW_WIDTH=pooling.width)
+    sizes = dict(HEIGHT=side, WIDTH=side, CHANNELS=channels, NEW_HEIGHT=pooling.new_height, NEW_WIDTH=pooling.new_width)
     windows = dict(KERNEL=pooling.kernel, STRIDE=pooling.stride, TOP=pooling.top, LEFT=pooling.left)
     for kernel in (max_pool_kernel, max_pool_gradient_kernel):
         compiled(kernel, sizes | windows | dict(BLOCK=launch.POOL_BLOCK))

@@ -35,8 +35,8 @@ def overlapping(sides):
 
 def windows(sides, pooling):
     """Every window, with its places (tap, y, x) in the order in which they are looked at, those inside only."""
-    for row in range(pooling.height):
-        for column in range(pooling.width):
+    for row in range(pooling.new_height):
+        for column in range(pooling.new_width):
             places = []
             for tap in range(pooling.kernel**2):
                 y = row * pooling.stride - pooling.top + tap // pooling.kernel
@@ -49,7 +49,7 @@ def windows(sides, pooling):
 def slowly(maps, upstream, pooling):
     """Maxima and the gradient of the maps, number by number: the first of several wins, and what is no number does."""
     images, height, width, channels = maps.shape
-    pooled = torch.empty(images, pooling.height, pooling.width, channels, dtype=torch.float64)
+    pooled = torch.empty(images, pooling.new_height, pooling.new_width, channels, dtype=torch.float64)
     gradient = torch.zeros(maps.shape, dtype=torch.float64)
     for image in range(images):
         for channel in range(channels):
@@ -67,7 +67,9 @@ def slowly(maps, upstream, pooling):
 
 
 def check(maps, pooling):
-    upstream = numbers(len(maps), pooling.height, pooling.width, maps.shape[-1], dtype=maps.dtype, seed=1)
+    upstream = numbers(
+        len(maps), pooling.new_height, pooling.new_width, maps.shape[-1], dtype=maps.dtype, seed=1
+    )
     pooled, winners = launch.pool(maps, pooling)
     exact, exact_gradient = slowly(maps, upstream, pooling)
     assert pooled.dtype == maps.dtype

@@ -12,15 +12,8 @@ from softtargets.data.augment.view import View
 from softtargets.data.augment.windows import Crop, Shift, centre
 
 # The names by which recipes call them; each is made with the options of the part of that name.
-AUGMENTATIONS: dict[str, type[Augmentation]] = {
-    "shift": Shift,
-    "flip": Flip,
-    "crop": Crop,
-    "brightness": Brightness,
-    "contrast": Contrast,
-    "affine": Affine,
-    "rotation": Rotation,
-}
+KINDS = (Shift, Flip, Crop, Brightness, Contrast, Affine, Rotation)
+AUGMENTATIONS: dict[str, type[Augmentation]] = {kind.__name__.lower(): kind for kind in KINDS}
 
 __all__ = [
     "AUGMENTATIONS",

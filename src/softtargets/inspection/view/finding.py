@@ -13,7 +13,6 @@ from torch import Tensor
 
 import softtargets.geometry as geometry
 from softtargets.exceptions import SofttargetsError
-from softtargets.geometry.examples import evenly
 from softtargets.inspection.shared.choices import check_choice
 from softtargets.inspection.shared.progress import Piece, Told, quiet, telling
 from softtargets.inspection.view.class_rows import gather
@@ -148,7 +147,7 @@ def look(
     for survey in surveys:
         nc4_means, centres = means[survey.panel.net]
         source = survey.panel.source
-        sample = evenly(int(survey.counts.sum()), max(1, NC4_PRODUCTS // source.weights.numel()))
+        sample = geometry.evenly(int(survey.counts.sum()), max(1, NC4_PRODUCTS // source.weights.numel()))
         nc4 = Disagreement(sample, centres, source.weights, source.bias)
         chunks = telling(nc4.watching(source.chunks()), "three classes", told, total, survey.before)
         seen, places, counts = _seen(survey, chunks, triple.classes, names or {}, most)
@@ -244,7 +243,7 @@ def _seen(
         view = geometry.plane_view(rows.activations, rows.labels, panel.source.weights, classes, **named)
         # Of each class `plane_view` shows evenly spaced examples, all in the order of the data.
         places = [(rows.labels == c).nonzero().flatten() for c in classes]
-        chosen = torch.cat([found[evenly(len(found), most)] for found in places])
+        chosen = torch.cat([found[geometry.evenly(len(found), most)] for found in places])
         return view, rows.places[chosen.sort().values], counts
 
 

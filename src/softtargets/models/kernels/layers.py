@@ -6,6 +6,8 @@ height, width) as everywhere, but what comes out has the channels last in memory
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -120,16 +122,8 @@ def use_kernels(model: nn.Module, stacked: bool) -> None:
     `stacked` nets are computed as one, which is where other libraries are slow.
     """
     for module in model.modules():
-        if type(module) is nn.Conv2d and _suits(module, stacked):
-            module.__class__ = Convolution
-        elif type(module) is nn.BatchNorm2d and stacked and _averages(module):
-            module.__class__ = StackedBatchNorm
-        elif type(module) is LocalResponseNorm:
-            module.__class__ = ResponseNorm
-        elif type(module) is SameMaxPool:
-            module.__class__ = OverlappingMaxPool
-        elif type(module) is nn.MaxPool2d and _is_plain(module):
-            module.__class__ = MaxPool
+        if (found := OURS.get(type(module))) and found[1](module, stacked):
+            module.__class__ = found[0]
 
 
 def _suits(layer: nn.Conv2d, stacked: bool) -> bool:
@@ -147,16 +141,30 @@ def _suits(layer: nn.Conv2d, stacked: bool) -> bool:
     )
 
 
-def _averages(layer: nn.BatchNorm2d) -> bool:
+def _averages(layer: nn.BatchNorm2d, stacked: bool) -> bool:
     """Whether it has a scale and a shift, and keeps moving averages that forget."""
-    return layer.affine and layer.track_running_stats and layer.momentum is not None
+    return stacked and layer.affine and layer.track_running_stats and layer.momentum is not None
 
 
-def _is_plain(layer: nn.MaxPool2d) -> bool:
+def _is_plain(layer: nn.MaxPool2d, stacked: bool) -> bool:
     kernel, rest = layer.kernel_size, (layer.padding, layer.dilation, layer.ceil_mode, layer.return_indices)
     if not isinstance(kernel, int) or not isinstance(layer.stride, int):
         return False
     return kernel <= LARGEST_WINDOW and rest == (0, 1, False, False)
+
+
+def _always(layer: nn.Module, stacked: bool) -> bool:
+    return True
+
+
+# By the very type of a layer: what computes it with our kernels, and whether it does.
+OURS: dict[type[nn.Module], tuple[type[nn.Module], Callable[..., bool]]] = {
+    nn.Conv2d: (Convolution, _suits),
+    nn.BatchNorm2d: (StackedBatchNorm, _averages),
+    LocalResponseNorm: (ResponseNorm, _always),
+    SameMaxPool: (OverlappingMaxPool, _always),
+    nn.MaxPool2d: (MaxPool, _is_plain),
+}
 
 
 def _asked_for(maps: Tensor) -> torch.dtype | None:

@@ -8,7 +8,7 @@ import torch
 
 from softtargets.calibration import reliability
 from softtargets.calibration.drawing import draw_reliability
-from softtargets.geometry.drawing import common_limits, draw_plane
+from softtargets.geometry import common_limits, draw_plane
 from softtargets.report import Column, Figure, Table
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, plain
 from softtargets.studies.quickstart.grid import ALPHAS, PLANE, TEACHER_ALPHAS, TEMPERATURES, plane_points

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -111,6 +111,7 @@ def gradient_of_weights(
     """The gradient with respect to the weights, float32 (runs, new channels, channels, k, k)."""
     runs, images, height, width, channels = maps.shape
     _, _, new_height, new_width, new_channels = upstream.shape
+    shape = Shape(height, width, channels, new_height, new_width, new_channels, kernel, stride, padding)
     rows, deep = images * new_height * new_width, kernel * kernel * channels
     tiles = tiles or gradient_tiles(rows, channels, new_channels, kernel**2)
     parts = -(-rows // tiles.part)
@@ -123,22 +124,8 @@ def gradient_of_weights(
             partials,
             rows,
             parts,
-            HEIGHT=height,
-            WIDTH=width,
-            CHANNELS=channels,
-            NEW_HEIGHT=new_height,
-            NEW_WIDTH=new_width,
-            NEW_CHANNELS=new_channels,
-            KERNEL=kernel,
-            STRIDE=stride,
-            PADDING=padding,
             PART=tiles.part,
-            ROWS=tiles.rows,
-            COLUMNS=tiles.columns,
-            DEPTH=tiles.depth,
-            PRECISION=_precision(maps),
-            num_warps=tiles.warps,
-            num_stages=tiles.stages,
+            **_numbers(shape, tiles, maps),
         )
         block = 128
         part_sum_kernel[(runs, -(-deep * new_channels // block))](
@@ -166,30 +153,25 @@ def _product(
             weights,
             results,
             rows,
-            HEIGHT=shape.height,
-            WIDTH=shape.width,
-            CHANNELS=shape.channels,
-            NEW_HEIGHT=shape.new_height,
-            NEW_WIDTH=shape.new_width,
-            NEW_CHANNELS=shape.new_channels,
-            KERNEL=shape.kernel,
-            STRIDE=shape.stride,
-            PADDING=shape.padding,
             BACKWARDS=backwards,
-            ROWS=tiles.rows,
-            COLUMNS=tiles.columns,
-            DEPTH=tiles.depth,
-            PRECISION=_precision(maps),
-            num_warps=tiles.warps,
-            num_stages=tiles.stages,
+            **_numbers(shape, tiles, maps),
         )
+
+
+def _numbers(shape: Shape, tiles: Tiles, maps: Tensor) -> dict[str, Any]:
+    """What both kernels of products are compiled for."""
+    return {
+        **{name.upper(): number for name, number in shape._asdict().items()},
+        "ROWS": tiles.rows,
+        "COLUMNS": tiles.columns,
+        "DEPTH": tiles.depth,
+        "PRECISION": "ieee" if maps.dtype == torch.float32 else "tf32",
+        "num_warps": tiles.warps,
+        "num_stages": tiles.stages,
+    }
 
 
 def _laid(weights: Tensor, order: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """The weights in the precision and the order in which a kernel reads them; one copy."""
     turned = weights.permute(order)
     return torch.empty(turned.shape, dtype=dtype, device=weights.device).copy_(turned)
-
-
-def _precision(maps: Tensor) -> str:
-    return "ieee" if maps.dtype == torch.float32 else "tf32"

@@ -21,13 +21,13 @@ class Pooling(NamedTuple):
     stride: int
     top: int
     left: int
-    height: int  # of the maps afterwards
-    width: int
+    new_height: int
+    new_width: int
 
 
 def pool(maps: Tensor, pooling: Pooling) -> tuple[Tensor, Tensor]:
     """Maxima over windows of maps (..., height, width, channels), and which place of each window was the first."""
-    shape = (*maps.shape[:-3], pooling.height, pooling.width, maps.shape[-1])
+    shape = (*maps.shape[:-3], pooling.new_height, pooling.new_width, maps.shape[-1])
     results, winners = maps.new_empty(shape), maps.new_empty(shape, dtype=torch.uint8)
     with on_device(maps):
         max_pool_kernel[_pool_grid(results)](maps, results, winners, **_pool_numbers(maps, pooling))
@@ -50,16 +50,9 @@ def _pool_grid(maps: Tensor) -> tuple[int, int]:
 
 
 def _pool_numbers(maps: Tensor, pooling: Pooling) -> dict[str, int]:
-    height, width, channels = maps.shape[-3:]
+    numbers = dict(zip(("HEIGHT", "WIDTH", "CHANNELS"), maps.shape[-3:], strict=True))
     return {
-        "HEIGHT": height,
-        "WIDTH": width,
-        "CHANNELS": channels,
-        "NEW_HEIGHT": pooling.height,
-        "NEW_WIDTH": pooling.width,
-        "KERNEL": pooling.kernel,
-        "STRIDE": pooling.stride,
-        "TOP": pooling.top,
-        "LEFT": pooling.left,
+        **numbers,
+        **{name.upper(): number for name, number in pooling._asdict().items()},
         "BLOCK": POOL_BLOCK,
     }

@@ -1,13 +1,13 @@
-"""Panels side by side on fair axes."""
+"""Panels side by side on fair axes, and the limits that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
-from softtargets.geometry.limits import common_limits
 from softtargets.geometry.triangle import sides
 from softtargets.geometry.views import PlaneView
 
@@ -44,7 +44,6 @@ def fair_panels(panels: Sequence[PlaneView], units: str = "centres") -> tuple[Fa
 
     Panels belong to one net when their `net` is the same, and to one unit when net and classes are.
 
-    >>> import torch
     >>> from softtargets.geometry import plane_view
     >>> labels, weights = torch.arange(3).repeat(4), torch.eye(3)
     >>> small, large = (plane_view(s * weights[labels], labels, weights, [0, 1, 2], net=str(s)) for s in (2, 50))
@@ -55,16 +54,32 @@ def fair_panels(panels: Sequence[PlaneView], units: str = "centres") -> tuple[Fa
         raise ValueError(f"units must be one of {', '.join(UNITS)}, not {units!r}")
     if not panels:
         raise ValueError("need at least one panel")
-    scaled = []
-    for view in panels:
-        first = next(p for p in panels if (p.net, p.classes) == (view.net, view.classes))
-        scaled.append(_scaled(view, first, units))
-    found = []
-    for view, unit in scaled:
-        beside = [other for other, _ in scaled if units != "activations" or other.net == view.net]
-        limits = common_limits([part for p in beside for part in (p.points, p.templates)])
-        found.append(FairPanel(view, limits, unit))
-    return tuple(found)
+    firsts = {(view.net, view.classes): view for view in reversed(panels)}
+    scaled = [_scaled(view, firsts[view.net, view.classes], units) for view in panels]
+    shown: dict[str, list[Tensor]] = {}  # what goes on one scale: panels of a net, or all
+    for view, _ in scaled:
+        shown.setdefault(_scale(view, units), []).extend((view.points, view.templates))
+    limits = {scale: common_limits(parts) for scale, parts in shown.items()}
+    return tuple(FairPanel(view, limits[_scale(view, units)], unit) for view, unit in scaled)
+
+
+def common_limits(panels: Sequence[Tensor], margin: float = 0.06) -> Limits:
+    """Axis limits that show all points (N, 2) of several panels on one scale.
+
+    >>> common_limits([torch.tensor([[0.0, 0.0], [10.0, 1.0]]), torch.tensor([[4.0, -3.0]])], margin=0.1)
+    ((-1.0, 11.0), (-7.0, 5.0))
+    """
+    points = torch.cat([torch.zeros(0, 2), *(points.detach().cpu() for points in panels)]).double()
+    if not len(points):
+        raise ValueError("need at least one point to find limits for")
+    low, high = points.amin(0), points.amax(0)
+    reach = (1 + 2 * margin) * float((high - low).max()) / 2 or 1.0  # one point alone
+    x, y = ((low + high) / 2).tolist()
+    return (x - reach, x + reach), (y - reach, y + reach)
+
+
+def _scale(view: PlaneView, units: str) -> str:
+    return view.net if units == "activations" else ""
 
 
 def _scaled(view: PlaneView, first: PlaneView, units: str) -> tuple[PlaneView, float]:

@@ -14,13 +14,13 @@ from softtargets.geometry.checking import as_tensor, check_finite, check_size
 CHUNK = 1 << 22  # numbers at a time: 32 MiB in double precision
 
 
-class Examples:
+class LabelledActivations:
     """Activations (..., D) with labels (...), seen as (N, D) and (N,); padding has the label `ignore_index`.
 
     Arrays stay where and as they are; only chunks are copied, so that a file may be mapped (`numpy.memmap`).
     `rows` are the places of the examples that count, `labels` their classes, both on the CPU.
 
-    >>> found = Examples(torch.zeros(2, 3, 5), torch.tensor([[4, 7, -100], [1, -100, -100]]), classes=8)
+    >>> found = LabelledActivations(torch.zeros(2, 3, 5), torch.tensor([[4, 7, -100], [1, -100, -100]]), classes=8)
     >>> found.rows, found.labels
     (tensor([0, 1, 3]), tensor([4, 7, 1]))
     """

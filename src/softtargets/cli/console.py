@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Any
 
@@ -43,7 +44,7 @@ def console_watcher() -> ConsoleWatcher:
         console = Console(stderr=True)
         if console.is_terminal and not console.is_dumb_terminal:
             return LiveView(console)
-    return Lines()
+    return PlainLines()
 
 
 def describe(recipe: Recipe) -> str:
@@ -65,10 +66,10 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
-def number(value: float | None) -> str:
-    """A large number, rounded.
+def rounded(value: float | None) -> str:
+    """A large number without its fraction.
 
-    >>> number(1234567.8), number(None)
+    >>> rounded(1234567.8), rounded(None)
     ('1,234,568', '?')
     """
     return "?" if value is None else f"{value:,.0f}"
@@ -80,19 +81,16 @@ def overview(pace: Pace) -> str:
     if not pace.runs:
         return f"preparing, {elapsed}"
     parts = [f"{pace.done} of {pace.runs} runs done"]
-    parts += [
-        f"{count} {what}"
-        for count, what in (
-            (pace.reused, "reused"),
-            (pace.failed, "failed"),
-            (len(pace.laps), "under way"),
-            (pace.resumed, "resumed"),
-        )
-        if count
-    ]
+    counts = {
+        "reused": pace.reused,
+        "failed": pace.failed,
+        "under way": len(pace.laps),
+        "resumed": pace.resumed,
+    }
+    parts += [f"{count} {what}" for what, count in counts.items() if count]
     if pace.done == pace.runs:
         return ", ".join([*parts, elapsed])
-    speed, left = number(pace.images_per_second()), duration(pace.seconds_left())
+    speed, left = rounded(pace.images_per_second()), duration(pace.seconds_left())
     return ", ".join([*parts, f"{speed} images/s", elapsed, f"{left} left"])
 
 
@@ -107,11 +105,16 @@ class UnderWay:
 
 
 class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
-    """Keeps account of what happens, and forgets runs that have ended; subclasses show it in a `with` block."""
+    """Keeps account of what happens, and forgets runs that have ended; subclasses show it in a `with` block.
+
+    Every event only writes down numbers. The lock is held for that, and by whoever reads them in another thread.
+    """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self.pace = Pace(clock)
         self.under_way: dict[str, UnderWay] = {}
+        self.waits_for: Recipe | None = None
+        self.lock = Lock()
         self._begun = now()
 
     def __exit__(
@@ -121,32 +124,44 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
 
     def planned(self, plan: Plan) -> None:
         """Counts of runs."""
-        self.pace.planned(plan.runs, plan.reused, plan.units)
+        with self.lock:
+            self.pace.planned(plan.runs, plan.reused, plan.units)
 
     def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
         """One more under way."""
-        lap = self.pace.started(recipe.id, step, total_steps, recipe.batch)
-        self.under_way[recipe.id] = UnderWay(recipe.id, describe(recipe), lap, {})
+        with self.lock:
+            lap = self.pace.started(recipe.id, step, total_steps, recipe.batch)
+            self.under_way[recipe.id] = UnderWay(recipe.id, describe(recipe), lap, {})
+            self.waits_for = None
 
     def progressed(self, recipe: Recipe, step: int, units: int) -> None:
         """How far it is."""
-        self.pace.progressed(recipe.id, step, units)
+        with self.lock:
+            self.pace.progressed(recipe.id, step, units)
 
     def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
         """What was measured last."""
-        if recipe.id in self.under_way:
-            self.under_way[recipe.id].row = row
+        with self.lock:
+            if recipe.id in self.under_way:
+                self.under_way[recipe.id].row = row
+
+    def waiting(self, recipe: Recipe) -> None:
+        """Why nothing happens."""
+        with self.lock:
+            self.waits_for = recipe
 
     def finished(self, run: Run) -> None:
         """One less under way."""
         provenance = run.provenance
-        self.under_way.pop(run.id, None)
         # The work of a run that another process began before us says nothing about the speed since then.
         began_after_us = provenance.get("started", "") >= self._begun
-        self.pace.finished(run.id, run.status != "finished", run.units, began_after_us)
+        with self.lock:
+            self.waits_for = None
+            self.under_way.pop(run.id, None)
+            self.pace.finished(run.id, run.status != "finished", run.units, began_after_us)
 
 
-class Lines(ConsoleWatcher):
+class PlainLines(ConsoleWatcher):
     """One line per finished run, and every ten seconds one for the whole command."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
@@ -178,7 +193,7 @@ class Lines(ConsoleWatcher):
         self._say(line)
 
     def waiting(self, recipe: Recipe) -> None:
-        """Why nothing happens."""
+        """Said once, when it begins."""
         self._say(f"{recipe.id}  another process is training it; waiting")
 
     def finished(self, run: Run) -> None:

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from softtargets.cli.console import PlainLines, console_watcher, describe, overview, watching
 from softtargets.cli.live import LiveView
-from softtargets.cli.watching import Lines, console_watcher, describe, overview, watching
 from softtargets.exceptions import SofttargetsError
 from softtargets.training import Plan
 
@@ -21,7 +21,7 @@ def clock() -> Clock:
 
 def test_one_line_per_finished_run(capsys, tmp_path, clock):
     first, second, third = recipes(3)
-    with Lines(clock) as lines:
+    with PlainLines(clock) as lines:
         lines.planned(Plan(4, 1))
         for recipe in (first, second):
             lines.started(recipe, 0, 100)
@@ -38,7 +38,7 @@ def test_one_line_per_finished_run(capsys, tmp_path, clock):
 
 def test_a_resumed_run_and_a_wait_are_said(capsys, clock):
     first, second = recipes(2)
-    lines = Lines(clock)
+    lines = PlainLines(clock)
     lines.started(first, 30, 100)
     lines.waiting(second)
     assert capsys.readouterr().err.splitlines() == [
@@ -49,7 +49,7 @@ def test_a_resumed_run_and_a_wait_are_said(capsys, clock):
 
 def test_a_long_pack_gets_one_line_every_ten_seconds(capsys, clock):
     pack = recipes(8, batch=100)
-    lines = Lines(clock)
+    lines = PlainLines(clock)
     lines.planned(Plan(10, 0))
     for recipe in pack:
         lines.started(recipe, 0, 1000)
@@ -70,7 +70,7 @@ def test_a_long_pack_gets_one_line_every_ten_seconds(capsys, clock):
 
 def test_the_line_of_a_single_run_says_how_it_is_getting_on(capsys, clock):
     (recipe,) = recipes(1)
-    lines = Lines(clock)
+    lines = PlainLines(clock)
     lines.planned(Plan(1, 0))
     lines.started(recipe, 0, 200)
     for step in range(10, 120, 10):
@@ -84,7 +84,7 @@ def test_the_line_of_a_single_run_says_how_it_is_getting_on(capsys, clock):
 
 
 def test_nothing_is_remembered_of_runs_that_have_ended(tmp_path, clock):
-    lines = Lines(clock)
+    lines = PlainLines(clock)
     lines.planned(Plan(20, 0))
     for recipe in recipes(20):
         lines.started(recipe, 0, 10)
@@ -97,7 +97,7 @@ def test_nothing_is_remembered_of_runs_that_have_ended(tmp_path, clock):
 
 def test_the_speed_of_others_counts_from_when_we_began(tmp_path, clock):
     before, after = recipes(2)
-    lines = Lines(clock)
+    lines = PlainLines(clock)
     lines.planned(Plan(5, 0))
     clock.wait(10)
     lines.finished(ended(tmp_path, before, started="2020-01-01T00:00:00+00:00"))
@@ -108,7 +108,7 @@ def test_the_speed_of_others_counts_from_when_we_began(tmp_path, clock):
 
 def test_overview_from_beginning_to_end(tmp_path, clock):
     first, second = recipes(2)
-    lines = Lines(clock)
+    lines = PlainLines(clock)
     assert overview(lines.pace) == "preparing, 0:00:00 elapsed"
     lines.planned(Plan(5, 3))
     lines.started(first, 5, 10)
@@ -127,7 +127,7 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize(
     ("stream", "term", "kind"),
-    [(Terminal, "xterm", LiveView), (Terminal, "dumb", Lines), (io.StringIO, "xterm", Lines)],
+    [(Terminal, "xterm", LiveView), (Terminal, "dumb", PlainLines), (io.StringIO, "xterm", PlainLines)],
 )
 def test_the_watcher_suits_standard_error(stream, term, kind, monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream())

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softtargets.geometry import examples as module
-from softtargets.geometry.examples import Examples, evenly
+from softtargets.geometry import activations as module
+from softtargets.geometry.activations import LabelledActivations, evenly
 
 
 def test_chunks_put_together_are_the_examples_without_padding(monkeypatch):
@@ -17,7 +17,7 @@ def test_chunks_put_together_are_the_examples_without_padding(monkeypatch):
     values = torch.arange(60, dtype=torch.float32).view(4, 5, 3)
     labels = torch.arange(20).view(4, 5) % 7
     labels[1, 2] = labels[3] = 9
-    found = Examples(values, labels, classes=9, ignore_index=9)
+    found = LabelledActivations(values, labels, classes=9, ignore_index=9)
     chunks = list(found.chunks())
     assert [len(part) for part, _ in chunks] == [4, 4, 4, 2]
     kept = labels.flatten() != 9
@@ -34,7 +34,7 @@ def test_a_mapped_file_is_read_in_chunks_without_a_warning(tmp_path):
     mapped = np.load(tmp_path / "h.npy", mmap_mode="r")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = Examples(mapped, np.arange(50) % 3, classes=3)
+        found = LabelledActivations(mapped, np.arange(50) % 3, classes=3)
         found.check()
         (chunk, _), *rest = found.chunks()
     assert not rest
@@ -44,10 +44,10 @@ def test_a_mapped_file_is_read_in_chunks_without_a_warning(tmp_path):
 def test_padding_may_hold_anything_but_examples_may_not():
     values, labels = torch.zeros(2, 2, 3), torch.tensor([[0, 1], [2, -100]])
     values[1, 1] = torch.nan
-    Examples(values, labels, classes=3).check()
+    LabelledActivations(values, labels, classes=3).check()
     values[1, 0, 2] = torch.inf
     with pytest.raises(ValueError, match="activations of example 2 are not all finite: inf in dimension 2"):
-        Examples(values, labels, classes=3).check()
+        LabelledActivations(values, labels, classes=3).check()
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_padding_may_hold_anything_but_examples_may_not():
 )
 def test_what_does_not_fit_together_is_refused(values, labels, words):
     with pytest.raises(ValueError, match=words):
-        Examples(values, labels, classes=6, size=3)
+        LabelledActivations(values, labels, classes=6, size=3)
 
 
 @given(count=st.integers(0, 300), most=st.integers(1, 300))
@@ -78,10 +78,10 @@ def test_evenly_spaced_places(count, most):
 
 
 def test_all_places_and_none():
-    found = Examples(torch.zeros(5, 1), torch.zeros(5), classes=1)
+    found = LabelledActivations(torch.zeros(5, 1), torch.zeros(5), classes=1)
     assert found.evenly(None) is None
     assert found.evenly(5) is None
     assert found.evenly(1).tolist() == [2]
     with pytest.raises(ValueError, match="need at least one example of each, not 0"):
         found.evenly(0)
-    assert list(Examples(torch.zeros(2, 1), torch.tensor([-100, -100]), classes=1).chunks()) == []
+    assert list(LabelledActivations(torch.zeros(2, 1), torch.tensor([-100, -100]), classes=1).chunks()) == []
