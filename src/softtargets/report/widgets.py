@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from softtargets.claims import Sample
 from softtargets.report.page import Widget
 
 # What a page without widgets may do, and one with them beside their scripts.
@@ -80,11 +81,13 @@ def embedded(data: Any) -> str:
 
 
 def plain_data(value: Any) -> Any:
-    """Mappings, arrays of numpy and torch, tuples and numbers as what JSON has; NaN and infinity become null.
+    """Mappings, samples, arrays of numpy and torch, tuples and numbers as what JSON has; NaN and infinity become null.
 
     >>> plain_data({"a": (1, float("inf"))})
     {'a': [1, None]}
     """
+    if isinstance(value, Sample):
+        return plain_data({"mean": value.mean, "sd": value.spread, "n": value.n, "values": value.values})
     if hasattr(value, "tolist"):
         return plain_data(value.tolist())
     if isinstance(value, Mapping):
