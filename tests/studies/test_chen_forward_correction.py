@@ -8,14 +8,14 @@ import math
 import numpy as np
 import pytest
 import torch
+from softtargets.studies.chen_forward_correction.measuring import measure
+from softtargets.studies.chen_forward_correction.predicting import predicted, targets
 
 from softtargets.recipes import ClassConditional, CrossEntropy, Digits, ForwardCorrection, LabelSmoothing
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
 from softtargets.studies.chen_forward_correction.findings import findings
 from softtargets.studies.chen_forward_correction.grid import METHODS, MIXED, transitions
-from softtargets.studies.chen_forward_correction.measuring import measure
-from softtargets.studies.chen_forward_correction.predicting import predicted, targets
 from softtargets.training import train
 from studies.written import Written
 

@@ -8,6 +8,7 @@ import math
 
 import pytest
 import torch
+from softtargets.studies.chen_plane.measuring import both_losses, measure, target_entropy
 
 from softtargets.data import load
 from softtargets.recipes import (
@@ -25,7 +26,6 @@ from softtargets.recipes import (
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
 from softtargets.studies.chen_plane.claims import claims, counted
-from softtargets.studies.chen_plane.measuring import both_losses, measure, target_entropy
 from softtargets.studies.chen_plane.optima import Grid
 from softtargets.theory import generalization_loss
 from softtargets.training import train

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from softtargets.studies.chen_theory.computed import Computed
 
 from softtargets.claims import Region, Sample
 from softtargets.exceptions import StudyError
@@ -16,7 +17,6 @@ from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, find_study, run_study
 from softtargets.studies.chen_theory import claims as claims_module
 from softtargets.studies.chen_theory.claims import claims
-from softtargets.studies.chen_theory.computed import Computed
 from softtargets.studies.chen_theory.search import lowest_minima, printed_loss, searched_p
 
 STUDY = find_study(STUDIES, "chen-theory")

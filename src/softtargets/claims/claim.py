@@ -113,15 +113,19 @@ class ComputedClaim(Claim):
         return "reproduced" if inside else "not reproduced"
 
 
-def above(end: float, sample: Sample) -> tuple[Sample, Region]:
-    """What a claim rests on that a quantity lies above `end`, to be written where it is claimed.
+def above(end: float, found: Sample | float) -> tuple[Sample, Region]:
+    """What a claim rests on that a quantity, over seeds or computed, lies above `end`; written where it is claimed.
 
     >>> Claim("It gains.", (), "accuracy gained", *above(0, Sample.of([0.1, 0.1, 0.1]))).verdict
     'reproduced'
     """
-    return sample, Region(low=end)
+    return _sample(found), Region(low=end)
 
 
-def below(end: float, sample: Sample) -> tuple[Sample, Region]:
+def below(end: float, found: Sample | float) -> tuple[Sample, Region]:
     """The same for a quantity that must lie below `end`."""
-    return sample, Region(high=end)
+    return _sample(found), Region(high=end)
+
+
+def _sample(found: Sample | float) -> Sample:
+    return found if isinstance(found, Sample) else Sample.of([found])

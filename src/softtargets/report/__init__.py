@@ -3,4 +3,15 @@
 from softtargets.report.page import Code, Column, Figure, Page, Section, Table, Verdict, Widget, columns
 from softtargets.report.writing import write_page
 
-__all__ = ["Code", "Column", "Figure", "Page", "Section", "Table", "Verdict", "Widget", "columns", "write_page"]
+__all__ = [
+    "Code",
+    "Column",
+    "Figure",
+    "Page",
+    "Section",
+    "Table",
+    "Verdict",
+    "Widget",
+    "columns",
+    "write_page",
+]

@@ -13,8 +13,9 @@ from softtargets.studies import (
     mnist_distillation,
     quickstart,
 )
-from softtargets.studies.running import run_study
-from softtargets.studies.study import Findings, Outcome, Place, Results, Settings, Study, Trial, find_study
+from softtargets.studies.results import Results
+from softtargets.studies.runner import run_study
+from softtargets.studies.study import Findings, Outcome, Place, Settings, Study, Trial, find_study
 
 STUDIES: tuple[Study, ...] = (
     quickstart.study,

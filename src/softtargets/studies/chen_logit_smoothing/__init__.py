@@ -2,8 +2,9 @@
 
 from softtargets.studies.chen_logit_smoothing.findings import findings
 from softtargets.studies.chen_logit_smoothing.grid import KEEP, SIZES, trials
-from softtargets.studies.chen_logit_smoothing.measuring import measure
+from softtargets.studies.chen_logit_smoothing.measures import measure
 from softtargets.studies.chen_plane import AXES
+from softtargets.studies.papers import CHEN
 from softtargets.studies.study import Study
 
 study = Study(
@@ -14,9 +15,7 @@ study = Study(
         "outside of the logarithm or inside. Moved inside once more, onto the logits, they call it logit smoothing, "
         "and ask whether it works. Here it is tried against both, on MNIST with wrong labels."
     ),
-    papers=(
-        "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020",
-    ),
+    papers=(CHEN,),
     trials=trials,
     keep=KEEP,
     measure=measure,

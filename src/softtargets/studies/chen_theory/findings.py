@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from softtargets.report import Column, Section, Table
+from softtargets.report import Section, Table
 from softtargets.studies.chen_theory import figures
 from softtargets.studies.chen_theory.claims import ASYMMETRIC, claims
 from softtargets.studies.chen_theory.grid import JUMPING
-from softtargets.studies.study import Findings, Results
-from softtargets.theory import (
-    gamma_transition,
-    generalization_loss,
-    matrix_loss,
-    optimal_matrix,
-    optimal_p,
-)
+from softtargets.studies.results import Results
+from softtargets.studies.study import Findings
+from softtargets.theory import gamma_transition, generalization_loss, matrix_loss, optimal_matrix, optimal_p
 
 
 def findings(results: Results) -> Findings:
@@ -62,25 +57,17 @@ def _sections() -> tuple[Section, ...]:
 
 
 def _transition_table() -> Table:
-    found = [gamma_transition(classes) for classes in (2, *JUMPING)]
-    rows = tuple(
-        {
-            "classes": int(one.classes),
-            "a": one.a,
-            "low": one.low,
-            "high": one.high,
-            "how": "jumps" if one.jump > 0 else "bends",
-        }
-        for one in found
+    rows = (
+        {"classes": int(one.classes), "a": one.a, "low": one.low, "high": one.high}
+        | {"how": "jumps" if one.jump > 0 else "bends"}
+        for one in map(gamma_transition, (2, *JUMPING))
     )
-    columns = (
-        Column("classes", "classes"),
-        Column("a", "clean rate a", 4),
-        Column("low", "best p up to there", 4),
-        Column("high", "best p beyond", 4),
-        Column("how", "what it does"),
+    return Table.of(
+        "transitions",
+        "Where the best p of the gamma type leaves 1/M.",
+        "classes | a .4f: clean rate a | low .4f: best p up to there | high .4f: best p beyond | how: what it does",
+        rows,
     )
-    return Table("transitions", "Where the best p of the gamma type leaves 1/M.", columns, rows)
 
 
 def _errata_table() -> Table:
@@ -102,11 +89,9 @@ def _errata_table() -> Table:
             "best": matrix_loss(best, ASYMMETRIC, "alpha"),
         },
     )
-    columns = (
-        Column("printed", "printed"),
-        Column("holds", "holds"),
-        Column("at", "for example"),
-        Column("theirs", "loss as printed"),
-        Column("best", "lowest loss"),
+    return Table.of(
+        "errata",
+        "What it costs to go by the equations as printed, in nats.",
+        "printed | holds | at: for example | theirs: loss as printed | best: lowest loss",
+        rows,
     )
-    return Table("errata", "What it costs to go by the equations as printed, in nats.", columns, rows)

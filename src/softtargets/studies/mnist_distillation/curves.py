@@ -9,13 +9,13 @@ from typing import Any
 from softtargets.claims import Sample
 from softtargets.exceptions import StudyError
 from softtargets.studies.mnist_distillation.grid import ALPHAS, TEMPERATURES
-from softtargets.studies.study import Results
+from softtargets.studies.results import Results
 
 Labels = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Curve:
+class Scenario:
     """A scenario of Müller et al., section 4: its name there, what it is, and the labels of its points."""
 
     name: str
@@ -46,12 +46,12 @@ def _over_alpha(labels: Callable[[float], Labels]) -> tuple[Labels, ...]:
     return tuple(labels(alpha) for alpha in ALPHAS)
 
 
-TEACHERS = Curve("M1", "teacher, label smoothing", _over_alpha(teacher))
-BASELINES = Curve("M2", "student alone, label smoothing", _over_alpha(baseline))
-OF_HARD = Curve(
+TEACHERS = Scenario("M1", "teacher, label smoothing", _over_alpha(teacher))
+BASELINES = Scenario("M2", "student alone, label smoothing", _over_alpha(baseline))
+OF_HARD = Scenario(
     "M3", "student of the hard teacher, T = 1 to 16", tuple(student(0.0, t) for t in TEMPERATURES)
 )
-OF_SMOOTHED = Curve(
+OF_SMOOTHED = Scenario(
     "M4", "student of a smoothed teacher, T = 1", _over_alpha(lambda alpha: student(alpha, 1.0))
 )
 CURVES = (TEACHERS, BASELINES, OF_HARD, OF_SMOOTHED)

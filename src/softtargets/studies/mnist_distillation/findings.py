@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from softtargets.claims import Claim, Published, Region, Sample, published
-from softtargets.report import Column, Section, Table
+from softtargets.claims import Claim, Published, Sample, above, below, published, sources
+from softtargets.report import Section, Table
 from softtargets.studies.mnist_distillation import figures
 from softtargets.studies.mnist_distillation.curves import (
     BASELINES,
@@ -16,7 +16,9 @@ from softtargets.studies.mnist_distillation.curves import (
     teacher,
 )
 from softtargets.studies.mnist_distillation.grid import ALPHAS, TEMPERATURES
-from softtargets.studies.study import Findings, Results
+from softtargets.studies.results import Results
+from softtargets.studies.study import Findings
+from softtargets.studies.words import percent
 
 HARD_TEACHER, SMOOTHED_TEACHER = ({"role": "table teacher", "alpha": alpha} for alpha in (0.0, 0.1))
 STUDENT_OF_HARD, STUDENT_OF_SMOOTHED = ({"role": "table student", "alpha": alpha} for alpha in (0.0, 0.1))
@@ -90,7 +92,7 @@ def _error_table(results: Results) -> Table:
         "student of the teacher with hard targets": ("student-error/mnist/hard", STUDENT_OF_HARD),
         "student of the teacher with smoothing": ("student-error/mnist/smoothed", STUDENT_OF_SMOOTHED),
     }
-    rows = tuple(
+    rows = (
         {
             "net": name,
             "paper": published(f"muller-2019/{key}").value,
@@ -99,18 +101,17 @@ def _error_table(results: Results) -> Table:
         }
         for name, (key, labels) in names.items()
     )
-    columns = (
-        Column("net", "net"),
-        Column("paper", "Müller et al. 2019", 4, percent=True),
-        Column("replication", "replication 2023", 4, percent=True),
-        Column("ours", "ours", 4, percent=True),
+    return Table.of(
+        "errors",
+        "Test error on MNIST.",
+        "net | paper .2%: Müller et al. 2019 | replication .2%: replication 2023 | ours .2%",
+        rows,
+        "Ours: mean ± standard deviation over seeds, after the last epoch.",
     )
-    caption = "Ours: mean ± standard deviation over seeds, after the last epoch."
-    return Table("errors", "Test error on MNIST.", columns, rows, caption)
 
 
 def _alpha_table(results: Results) -> Table:
-    rows = tuple(
+    rows = (
         {
             "alpha": alpha,
             "teacher": results.sample("error", **teacher(alpha)),
@@ -120,19 +121,18 @@ def _alpha_table(results: Results) -> Table:
         }
         for alpha in ALPHAS
     )
-    columns = (
-        Column("alpha", "alpha", 2),
-        Column("teacher", "M1: teacher", 4, percent=True),
-        Column("alone", "M2: student alone", 4, percent=True),
-        Column("student", "M4: student of that teacher, T = 1", 4, percent=True),
-        Column("gamma", "gamma of that teacher's targets", 4),
+    return Table.of(
+        "by_alpha",
+        "Test error over the strength of smoothing.",
+        "alpha .2f | teacher .2%: M1: teacher | alone .2%: M2: student alone | "
+        "student .2%: M4: student of that teacher, T = 1 | gamma .4f: gamma of that teacher's targets",
+        rows,
+        "Mean ± standard deviation over seeds.",
     )
-    caption = "Mean ± standard deviation over seeds."
-    return Table("by_alpha", "Test error over the strength of smoothing.", columns, rows, caption)
 
 
 def _temperature_table(results: Results) -> Table:
-    rows = tuple(
+    rows = (
         {
             "temperature": temperature,
             "student": results.sample("error", **student(0.0, temperature)),
@@ -140,13 +140,13 @@ def _temperature_table(results: Results) -> Table:
         }
         for temperature in TEMPERATURES
     )
-    columns = (
-        Column("temperature", "temperature", 0),
-        Column("student", "M3: student of the hard teacher", 4, percent=True),
-        Column("gamma", "gamma of its targets", 4),
+    return Table.of(
+        "by_temperature",
+        "Test error over the teacher's temperature.",
+        "temperature .0f | student .2%: M3: student of the hard teacher | gamma .4f: gamma of its targets",
+        rows,
+        "Mean ± standard deviation over seeds.",
     )
-    caption = "Mean ± standard deviation over seeds."
-    return Table("by_temperature", "Test error over the teacher's temperature.", columns, rows, caption)
 
 
 def _claims(results: Results) -> tuple[Claim, ...]:
@@ -155,7 +155,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
     of_smoothed = best(results, OF_SMOOTHED.points[1:])
 
     def error(labels: Labels) -> str:
-        return f"{results.sample('error', **labels).mean:.2%}".replace("%", " %")
+        return percent(results.sample("error", **labels).mean, 2)
 
     def both(first: Labels, second: Labels) -> str:
         return f"{error(first)}, then {error(second)} error"
@@ -168,36 +168,32 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "A teacher with label smoothing of 0.1 errs less than one with hard targets and dropout.",
             _both_papers("teacher-error/mnist/hard", "teacher-error/mnist/smoothed"),
             "error of the smoothed teacher minus the dropout teacher's, points",
-            difference(SMOOTHED_TEACHER, HARD_TEACHER),
-            Region(high=0),
+            *below(0, difference(SMOOTHED_TEACHER, HARD_TEACHER)),
             both(HARD_TEACHER, SMOOTHED_TEACHER),
         ),
         Claim(
             "The student of the smoothed teacher errs more than the student of the dropout teacher.",
             _both_papers("student-error/mnist/hard", "student-error/mnist/smoothed"),
             "error of the smoothed teacher's student minus the dropout teacher's student, points",
-            difference(STUDENT_OF_SMOOTHED, STUDENT_OF_HARD),
-            Region(low=0),
+            *above(0, difference(STUDENT_OF_SMOOTHED, STUDENT_OF_HARD)),
             both(STUDENT_OF_HARD, STUDENT_OF_SMOOTHED),
             "Logits are matched; the replication matches logits with probabilities.",
         ),
         Claim(
             "Students of a hard teacher, at the best temperature, beat the same net without a teacher, at the best "
             "alpha.",
-            (published("muller-2019/distillation/hard"), published("wagner-2023/distillation/hard")),
+            _both_papers("distillation/hard"),
             f"error at T = {of_hard['temperature']:g} minus error alone at alpha {alone['alpha']:g}, points",
-            difference(of_hard, alone),
-            Region(high=0),
+            *below(0, difference(of_hard, alone)),
             f"{error(alone)} alone, then {error(of_hard)} with the teacher",
             "Both chosen by their mean error on the test digits.",
         ),
         Claim(
             "Students of smoothed teachers, at the best alpha, are worse than students of a hard teacher at the best "
             "temperature.",
-            (published("muller-2019/distillation/smoothed"), published("wagner-2023/distillation/smoothed")),
+            _both_papers("distillation/smoothed"),
             f"error at alpha {of_smoothed['alpha']:g} minus error at T = {of_hard['temperature']:g}, points",
-            difference(of_smoothed, of_hard),
-            Region(low=0),
+            *above(0, difference(of_smoothed, of_hard)),
             f"{error(of_hard)} of the hard teacher, then {error(of_smoothed)}",
             "Both chosen by their mean error on the test digits; alpha above 0.",
         ),
@@ -205,8 +201,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             f"The teacher with label smoothing of 0.1 errs on at most {HIGHEST_SMOOTHED:.2f} %.",
             _both_papers("teacher-error/mnist/smoothed"),
             "error of the smoothed teacher, %",
-            _in_percent(results.sample("error", **SMOOTHED_TEACHER)),
-            Region(high=HIGHEST_SMOOTHED),
+            *below(HIGHEST_SMOOTHED, _in_percent(results.sample("error", **SMOOTHED_TEACHER))),
             error(SMOOTHED_TEACHER),
             "Between the paper's figure and the replication's.",
         ),
@@ -214,8 +209,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             f"The teacher with hard targets and dropout errs on at most {HIGHEST_HARD:.2f} %.",
             _both_papers("teacher-error/mnist/hard"),
             "error of the dropout teacher, %",
-            _in_percent(results.sample("error", **HARD_TEACHER)),
-            Region(high=HIGHEST_HARD),
+            *below(HIGHEST_HARD, _in_percent(results.sample("error", **HARD_TEACHER))),
             error(HARD_TEACHER),
             "Between the paper's figure and the replication's.",
         ),
@@ -223,7 +217,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
 
 
 def _both_papers(*keys: str) -> tuple[Published, ...]:
-    return tuple(published(f"{paper}/{key}") for paper in ("muller-2019", "wagner-2023") for key in keys)
+    return sources("muller-2019", *keys) + sources("wagner-2023", *keys)
 
 
 def _in_percent(sample: Sample) -> Sample:

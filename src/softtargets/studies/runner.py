@@ -1,0 +1,162 @@
+"""From a study to its page: train what is missing, measure, draw, write."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from softtargets.exceptions import RunError, StorageError, StudyError
+from softtargets.report import Column, Page, Table, write_page
+from softtargets.runs import Run, RunStore
+from softtargets.runs.provenance import code_version, now
+from softtargets.storage import make_directory
+from softtargets.studies.results import Results
+from softtargets.studies.study import Outcome, Place, Settings, Study, Trial
+
+Train = Callable[..., list[Run]]
+Trained = tuple[Trial, Run]
+
+
+def run_study(
+    study: Study,
+    settings: Settings,
+    store: RunStore,
+    directory: Path,
+    *,
+    command: str,
+    train: Train | None,
+    **how: Any,
+) -> Path:
+    """Train the grid with `train` (an engine: recipes in, runs out), then write the page; return its path.
+
+    Without an engine the page is made of the runs that are there, and says how many are not.
+    """
+    started = time.monotonic()
+    wanted = study.trials(settings)
+    _check_splits(study, wanted)
+    if train is None:
+        trained = _already_there(study, wanted, store)
+    else:
+        make_directory(directory)  # found out now, not after hours of training
+        trained = _train(study, wanted, store, train, how)
+    missing = len(wanted) - len(trained)
+    failed = _failures(study, trained, len(wanted))
+    place = Place(how.get("data_dir"), how.get("device", "auto"))
+    outcomes, unmeasured = _measured(study, trained, place, some_missing=missing > 0)
+    with _enough(study, len(outcomes), len(wanted)) if missing else nullcontext():
+        findings = study.findings(Results(tuple(outcomes)))
+        page = Page(
+            name=study.name,
+            title=study.title,
+            lead=study.lead,
+            sections=findings.sections,
+            claims=tuple(claim for claim in findings.claims if claim.sample.n or not missing),
+            command=command,
+            provenance=_provenance([run for _, run in trained], time.monotonic() - started),
+            runs=_run_table(trained, outcomes) if trained else None,
+            warnings=[*failed, *unmeasured],
+        )
+        return write_page(page, directory)
+
+
+@contextmanager
+def _enough(study: Study, there: int, wanted: int) -> Iterator[None]:
+    """Say that there are too few runs for a page, rather than where the study stumbled over it."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception as error:
+        raise StudyError(
+            f"{there} of {wanted} runs are too few for the page of '{study.name}'; without --no-train the others are "
+            "trained"
+        ) from error
+
+
+def _train(study: Study, wanted: list[Trial], store: RunStore, train: Train, how: Any) -> list[Trained]:
+    # A study that only computes asks no engine.
+    runs = train([trial.recipe for trial in wanted], store, keep=study.keep, **how) if wanted else []
+    return list(zip(wanted, runs, strict=True))
+
+
+def _already_there(study: Study, wanted: list[Trial], store: RunStore) -> list[Trained]:
+    there = [(trial, run) for trial in wanted if (run := store.find(trial.recipe)) is not None]
+    if wanted and not there:
+        raise StudyError(f"none of the {len(wanted)} runs of '{study.name}' is finished in {store.root}")
+    return there
+
+
+def _failures(study: Study, trained: list[Trained], wanted: int) -> list[str]:
+    """What a reader must know about runs that failed or are missing; where all failed there is no page."""
+    reasons = {run.id: run.provenance.get("reason") for _, run in trained if run.status != "finished"}
+    if trained and all(run.id in reasons for _, run in trained):
+        raise StudyError(f"every run of '{study.name}' failed: {reasons[trained[0][1].id]}")
+    said = [f"Run {run} failed: {reason}." for run, reason in reasons.items()]
+    if missing := wanted - len(trained):
+        said.append(f"{missing} of {wanted} runs have not been trained to their end and are left out.")
+    return said
+
+
+def _measured(
+    study: Study, trained: list[Trained], place: Place, some_missing: bool
+) -> tuple[list[Outcome], list[str]]:
+    """The outcomes, and for runs that could not be measured why."""
+    measures = [study.measure, *([study.again(place)] if study.again else [])]
+    # An instrument's refusal: a collapsed net, for instance, has no template plane. Where runs are missing, a student
+    # may be there without its teacher.
+    refusals = (ValueError, RunError) if some_missing else (ValueError,)
+    outcomes, unmeasured = [], []
+    for trial, run in trained:
+        if run.status != "finished":
+            continue
+        try:
+            measured = {key: value for measure in measures for key, value in measure(trial, run).items()}
+            outcomes.append(Outcome(trial, run, measured))
+        except refusals as error:
+            unmeasured.append(f"Run {run.id} could not be measured: {error}.")
+    return outcomes, unmeasured
+
+
+def _check_splits(study: Study, trials: list[Trial]) -> None:
+    if "validation" in study.keep and not all(trial.recipe.data.validation for trial in trials):
+        raise StudyError(f"the study '{study.name}' needs validation examples; leave data.validation above 0")
+
+
+def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
+    code = code_version()
+    unique = {run.id: run.provenance for run in runs}.values()
+    commit = code["commit"][:12] if code["commit"] else "not from a git checkout"
+
+    def several(key: str) -> str:
+        return ", ".join(sorted({str(provenance[key]) for provenance in unique}))
+
+    made = {
+        "made": now(),
+        "softtargets": f"{code['softtargets']} ({commit}{', with changes' if code['uncommitted_changes'] else ''})",
+    }
+    if not runs:
+        return made | {"python": platform.python_version(), "runs": 0, "this command": f"{seconds:.1f} s"}
+    return made | {
+        "torch": several("torch"),
+        "python": several("python"),
+        "device": several("device") + f" ({several('device_name')})",
+        "runs": len(unique),
+        "training": f"{sum(p['seconds'] for p in unique):.1f} s, {sum(p['images'] for p in unique):,} images",
+        "this command": f"{seconds:.1f} s",
+    }
+
+
+def _run_table(trained: list[Trained], outcomes: list[Outcome]) -> Table:
+    """Every run with its labels, status and measures, so that nothing behind a mean is hidden."""
+    measures = {outcome.run.id: outcome.measures for outcome in outcomes}
+    rows = tuple(
+        {"run": run.id, **trial.labels, "seed": trial.recipe.seed, "status": run.status}
+        | {**measures.get(run.id, {}), "seconds": run.provenance["seconds"]}
+        for trial, run in trained
+    )
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return Table("runs", "Runs", tuple(Column(key, key.replace("_", " "), digits=4) for key in keys), rows)
