@@ -5,6 +5,16 @@ from softtargets.claims.published import Published, published, sources
 from softtargets.claims.sample import Sample
 
 __all__ = [
-    "COMPUTED_RULE", "RULE", "Claim", "ComputedClaim", "Published", "Region", "Sample", "Verdict", "above", "below",
-    "published", "sources",
-]  # fmt: skip
+    "COMPUTED_RULE",
+    "RULE",
+    "Claim",
+    "ComputedClaim",
+    "Published",
+    "Region",
+    "Sample",
+    "Verdict",
+    "above",
+    "below",
+    "published",
+    "sources",
+]

@@ -138,13 +138,26 @@ class Code:
     title: str = ""
 
 
+Exhibit = Table | Figure | Code
+
+
 @dataclass(frozen=True)
 class Section:
     """A heading, paragraphs and exhibits in reading order."""
 
     title: str
     paragraphs: tuple[str, ...] = ()
-    exhibits: tuple[Table | Figure | Code, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+
+    @classmethod
+    def of(cls, title: str, *content: str | Exhibit) -> Section:
+        """Texts are paragraphs, empty ones left out; the rest stands below them.
+
+        >>> Section.of("Accuracy", "It rises.", "").paragraphs
+        ('It rises.',)
+        """
+        texts = tuple(item for item in content if isinstance(item, str) and item)
+        return cls(title, texts, tuple(item for item in content if not isinstance(item, str)))
 
 
 Tone = Literal["good", "care", "bad"]

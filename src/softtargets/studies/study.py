@@ -99,10 +99,10 @@ class Study:
     papers: Sequence[str]
     findings: Callable[[Results], Findings]
     trials: Callable[[Settings], list[Trial]] = _nothing_to_train
-    keep: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ("test",)
     measure: Measure = _nothing_to_measure
     axes: tuple[str, ...] = ("seed",)
-    seeds: int = 5
+    seeds: int = 3
     again: Callable[[Place], Measure] | None = None
     sizes: tuple[str, ...] = ()
 

@@ -22,6 +22,6 @@ def listed(numbers: tuple[int, ...]) -> str:
     return ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
 
 
-def unless_full(size: str, text: str) -> tuple[str, ...]:
-    """A paragraph that is only for the small sizes of a study."""
-    return () if size == "full" else (text,)
+def unless_full(size: str, text: str) -> str:
+    """A text that is only for the small sizes of a study."""
+    return "" if size == "full" else text

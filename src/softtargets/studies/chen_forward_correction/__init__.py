@@ -1,7 +1,7 @@
 """Noise that is not symmetric: smoothing by a matrix against forward correction, which Chen et al. 2020 equate."""
 
 from softtargets.studies.chen_forward_correction.findings import findings
-from softtargets.studies.chen_forward_correction.grid import AXES, KEEP, SIZES, trials
+from softtargets.studies.chen_forward_correction.grid import AXES, SIZES, trials
 from softtargets.studies.chen_forward_correction.measures import measure
 from softtargets.studies.papers import CHEN, PATRINI
 from softtargets.studies.study import Study
@@ -17,10 +17,8 @@ study = Study(
     ),
     papers=(CHEN, PATRINI),
     trials=trials,
-    keep=KEEP,
     measure=measure,
     findings=findings,
     axes=AXES,
-    seeds=3,
     sizes=tuple(SIZES),
 )

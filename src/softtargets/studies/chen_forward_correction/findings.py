@@ -32,49 +32,43 @@ def findings(results: Results) -> Findings:
     size, examples = str(one.trial.labels["size"]), one.run.provenance["examples"]
     return Findings(
         sections=(
-            Section(
+            Section.of(
                 "Noise in one direction",
-                (
-                    "“Pair” takes every digit for the next one, and 9 for 0, as often as the rate says; “alike” takes "
-                    "2 for 7, 3 for 8, 5 for 6 and 6 for 5, 7 for 1. A net that knows the noise T can be trained on "
-                    "what to believe about a label: S, for each given label the probability of each clean class. That "
-                    "is Bayes' rule. The paper prints S = T (section 4.1), what would become of the given label if "
-                    "it went wrong once more. For symmetric noise both are the same.",
-                ),
-                (matrices(results),),
+                "“Pair” takes every digit for the next one, and 9 for 0, as often as the rate says; “alike” takes "
+                "2 for 7, 3 for 8, 5 for 6 and 6 for 5, 7 for 1. A net that knows the noise T can be trained on "
+                "what to believe about a label: S, for each given label the probability of each clean class. That "
+                "is Bayes' rule. The paper prints S = T (section 4.1), what would become of the given label if "
+                "it went wrong once more. For symmetric noise both are the same.",
+                matrices(results),
             ),
-            Section(
+            Section.of(
                 "Five ways to meet it",
-                (
-                    f"MNIST, {size} size: {examples['train']:,} training images with some labels wrong, "
-                    f"{examples['test']:,} test images with clean labels, the net and training of the study "
-                    "chen-mnist. None: hard labels as they are given. Uniform: smoothing by one p, the share of right "
-                    "labels, which the theory finds best. S = T: as printed, with "
-                    f"{100 * MIXED:g} % of it spread evenly, since T alone holds what happens for impossible. S by "
-                    "Bayes: the best matrix of the theory. Forward: labels stay as they are, and what the net says "
-                    "goes through T before it is judged.",
-                    "A net that has learned its labels by heart says S[k] of an example with label k. Under forward "
-                    "correction it says with all its confidence what most likely led to the label, and pays "
-                    "infinitely much where it is wrong. A net that has learned only what labels of a class are on "
-                    "the average loses nothing under forward correction, and with smoothing still does. So which is "
-                    "better depends on how much is learned by heart.",
-                ),
-                (ways, ways.data),
+                f"MNIST, {size} size: {examples['train']:,} training images with some labels wrong, "
+                f"{examples['test']:,} test images with clean labels, the net and training of the study chen-mnist. "
+                "None: hard labels as they are given. Uniform: smoothing by one p, the share of right labels, which "
+                f"the theory finds best. S = T: as printed, with {100 * MIXED:g} % of it spread evenly, since T alone "
+                "holds what happens for impossible. S by Bayes: the best matrix of the theory. Forward: labels stay as "
+                "they are, and what the net says goes through T before it is judged.",
+                "A net that has learned its labels by heart says S[k] of an example with label k. Under forward "
+                "correction it says with all its confidence what most likely led to the label, and pays "
+                "infinitely much where it is wrong. A net that has learned only what labels of a class are on "
+                "the average loses nothing under forward correction, and with smoothing still does. So which is "
+                "better depends on how much is learned by heart.",
+                ways,
+                ways.data,
             ),
-            Section(
+            Section.of(
                 "What this is and is not",
-                (
-                    "The paper does not train with such noise: questions are ours where nothing is quoted beside them. "
-                    "T is known here to the last digit. Where it must be estimated, both S and forward correction "
-                    "inherit its errors; this study does not say how they bear them.",
-                    "The paper sends the output of forward correction through T once more before it is tested. That "
-                    "is the column “test loss through T”; everywhere else the net is tested as a user would use it.",
-                    *unless_full(
-                        size,
-                        "This is the small size, for a CPU: a fully connected net with one hidden layer on few digits, "
-                        "which errs on some test images whatever its labels. With --set size=full the paper's "
-                        "convolutional net is trained on all digits.",
-                    ),
+                "The paper does not train with such noise: questions are ours where nothing is quoted beside them. "
+                "T is known here to the last digit. Where it must be estimated, both S and forward correction "
+                "inherit its errors; this study does not say how they bear them.",
+                "The paper sends the output of forward correction through T once more before it is tested. That "
+                "is the column “test loss through T”; everywhere else the net is tested as a user would use it.",
+                unless_full(
+                    size,
+                    "This is the small size, for a CPU: a fully connected net with one hidden layer on few digits, "
+                    "which errs on some test images whatever its labels. With --set size=full the paper's "
+                    "convolutional net is trained on all digits.",
                 ),
             ),
         ),

@@ -15,7 +15,6 @@ from softtargets.theory import mean_field_p, optimal_matrix, uniform_matrix
 Matrix = NDArray[np.float64]
 
 CLASSES = 10
-KEEP = ("test",)
 AXES = ("seed", "noise", "noise.name", "noise.matrix", "noise.type", "regulariser", "regulariser.name",
         "regulariser.alpha", "regulariser.spread", "regulariser.matrix")  # fmt: skip
 

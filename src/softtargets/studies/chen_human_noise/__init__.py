@@ -1,7 +1,7 @@
 """The theory of Chen et al. 2020 with labels that people gave (CIFAR-10N), which the paper did not do."""
 
 from softtargets.studies.chen_human_noise.findings import findings
-from softtargets.studies.chen_human_noise.grid import AXES, KEEP, SIZES, trials
+from softtargets.studies.chen_human_noise.grid import AXES, SIZES, trials
 from softtargets.studies.chen_human_noise.measures import CleanRate, measure
 from softtargets.studies.papers import CHEN, WEI
 from softtargets.studies.study import Study
@@ -16,11 +16,9 @@ study = Study(
     ),
     papers=(CHEN, WEI),
     trials=trials,
-    keep=KEEP,
     measure=measure,
     findings=findings,
     axes=AXES,
-    seeds=3,
     again=CleanRate,
     sizes=tuple(SIZES),
 )

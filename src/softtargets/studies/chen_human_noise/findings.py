@@ -26,26 +26,24 @@ def findings(results: Results) -> Findings:
     size, examples = str(one.trial.labels["size"]), one.run.provenance["examples"]
     return Findings(
         sections=(
-            Section(
+            Section.of(
                 "Human labels and random ones",
-                (
-                    f"CIFAR-10, {size} size: {examples['train']:,} training images, {examples['test']:,} test images "
-                    "with clean labels. CIFAR-10N has labels that people gave to the training images: “aggregate” is "
-                    "the majority of three, “worse” is a wrong one wherever one of three was wrong. Beside each stands "
-                    "symmetric noise that is wrong as often.",
-                    _counted(results),
-                    "For smoothing with one p, the theory of the alpha type depends on the noise only through the "
-                    "share of labels that are right. People, though, confuse what looks alike: their mistakes are not "
-                    "spread evenly, and depend on the image.",
-                    *unless_full(
-                        size,
-                        "This is the tiny size, for a CPU: a fully connected net on few images, which errs on most "
-                        "test images whatever its labels. The theory cannot hold for it in absolute numbers; what can "
-                        "be compared is human noise with random noise. With --set size=full the net of the study "
-                        "chen-cifar10 is trained.",
-                    ),
+                f"CIFAR-10, {size} size: {examples['train']:,} training images, {examples['test']:,} test images "
+                "with clean labels. CIFAR-10N has labels that people gave to the training images: “aggregate” is "
+                "the majority of three, “worse” is a wrong one wherever one of three was wrong. Beside each stands "
+                "symmetric noise that is wrong as often.",
+                _counted(results),
+                "For smoothing with one p, the theory of the alpha type depends on the noise only through the "
+                "share of labels that are right. People, though, confuse what looks alike: their mistakes are not "
+                "spread evenly, and depend on the image.",
+                unless_full(
+                    size,
+                    "This is the tiny size, for a CPU: a fully connected net on few images, which errs on most "
+                    "test images whatever its labels. The theory cannot hold for it in absolute numbers; what can "
+                    "be compared is human noise with random noise. With --set size=full the net of the study "
+                    "chen-cifar10 is trained.",
                 ),
-                (human_noise(results),),
+                human_noise(results),
             ),
         ),
         claims=_claims(results),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from softtargets.recipes import Recipe, Symmetric
 from softtargets.studies import chen_plane
 from softtargets.studies.chen_cifar10.grid import PAPER, QUICK
 from softtargets.studies.grids import smoothing_to, trial
 from softtargets.studies.study import Settings, Trial
 
-KEEP = ("test",)
 AXES = ("data.labels", *chen_plane.AXES)
 
 # Of all 50,000 labels of CIFAR-10N so many are wrong; what of a part of them is wrong is counted on each run.
@@ -28,7 +29,10 @@ def trials(settings: Settings) -> list[Trial]:
     grid = []
     for seed in range(settings.seeds):
         for kind in kinds:
-            wrong = ({"data.labels": kind}, {"noise": Symmetric(rate=WRONG[kind])})
+            wrong: tuple[dict[str, Any], ...] = (
+                {"data.labels": kind},
+                {"noise": Symmetric(rate=WRONG[kind])},
+            )
             for p in masses:
                 for source, change in zip(SOURCES, wrong, strict=True):
                     varied = {"regulariser": smoothing_to(p), "seed": seed, **change}

@@ -1,7 +1,7 @@
 """Logit smoothing, which Chen et al. 2020 ask about in section 6.2: does it work?"""
 
 from softtargets.studies.chen_logit_smoothing.findings import findings
-from softtargets.studies.chen_logit_smoothing.grid import KEEP, SIZES, trials
+from softtargets.studies.chen_logit_smoothing.grid import SIZES, trials
 from softtargets.studies.chen_logit_smoothing.measures import measure
 from softtargets.studies.chen_plane import AXES
 from softtargets.studies.papers import CHEN
@@ -17,10 +17,8 @@ study = Study(
     ),
     papers=(CHEN,),
     trials=trials,
-    keep=KEEP,
     measure=measure,
     findings=findings,
     axes=AXES,
-    seeds=3,
     sizes=tuple(SIZES),
 )

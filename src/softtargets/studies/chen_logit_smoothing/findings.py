@@ -20,34 +20,30 @@ def findings(results: Results) -> Findings:
     size, examples = str(one.trial.labels["size"]), one.run.provenance["examples"]
     return Findings(
         sections=(
-            Section(
+            Section.of(
                 "Four ways",
-                (
-                    f"MNIST, {size} size: {examples['train']:,} training images with some labels wrong, the net and "
-                    "training of the study chen-mnist. Label smoothing puts a matrix S outside of the logarithm of "
-                    "the softmax, forward correction between them, and logit smoothing on the logits: the loss is "
-                    "the cross-entropy of softmax(Sz) with the label as it is given.",
-                    "With equal mass for all other classes, S adds the same to every logit and shrinks their "
-                    "differences by one factor. So softmax(Sz) is softmax(z) at a temperature, and every fit of the "
-                    "labels that plain cross-entropy has, logit smoothing has too, with larger logits. What is left "
-                    "to find out is whether training finds another one.",
-                ),
-                (four_ways(results),),
+                f"MNIST, {size} size: {examples['train']:,} training images with some labels wrong, the net and "
+                "training of the study chen-mnist. Label smoothing puts a matrix S outside of the logarithm of "
+                "the softmax, forward correction between them, and logit smoothing on the logits: the loss is "
+                "the cross-entropy of softmax(Sz) with the label as it is given.",
+                "With equal mass for all other classes, S adds the same to every logit and shrinks their "
+                "differences by one factor. So softmax(Sz) is softmax(z) at a temperature, and every fit of the "
+                "labels that plain cross-entropy has, logit smoothing has too, with larger logits. What is left "
+                "to find out is whether training finds another one.",
+                four_ways(results),
             ),
-            Section(
+            Section.of(
                 "What this is and is not",
-                (
-                    "The paper asks the question and does not train. That S acts on the logits of a row and the "
-                    "softmax is taken over the result is our reading of equation 19, which does not say how smoothed "
-                    "logits are normalised.",
-                    "Smoothed logits also have smaller gradients, by the same factor, at an equal learning rate. What "
-                    "training finds with them may be what a lower rate would find without: this study does not tell "
-                    "the two apart.",
-                    *unless_full(
-                        size,
-                        "This is the small size, for a CPU, with a fully connected net; --set size=full trains the "
-                        "paper's convolutional net on all digits.",
-                    ),
+                "The paper asks the question and does not train. That S acts on the logits of a row and the "
+                "softmax is taken over the result is our reading of equation 19, which does not say how smoothed "
+                "logits are normalised.",
+                "Smoothed logits also have smaller gradients, by the same factor, at an equal learning rate. What "
+                "training finds with them may be what a lower rate would find without: this study does not tell "
+                "the two apart.",
+                unless_full(
+                    size,
+                    "This is the small size, for a CPU, with a fully connected net; --set size=full trains the "
+                    "paper's convolutional net on all digits.",
                 ),
             ),
         ),

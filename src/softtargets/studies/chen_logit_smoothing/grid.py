@@ -9,7 +9,6 @@ from softtargets.studies.study import Settings, Trial
 from softtargets.theory import alpha_from_p
 
 CLASSES = 10
-KEEP = ("test",)
 METHODS = ("label smoothing", "logit smoothing", "forward correction", "none")
 
 # By size: clean rates, strengths, and the training of chen-mnist, whose runs are used again where they are the same.

@@ -6,12 +6,12 @@ The studies of MNIST and of CIFAR-10 differ in nets, data and grids only; the re
 from functools import partial
 
 from softtargets.studies.chen_plane.findings import findings
-from softtargets.studies.chen_plane.grid import AXES, KEEP, Plane, Scope, trials
+from softtargets.studies.chen_plane.grid import AXES, Plane, Scope, trials
 from softtargets.studies.chen_plane.measures import TrainingLoss, measure
 from softtargets.studies.papers import CHEN
 from softtargets.studies.study import Study
 
-__all__ = ["AXES", "KEEP", "Plane", "Scope", "plane_study"]
+__all__ = ["AXES", "Plane", "Scope", "plane_study"]
 
 
 def plane_study(scope: Scope, name: str, title: str, lead: str) -> Study:
@@ -22,11 +22,9 @@ def plane_study(scope: Scope, name: str, title: str, lead: str) -> Study:
         lead=lead,
         papers=(CHEN,),
         trials=partial(trials, scope),
-        keep=KEEP,
         measure=measure,
         again=TrainingLoss,
         findings=partial(findings, scope),
         axes=AXES,
-        seeds=3,
         sizes=tuple(scope.grids),
     )

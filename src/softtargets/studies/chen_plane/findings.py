@@ -12,7 +12,7 @@ from softtargets.studies.chen_plane.grid import Scope
 from softtargets.studies.chen_plane.optima import axes_of
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
-from softtargets.studies.words import counted, percent
+from softtargets.studies.words import counted, percent, unless_full
 
 
 def findings(scope: Scope, results: Results) -> Findings:
@@ -25,14 +25,15 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
     one, cells, (rates, masses) = results.first(), cells_away(results), axes_of(results)
     recipe, run, size = one.trial.recipe, one.run, str(one.trial.labels["size"])
     examples = run.provenance["examples"]
-    verdicts = "" if size == "full" else (
-        " Verdicts on this page are about these nets; those of the paper are trained with --set size=full."
-    )  # fmt: skip
     first = (
         f"{scope.dataset}, {size} size: {examples['train']:,} training images and {run.provenance['parameters']:,} "
         f"weights ({recipe.model.name}), {int(run.summary['epoch'])} epochs, {len(rates)} clean rates from "
         f"{rates[0]:g} to {rates[-1]:g} and {len(masses)} values of p, {counted(len(results.seeds), 'seed')}. "
-        f"{examples['test']:,} test images.{verdicts}",
+        f"{examples['test']:,} test images."
+        + unless_full(
+            size,
+            " Verdicts on this page are about these nets; those of the paper are trained with --set size=full.",
+        ),
         "The theory supposes that a net gives each example the target it was trained on, wrong labels included, and "
         "that a test example fares like a training example. Both are measured: how many of the given training labels "
         "the net gives back, and where the test loss lies between that of a net that has learned all by heart "
@@ -41,29 +42,32 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
         "from the prediction the net has not learned by heart; what the test loss lies away from it is generalisation.",
     )
     return (
-        Section(
+        Section.of(
             "Loss over the plane",
-            (*first, _where(cells), *_on_training_images(cells)),
-            (figures.landscape(results, classes), _table(cells)),
+            *first,
+            _where(cells),
+            _on_training_images(cells),
+            figures.landscape(results, classes),
+            _table(cells),
         ),
-        Section(
+        Section.of(
             "Slices, clean and corrupted test labels",
-            (
-                "The loss against corrupted test labels is the mean over all ways to corrupt them, computed from what "
-                "the net says of the clean test set: no draw adds its chance.",
-            ),
-            (figures.slices(results, classes),),
+            "The loss against corrupted test labels is the mean over all ways to corrupt them, computed from what "
+            "the net says of the clean test set: no draw adds its chance.",
+            figures.slices(results, classes),
         ),
-        Section(
+        Section.of(
             "Which p is best",
-            (
-                "Predicted is the p of the lowest loss; nothing is predicted about accuracy. The best epoch, for each "
-                "net, is that of its highest test accuracy."
-                + (" The paper shows this for MNIST only." if scope.losses_only else ""),
-            ),
-            (figures.best_smoothing(results, classes), figures.accuracy_over_p(results)),
+            "Predicted is the p of the lowest loss; nothing is predicted about accuracy. The best epoch, for each "
+            "net, is that of its highest test accuracy."
+            + (" The paper shows this for MNIST only." if scope.losses_only else ""),
+            figures.best_smoothing(results, classes),
+            figures.accuracy_over_p(results),
         ),
-        Section("What differs from the paper", scope.apart[size]),
+        Section.of(
+            "What differs from the paper",
+            *scope.apart[size],
+        ),
     )
 
 
@@ -106,16 +110,16 @@ def _why_above(cells: list[Cell]) -> str:
     )
 
 
-def _on_training_images(cells: list[Cell]) -> tuple[str, ...]:
+def _on_training_images(cells: list[Cell]) -> str:
     """How the prediction fares where the theory makes it: on the images the net was trained on."""
     cells = [cell for cell in cells if cell.trained == cell.trained]
     if not cells:
-        return ()
+        return ""
     close = sum(abs(cell.trained) <= CLOSE for cell in cells)
     trained, tested = _mean(abs(cell.trained) for cell in cells), _mean(abs(cell.deviation) for cell in cells)
     return (
         f"On training images the loss against clean labels is within {percent(CLOSE)} of the prediction in {close} of "
-        f"{len(cells)} cells, and {percent(trained)} away from it in the mean; on test images {percent(tested)}.",
+        f"{len(cells)} cells, and {percent(trained)} away from it in the mean; on test images {percent(tested)}."
     )
 
 

@@ -8,7 +8,6 @@ from softtargets.recipes import Recipe
 from softtargets.studies.grids import NOISE_AXES, SMOOTHING_AXES, noise, smoothing_to, stretched, trial
 from softtargets.studies.study import Settings, Trial
 
-KEEP = ("test",)
 AXES = ("seed", *NOISE_AXES, *SMOOTHING_AXES, "regulariser.spread")
 
 

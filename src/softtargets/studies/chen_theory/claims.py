@@ -60,19 +60,17 @@ def _figure_two() -> tuple[Claim, ...]:
     found = {kind: searched_p(RATES, 2, kind) for kind in KINDS}
     low = (RATES > 0.5) & (RATES < 0.75)
     return (
-        _claim(
+        _exact(
             "With a clean test set the best p is a.",
             "section-3.1/optimum",
             f"{_ACROSS}, over 199 a",
-            *below(FOUND, np.abs(found["alpha"] - RATES).max()),
-            digits=9,
+            np.abs(found["alpha"] - RATES).max(),
         ),
-        _claim(
+        _exact(
             "With a test set as corrupted as the training set the best p is 2a² − 2a + 1.",
             "section-3.2/optimum",
             f"{_ACROSS}, over 199 a",
-            *below(FOUND, np.abs(found["beta"] - (2 * RATES**2 - 2 * RATES + 1)).max()),
-            digits=9,
+            np.abs(found["beta"] - (2 * RATES**2 - 2 * RATES + 1)).max(),
         ),
         _claim(
             "A corrupted test set needs stronger smoothing than a clean one.",
@@ -104,19 +102,17 @@ def _figure_three() -> tuple[Claim, ...]:
     high = RATES >= 0.8
     between = np.array([beta[m][high] for m in MANY])
     return (
-        _claim(
+        _exact(
             "With a clean test set the best p does not depend on the number of classes.",
             "figure-3/alpha",
             f"largest difference of the best p between {listed(MANY)} classes",
-            *below(FOUND, np.ptp(alpha, axis=0).max()),
-            digits=9,
+            np.ptp(alpha, axis=0).max(),
         ),
-        _claim(
+        _exact(
             "More classes add (1 − a) log(M − 1) to the loss of the alpha type, whatever p.",
             "section-4.1/shift",
             f"largest difference from that, p = 0.7, {listed(MANY)} classes",
-            *below(FOUND, np.abs(np.array(shift) - np.array(expected)).max()),
-            digits=9,
+            np.abs(np.array(shift) - np.array(expected)).max(),
         ),
         _claim(
             "With a corrupted test set the best p is (1 − 2a + a²M)/(M − 1).",
@@ -206,6 +202,11 @@ def _printed_wrong() -> tuple[Claim, ...]:
 def _jump(place: float, classes: float) -> float:
     below, above = searched_p(np.array([place - STEP, place + STEP]), classes, "gamma")
     return float(above - below)
+
+
+def _exact(statement: str, key: str, quantity: str, distance: float) -> Claim:
+    """A claim of two numbers that must be the same but for what a search leaves open."""
+    return _claim(statement, key, quantity, *below(FOUND, distance), digits=9)
 
 
 def _claim(

@@ -18,40 +18,35 @@ def findings(results: Results) -> Findings:
 
 def _sections() -> tuple[Section, ...]:
     return (
-        Section(
+        Section.of(
             "Two classes",
-            (
-                "A label is right with probability a and otherwise another class. The net is trained on p for its "
-                "label and (1 − p)/(M − 1) for each of the M − 1 others, and puts out exactly that. It is tested "
-                "against clean labels (alpha), against labels that are wrong as often and independently (beta), or "
-                "against clean labels that are smoothed like those it learned (gamma).",
-            ),
-            (figures.landscapes(), figures.two_classes()),
+            "A label is right with probability a and otherwise another class. The net is trained on p for its "
+            "label and (1 − p)/(M − 1) for each of the M − 1 others, and puts out exactly that. It is tested "
+            "against clean labels (alpha), against labels that are wrong as often and independently (beta), or "
+            "against clean labels that are smoothed like those it learned (gamma).",
+            figures.landscapes(),
+            figures.two_classes(),
         ),
-        Section(
+        Section.of(
             "More classes",
-            (
-                "For the alpha type the best p is a, whatever the number of classes. For the beta type it tends to "
-                "the square of a. For the gamma type learning is not worth while below some clean rate, and beyond it "
-                "the best p jumps.",
-            ),
-            (figures.many_classes(), figures.gamma_classes(), _transition_table()),
+            "For the alpha type the best p is a, whatever the number of classes. For the beta type it tends to "
+            "the square of a. For the gamma type learning is not worth while below some clean rate, and beyond it "
+            "the best p jumps.",
+            figures.many_classes(),
+            figures.gamma_classes(),
+            _transition_table(),
         ),
-        Section(
+        Section.of(
             "What is printed and does not hold",
-            (
-                "Some equations of the paper do not follow from its own assumptions. The table has what it would cost "
-                "to go by them. ERRATA.md has each of these derived, and others that cost nothing.",
-            ),
-            (_errata_table(),),
+            "Some equations of the paper do not follow from its own assumptions. The table has what it would cost "
+            "to go by them. ERRATA.md has each of these derived, and others that cost nothing.",
+            _errata_table(),
         ),
-        Section(
+        Section.of(
             "How the claims are judged",
-            (
-                "Nothing is drawn here, so there are no seeds: each claim rests on one computed number, the worst of "
-                "all that were looked at, and is “reproduced” if that lies in its region. The best p is searched for "
-                "in the equations as they are printed, and not taken from the formulas that are to be checked.",
-            ),
+            "Nothing is drawn here, so there are no seeds: each claim rests on one computed number, the worst of "
+            "all that were looked at, and is “reproduced” if that lies in its region. The best p is searched for "
+            "in the equations as they are printed, and not taken from the formulas that are to be checked.",
         ),
     )
 

@@ -1,7 +1,7 @@
 """ResNet-56 on CIFAR-10 with and without label smoothing: a row of the replication's table 2."""
 
 from softtargets.studies.cifar10_resnet56.findings import findings
-from softtargets.studies.cifar10_resnet56.grid import KEEP, measure, trials
+from softtargets.studies.cifar10_resnet56.grid import measure, trials
 from softtargets.studies.grids import SMOOTHING_AXES
 from softtargets.studies.papers import MULLER, WAGNER
 from softtargets.studies.study import Study
@@ -16,9 +16,7 @@ study = Study(
     ),
     papers=(MULLER, WAGNER),
     trials=trials,
-    keep=KEEP,
     measure=measure,
     findings=findings,
     axes=("seed", *SMOOTHING_AXES),
-    seeds=3,
 )

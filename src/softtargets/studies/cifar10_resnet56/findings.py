@@ -27,37 +27,34 @@ def _sections(results: Results) -> tuple[Section, ...]:
     run, recipe = results.first().run, results.first().trial.recipe
     examples, epochs = run.provenance["examples"], int(run.summary["epoch"])
     return (
-        Section(
+        Section.of(
             "Accuracy and calibration",
-            (
-                f"A pre-activation ResNet-56 with {run.provenance['parameters']:,} weights is trained on "
-                f"{examples['train']:,} images for {epochs} epochs and tested on {examples['test']:,} others, without "
-                "smoothing and with a share of 0.1 of each target spread over all ten classes. There is no "
-                "validation set, so nothing is chosen: the numbers are those of the last epoch.",
-            ),
-            (_table(results), figures.accuracy_over_epochs(results)),
+            f"A pre-activation ResNet-56 with {run.provenance['parameters']:,} weights is trained on "
+            f"{examples['train']:,} images for {epochs} epochs and tested on {examples['test']:,} others, without "
+            "smoothing and with a share of 0.1 of each target spread over all ten classes. There is no "
+            "validation set, so nothing is chosen: the numbers are those of the last epoch.",
+            _table(results),
+            figures.accuracy_over_epochs(results),
         ),
-        Section(
+        Section.of(
             "What differs from the replication",
-            (
-                "Training images are crops of 32 x 32 from images padded by four pixels, as in tensor2tensor, which "
-                "Müller et al. build on, and each image is standardised by its own mean and deviation. The "
-                "replication cuts crops of 24 x 24, which belong to AlexNet, and standardises by channel.",
-                *_longer_or_shorter(epochs),
-                f"{_width(recipe.model)} Matrix products and convolutions are computed in {recipe.precision}.",
-                "As in both papers the cross-entropy is multiplied by three and the norm of the gradient is clipped "
-                "at 1. ECE has 15 bins and no temperature.",
-            ),
+            "Training images are crops of 32 x 32 from images padded by four pixels, as in tensor2tensor, which "
+            "Müller et al. build on, and each image is standardised by its own mean and deviation. The "
+            "replication cuts crops of 24 x 24, which belong to AlexNet, and standardises by channel.",
+            _longer_or_shorter(epochs),
+            f"{_width(recipe.model)} Matrix products and convolutions are computed in {recipe.precision}.",
+            "As in both papers the cross-entropy is multiplied by three and the norm of the gradient is clipped "
+            "at 1. ECE has 15 bins and no temperature.",
         ),
     )
 
 
-def _longer_or_shorter(epochs: int) -> tuple[str, ...]:
+def _longer_or_shorter(epochs: int) -> str:
     if epochs == NET.epochs:
-        return ()
+        return ""
     return (
         f"Training lasts {epochs} epochs instead of the replication's {NET.epochs}; the learning rate drops at "
-        "the same shares of it, a half and three quarters.",
+        "the same shares of it, a half and three quarters."
     )
 
 

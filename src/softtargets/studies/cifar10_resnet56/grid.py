@@ -9,7 +9,6 @@ from softtargets.studies.measures import likelihood_and_calibration
 from softtargets.studies.study import Settings, Trial
 
 ALPHAS = (0.0, 0.1)
-KEEP = ("test",)
 
 MODEL = PreActResNet(depth=56, stages=(32, 64, 128), variant="tensor2tensor")
 NET = Recipe(

@@ -16,8 +16,10 @@ study = Study(
     ),
     papers=(MULLER, WAGNER),
     trials=trials,
+    keep=(),
     measure=measure,
     findings=findings,
     axes=AXES,
     again=Smoothness,
+    seeds=5,
 )

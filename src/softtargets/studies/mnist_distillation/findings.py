@@ -10,18 +10,16 @@ from softtargets.studies.mnist_distillation.curves import (
     OF_HARD,
     OF_SMOOTHED,
     Labels,
-    baseline,
     best,
-    student,
-    teacher,
+    labels_of,
 )
 from softtargets.studies.mnist_distillation.grid import ALPHAS, TEMPERATURES
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
 from softtargets.studies.words import percent
 
-HARD_TEACHER, SMOOTHED_TEACHER = ({"role": "table teacher", "alpha": alpha} for alpha in (0.0, 0.1))
-STUDENT_OF_HARD, STUDENT_OF_SMOOTHED = ({"role": "table student", "alpha": alpha} for alpha in (0.0, 0.1))
+HARD_TEACHER, SMOOTHED_TEACHER = (labels_of("table teacher", alpha) for alpha in (0.0, 0.1))
+STUDENT_OF_HARD, STUDENT_OF_SMOOTHED = (labels_of("table student", alpha) for alpha in (0.0, 0.1))
 
 # What is asked of the teachers' test errors, in %.
 HIGHEST_HARD, HIGHEST_SMOOTHED = 0.80, 0.68
@@ -36,51 +34,46 @@ def _sections(results: Results) -> tuple[Section, ...]:
     one = results.first(role="teacher")
     recipe, examples = one.trial.recipe, one.run.provenance["examples"]
     return (
-        Section(
+        Section.of(
             "Two teachers and a student of each",
-            (
-                f"Teachers have two hidden layers of 1200 units and see {examples['train']:,} training digits, shifted "
-                "by up to two pixels; students have 800 units a layer and see the digits as they are. A student's "
-                "loss is 0.4 times the cross-entropy with the labels plus 0.6 times half the squared difference "
-                "between its logits and its teacher's.",
-                "Müller et al. came upon their question this way: the teacher with label smoothing is better than the "
-                "one with dropout, and its student is worse.",
-            ),
-            (_error_table(results),),
+            f"Teachers have two hidden layers of 1200 units and see {examples['train']:,} training digits, shifted "
+            "by up to two pixels; students have 800 units a layer and see the digits as they are. A student's "
+            "loss is 0.4 times the cross-entropy with the labels plus 0.6 times half the squared difference "
+            "between its logits and its teacher's.",
+            "Müller et al. came upon their question this way: the teacher with label smoothing is better than the "
+            "one with dropout, and its student is worse.",
+            _error_table(results),
         ),
-        Section(
+        Section.of(
             "Four curves on one axis",
-            (
-                "The mass that a student's targets put on wrong digits can be raised in two ways: by a temperature on "
-                "what a hard teacher says, or by smoothing the labels the teacher learns from. Measured by the index "
-                "gamma both lie on one axis, with nets trained on smoothed labels, large (M1) and small (M2), beside "
-                "them. Here students learn from the teacher's probabilities alone, at a temperature of 1 of their own, "
-                "so that the targets are all that differs.",
-                "M1 at alpha 0 has no dropout here, so that along each curve only one thing varies; the replication's "
-                "teacher at alpha 0 has dropout, as the one in the table above.",
-            ),
-            (figures.distillation(results), _alpha_table(results), _temperature_table(results)),
+            "The mass that a student's targets put on wrong digits can be raised in two ways: by a temperature on "
+            "what a hard teacher says, or by smoothing the labels the teacher learns from. Measured by the index "
+            "gamma both lie on one axis, with nets trained on smoothed labels, large (M1) and small (M2), beside "
+            "them. Here students learn from the teacher's probabilities alone, at a temperature of 1 of their own, "
+            "so that the targets are all that differs.",
+            "M1 at alpha 0 has no dropout here, so that along each curve only one thing varies; the replication's "
+            "teacher at alpha 0 has dropout, as the one in the table above.",
+            figures.distillation(results),
+            _alpha_table(results),
+            _temperature_table(results),
         ),
-        Section(
+        Section.of(
             "What differs from the papers",
-            (
-                f"Mini-batches are of {recipe.batch} examples (the replication: 512; Müller et al. do not say), and "
-                f"matrix products are computed in {recipe.precision}. Initial weights have a standard deviation of "
-                "0.03, as in the replication; Müller et al. print a variance of 0.03.",
-                "In the table logits are matched with logits, as Müller et al. describe it. The replication's code "
-                "matches the student's logits with the teacher's probabilities, so its students solve another problem "
-                "and its two rows of students can be compared with ours in direction only. The norm of our students' "
-                "gradients is clipped at 1 in the table: without that, at the papers' learning rate of 1, the squared "
-                "differences to a hard teacher's logits make the weights overflow within the first steps.",
-                "In the figure the soft part of the loss is the cross-entropy with softened probabilities, which is "
-                "what Müller et al. use for their figure 5 (from ResNet-56 to AlexNet on CIFAR-10); the replication's "
-                "figure 7 for these nets has the mean squared error there. gamma is computed on the training digits "
-                "as they are; the replication's code computes it on shifted ones.",
-                f"All training digits are trained on, so “at its best” means best on the {examples['test']:,} test "
-                "digits, which flatters every curve a little. One test digit is "
-                f"{100 / examples['test']:.2g} points of error; so differences are taken seed by seed, and judged over "
-                "all seeds.",
-            ),
+            f"Mini-batches are of {recipe.batch} examples (the replication: 512; Müller et al. do not say), and "
+            f"matrix products are computed in {recipe.precision}. Initial weights have a standard deviation of "
+            "0.03, as in the replication; Müller et al. print a variance of 0.03.",
+            "In the table logits are matched with logits, as Müller et al. describe it. The replication's code "
+            "matches the student's logits with the teacher's probabilities, so its students solve another problem "
+            "and its two rows of students can be compared with ours in direction only. The norm of our students' "
+            "gradients is clipped at 1 in the table: without that, at the papers' learning rate of 1, the squared "
+            "differences to a hard teacher's logits make the weights overflow within the first steps.",
+            "In the figure the soft part of the loss is the cross-entropy with softened probabilities, which is "
+            "what Müller et al. use for their figure 5 (from ResNet-56 to AlexNet on CIFAR-10); the replication's "
+            "figure 7 for these nets has the mean squared error there. gamma is computed on the training digits "
+            "as they are; the replication's code computes it on shifted ones.",
+            f"All training digits are trained on, so “at its best” means best on the {examples['test']:,} test digits, "
+            f"which flatters every curve a little. One test digit is {100 / examples['test']:.2g} points of error; so "
+            "differences are taken seed by seed, and judged over all seeds.",
         ),
     )
 
@@ -114,10 +107,10 @@ def _alpha_table(results: Results) -> Table:
     rows = (
         {
             "alpha": alpha,
-            "teacher": results.sample("error", **teacher(alpha)),
-            "alone": results.sample("error", **baseline(alpha)),
-            "gamma": results.sample("gamma", **student(alpha, 1.0)),
-            "student": results.sample("error", **student(alpha, 1.0)),
+            "teacher": results.sample("error", **labels_of("teacher", alpha)),
+            "alone": results.sample("error", **labels_of("baseline", alpha)),
+            "gamma": results.sample("gamma", **labels_of("student", alpha, 1.0)),
+            "student": results.sample("error", **labels_of("student", alpha, 1.0)),
         }
         for alpha in ALPHAS
     )
@@ -135,8 +128,8 @@ def _temperature_table(results: Results) -> Table:
     rows = (
         {
             "temperature": temperature,
-            "student": results.sample("error", **student(0.0, temperature)),
-            "gamma": results.sample("gamma", **student(0.0, temperature)),
+            "student": results.sample("error", **labels_of("student", 0.0, temperature)),
+            "gamma": results.sample("gamma", **labels_of("student", 0.0, temperature)),
         }
         for temperature in TEMPERATURES
     )

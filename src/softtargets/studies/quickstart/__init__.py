@@ -3,7 +3,7 @@
 from softtargets.studies.grids import SMOOTHING_AXES
 from softtargets.studies.papers import MULLER
 from softtargets.studies.quickstart.findings import findings
-from softtargets.studies.quickstart.grid import KEEP, trials
+from softtargets.studies.quickstart.grid import trials
 from softtargets.studies.quickstart.measures import measure
 from softtargets.studies.study import Study
 
@@ -17,8 +17,9 @@ study = Study(
     ),
     papers=(MULLER,),
     trials=trials,
-    keep=KEEP,
+    keep=("train", "validation", "test"),
     measure=measure,
     findings=findings,
     axes=("seed", "data", "data.name", *SMOOTHING_AXES),
+    seeds=5,
 )

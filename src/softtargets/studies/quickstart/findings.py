@@ -37,56 +37,49 @@ def _sections(results: Results) -> tuple[Section, ...]:
     )
     examples = results.first(role="net").run.provenance["examples"]
     return (
-        Section(
+        Section.of(
             "Accuracy and calibration",
-            (
-                f"Small nets were trained on {examples['train']} of scikit-learn's handwritten digits with more and "
-                "more label smoothing: a share alpha of each target is taken from the true digit and spread evenly "
-                "over all ten. The training set is small on purpose; a net that is always right has nothing to be "
-                "over-confident about.",
-                f"With hard targets the nets get {hard_accuracy:.1%} of {examples['test']} test digits right, and the "
-                f"temperature that calibrates them is {hard_temperature:.2f}: as trained they are {confidence}. Of "
-                f"the strengths tried, alpha {tuned:g} gives the lowest calibration error on validation digits. At "
-                f"alpha 0.2 the fitted temperature is {strong_temperature:.2f}; {overshoot}",
-            ),
-            (figures.sweep(results), figures.reliability_diagram(results, tuned), _net_table(results)),
+            f"Small nets were trained on {examples['train']} of scikit-learn's handwritten digits with more and "
+            "more label smoothing: a share alpha of each target is taken from the true digit and spread evenly "
+            "over all ten. The training set is small on purpose; a net that is always right has nothing to be "
+            "over-confident about.",
+            f"With hard targets the nets get {hard_accuracy:.1%} of {examples['test']} test digits right, and the "
+            f"temperature that calibrates them is {hard_temperature:.2f}: as trained they are {confidence}. Of "
+            f"the strengths tried, alpha {tuned:g} gives the lowest calibration error on validation digits. At "
+            f"alpha 0.2 the fitted temperature is {strong_temperature:.2f}; {overshoot}",
+            figures.sweep(results),
+            figures.reliability_diagram(results, tuned),
+            _net_table(results),
         ),
-        Section(
+        Section.of(
             "Where the penultimate layer puts the digits",
-            (
-                "Each class has a template, a row of the last layer's weights. Through the templates of three "
-                "classes passes a plane; projected onto it, the activations show how a net arranges its "
-                "examples. In the paper smoothing gathers the training examples of a class into tight clusters "
-                "while held-out examples stay spread. The cluster spread in the table above puts a number on it.",
-            ),
-            (figures.template_planes(results),),
+            "Each class has a template, a row of the last layer's weights. Through the templates of three "
+            "classes passes a plane; projected onto it, the activations show how a net arranges its "
+            "examples. In the paper smoothing gathers the training examples of a class into tight clusters "
+            "while held-out examples stay spread. The cluster spread in the table above puts a number on it.",
+            figures.template_planes(results),
         ),
-        Section(
+        Section.of(
             "Distillation",
-            (
-                f"Two kinds of teacher, {teachers.sample('accuracy', alpha=0.0).mean:.1%} accurate with hard targets "
-                f"and {teachers.sample('accuracy', alpha=0.1).mean:.1%} with smoothing, teach the same small student. "
-                "The paper finds that a smoothed teacher, having pulled its classes together, no longer says how much "
-                "one example resembles another class, which is what a student could have learnt from it; a "
-                "temperature on a hard teacher's outputs brings such resemblances out. At temperature 1 a hard "
-                "teacher says little more than the label, so the comparison to make is between the best points of "
-                "the two curves.",
-            ),
-            (figures.distillation(results),),
+            f"Two kinds of teacher, {teachers.sample('accuracy', alpha=0.0).mean:.1%} accurate with hard targets and "
+            f"{teachers.sample('accuracy', alpha=0.1).mean:.1%} with smoothing, teach the same small student. The "
+            "paper finds that a smoothed teacher, having pulled its classes together, no longer says how much one "
+            "example resembles another class, which is what a student could have learnt from it; a temperature on a "
+            "hard teacher's outputs brings such resemblances out. At temperature 1 a hard teacher says little more "
+            "than the label, so the comparison to make is between the best points of the two curves.",
+            figures.distillation(results),
         ),
-        Section(
+        Section.of(
             "What digits cannot show",
-            (
-                f"There are 1,797 images in all. With {examples['test']} test digits the accuracy of one net is "
-                "known to little better than a point, and its ECE is inflated by a hundredth or two because most of "
-                "the 15 bins hold few examples; so only differences between nets, seed by seed, are judged here.",
-                "The sizes of the nets and the numbers of examples and epochs were chosen so that the effects can be "
-                "seen at all. Train the teachers for fewer steps, for instance, and their students can no longer be "
-                "told apart: the paper too sees information lost late in training.",
-                "The paper's own figures come from other data and larger nets: the claims below compare the "
-                "direction of each effect, not its size. Translation, ImageNet and the mutual-information "
-                "curves need data that does not ship with a Python package.",
-            ),
+            f"There are 1,797 images in all. With {examples['test']} test digits the accuracy of one net is "
+            "known to little better than a point, and its ECE is inflated by a hundredth or two because most of "
+            "the 15 bins hold few examples; so only differences between nets, seed by seed, are judged here.",
+            "The sizes of the nets and the numbers of examples and epochs were chosen so that the effects can be "
+            "seen at all. Train the teachers for fewer steps, for instance, and their students can no longer be "
+            "told apart: the paper too sees information lost late in training.",
+            "The paper's own figures come from other data and larger nets: the claims below compare the "
+            "direction of each effect, not its size. Translation, ImageNet and the mutual-information "
+            "curves need data that does not ship with a Python package.",
         ),
     )
 
@@ -96,9 +89,8 @@ def _net_table(results: Results) -> Table:
     return Table.of(
         "nets",
         "All nets.",
-        "alpha .2f | accuracy .1% | nll: NLL | ece: ECE at T = 1 | temperature .2f: fitted T | "
-        "ece_scaled: ECE at fitted T | spread_train: cluster spread, training | "
-        "spread_test: cluster spread, held out",
+        "alpha .2f | accuracy .1% | nll: NLL | ece: ECE at T = 1 | temperature .2f: fitted T | ece_scaled: ECE at "
+        "fitted T | spread_train: cluster spread, training | spread_test: cluster spread, held out",
         results.where(role="net").rows(over(alpha=ALPHAS), *keys),
         "Mean ± standard deviation over seeds, on the test digits. Cluster spread is the within-class deviation "
         "on the plane of three templates over the mean distance between class centres.",

@@ -12,8 +12,6 @@ ALPHAS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 TEACHER_ALPHAS = (0.0, 0.1)
 TEMPERATURES = (1.0, 2.0, 4.0)
 
-KEEP = ("train", "validation", "test")
-
 _TRAINING: dict[str, Any] = {"optimiser": SGD(lr=0.1, momentum=0.9), "schedule": Linear(), "batch": 32}
 
 # Few examples on purpose: with 200 of them a net fits the training set perfectly and still errs on one
