@@ -9,13 +9,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from softtargets.studies.chen_logit_smoothing.measuring import chain, measure
 
 from softtargets.recipes import Digits, ForwardCorrection, LabelSmoothing, LogitSmoothing
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
 from softtargets.studies.chen_logit_smoothing.findings import findings
 from softtargets.studies.chen_logit_smoothing.grid import moved
+from softtargets.studies.chen_logit_smoothing.measures import chain, measure
 from softtargets.training import train
 from studies.written import Written
 
