@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import sem, t
 
-from softtargets.claims import COMPUTED_RULE, RULE, Claim, ComputedClaim, Region, Sample, above, below, published
+from softtargets.claims import (
+    COMPUTED_RULE,
+    RULE,
+    Claim,
+    ComputedClaim,
+    Region,
+    Sample,
+    above,
+    below,
+    published,
+)
 
 
 def claim(values, region, **options):

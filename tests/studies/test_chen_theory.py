@@ -142,4 +142,4 @@ def test_the_page_has_the_four_figures_and_no_runs(tmp_path):
 
 def test_there_is_no_recipe_to_change():
     with pytest.raises(StudyError, match="--set epochs: the study 'chen-theory' trains nothing"):
-        STUDY.trials(STUDY.settings(changes={"epochs": 3}))
+        STUDY.settings(changes={"epochs": 3})
