@@ -62,6 +62,7 @@ def study(**changes) -> Study:
         ],
         "measure": measure,
         "findings": findings,
+        "seeds": 3,
     }
     return Study(**(parts | changes))
 

@@ -84,7 +84,7 @@ class Study:
     """A table or figure of a paper (or a few of them) as one object; each lives in a module of this room.
 
     trials:   the grid, given the user's settings; a study that only computes has none.
-    keep:     the splits whose predictions the measurements need.
+    keep:     the splits whose predictions the measurements need, the test set unless told.
     measure:  numbers from one run.
     findings: tables, figures and claims from all of them.
     axes:     fields the grid itself varies, which ``--set`` therefore may not change.
@@ -102,7 +102,7 @@ class Study:
     keep: tuple[str, ...] = ("test",)
     measure: Measure = _nothing_to_measure
     axes: tuple[str, ...] = ("seed",)
-    seeds: int = 3
+    seeds: int = 5
     again: Callable[[Place], Measure] | None = None
     sizes: tuple[str, ...] = ()
 
@@ -115,13 +115,13 @@ class Study:
         # Without sizes it is a field like any other, and recipes say that they have none of that name.
         size = self._size(changes.pop("size", self.sizes[0])) if self.sizes else ""
         for key in changes:
+            if key in self.axes:
+                advice = "use --seeds" if key == "seed" else "it is what the study compares"
+                raise StudyError(f"--set {key}: the study '{self.name}' varies {key} itself; {advice}")
             if self.trials is _nothing_to_train:
                 raise StudyError(
                     f"--set {key}: the study '{self.name}' trains nothing, so it has no recipe to change"
                 )
-            if key in self.axes:
-                advice = "use --seeds" if key == "seed" else "it is what the study compares"
-                raise StudyError(f"--set {key}: the study '{self.name}' varies {key} itself; {advice}")
         return Settings(count, changes, size)
 
     def _size(self, name: Any) -> str:

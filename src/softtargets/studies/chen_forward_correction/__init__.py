@@ -19,6 +19,7 @@ study = Study(
     trials=trials,
     measure=measure,
     findings=findings,
+    seeds=3,
     axes=AXES,
     sizes=tuple(SIZES),
 )

@@ -18,6 +18,7 @@ study = Study(
     trials=trials,
     measure=measure,
     findings=findings,
+    seeds=3,
     axes=AXES,
     again=CleanRate,
     sizes=tuple(SIZES),

@@ -26,5 +26,6 @@ def plane_study(scope: Scope, name: str, title: str, lead: str) -> Study:
         again=TrainingLoss,
         findings=partial(findings, scope),
         axes=AXES,
+        seeds=3,
         sizes=tuple(scope.grids),
     )

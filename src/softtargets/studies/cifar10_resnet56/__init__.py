@@ -18,5 +18,6 @@ study = Study(
     trials=trials,
     measure=measure,
     findings=findings,
+    seeds=3,
     axes=("seed", *SMOOTHING_AXES),
 )

@@ -21,5 +21,4 @@ study = Study(
     findings=findings,
     axes=AXES,
     again=Smoothness,
-    seeds=5,
 )

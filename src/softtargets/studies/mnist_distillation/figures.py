@@ -42,7 +42,6 @@ def distillation(results: Results) -> Figure:
         for labels in curve.points
     )
     alone, of_smoothed = best(results, BASELINES.points), best(results, OF_SMOOTHED.points[1:])
-
     return Figure.of(
         "distillation",
         "Distillation from nets of 1200 units a layer to nets of 800, on MNIST.",

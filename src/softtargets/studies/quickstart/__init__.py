@@ -21,5 +21,4 @@ study = Study(
     measure=measure,
     findings=findings,
     axes=("seed", "data", "data.name", *SMOOTHING_AXES),
-    seeds=5,
 )
