@@ -9,6 +9,7 @@ import math
 import pytest
 import torch
 
+from softtargets.claims import Sample
 from softtargets.data import load
 from softtargets.recipes import (
     CNN,
@@ -25,6 +26,7 @@ from softtargets.recipes import (
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
 from softtargets.studies.chen_plane.claims import cells_away, claims
+from softtargets.studies.chen_plane.drawing import draw_maps
 from softtargets.studies.chen_plane.measures import both_losses, measure, target_entropy
 from softtargets.studies.chen_plane.optima import best_p, best_ps
 from softtargets.theory import generalization_loss
@@ -205,6 +207,25 @@ def test_a_seed_without_all_its_cells_is_left_out_of_the_claims():
     whole = made_up()
     part = Results(tuple(o for o in whole.outcomes if o.trial.recipe.seed < 2 or o.trial.labels["p"] < 0.9))
     assert [claim.sample.n for claim in claims(part, 10)] == [3, 3, 3, 3, 3, 3, 2, 2, 2, 2]
+
+
+def test_colours_of_the_map_reach_as_far_as_deviations_away_from_p_1():
+    rates, masses = (0.5, 0.7), (0.8, 0.9, 0.95)
+    rows = [
+        {
+            "a": a,
+            "p": p,
+            "predicted": 1.0,
+            "loss_alpha": Sample.of([2.0]),
+            "deviation_alpha": Sample.of([off]),
+        }
+        for a, offs in zip(rates, ((0.1, -0.3, 5.0), (0.2, 0.1, 7.0)), strict=True)
+        for p, off in zip(masses, offs, strict=True)
+    ]
+    maps = [axes.images[0] for axes in draw_maps(rows, rates, masses).axes if axes.images]
+    assert maps[2].get_array().tolist() == [[10.0, 20.0], [-30.0, 10.0], [500.0, 700.0]]
+    assert maps[2].get_clim() == pytest.approx((-30.0, 30.0))
+    assert [shown.get_clim() for shown in maps[:2]] == [(0.0, 2.0)] * 2
 
 
 @pytest.fixture(scope="module")
