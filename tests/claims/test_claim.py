@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import sem, t
 
-from softtargets.claims import COMPUTED_RULE, RULE, Claim, Region, Sample, published
+from softtargets.claims import (
+    COMPUTED_RULE,
+    RULE,
+    Claim,
+    ComputedClaim,
+    Region,
+    Sample,
+    above,
+    below,
+    published,
+)
 
 
 def claim(values, region, **options):
@@ -86,6 +96,22 @@ def test_the_interval_is_at_ninety_five_percent():
     assert claim(values, Region()).interval == pytest.approx(t.interval(0.95, 3, loc=3.0, scale=sem(values)))
 
 
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([0.5], "reproduced"),
+        ([0.5, 0.9], "reproduced"),
+        ([0.5, 1.1], "not reproduced"),
+        ([1.0], "not reproduced"),
+        ([math.nan], "not reproduced"),
+        ([math.inf], "not reproduced"),
+    ],
+)
+def test_a_computed_claim_stands_if_all_its_values_lie_inside(values, verdict):
+    claim = ComputedClaim("", (), "", Sample.of(values), Region(high=1))
+    assert claim.verdict == verdict
+
+
 def test_the_rule_is_stated_with_its_numbers():
     assert "at least 3 seeds" in RULE
     assert "95% t-interval" in RULE
@@ -119,3 +145,11 @@ def test_claims_are_frozen_and_digits_are_only_for_show():
 def test_a_claim_carries_what_the_paper_printed():
     printed = published("muller-2019/ece/cifar100/hard")
     assert Claim("", (printed,), "", Sample.of([]), Region()).published[0].value == 0.15
+
+
+@pytest.mark.parametrize("found", [Sample.of([0.5, 0.25]), 0.5])
+def test_what_a_claim_rests_on_is_a_sample_and_one_side_of_an_end(found):
+    sample, region = above(0.25, found)
+    assert sample.values == (found.values if isinstance(found, Sample) else (0.5,))
+    assert (region.low, region.high) == (0.25, math.inf)
+    assert below(0.25, found) == (sample, Region(-math.inf, 0.25))

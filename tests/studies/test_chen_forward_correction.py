@@ -12,10 +12,10 @@ import torch
 from softtargets.recipes import ClassConditional, CrossEntropy, Digits, ForwardCorrection, LabelSmoothing
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
+from softtargets.studies.chen_forward_correction.expected import expected
 from softtargets.studies.chen_forward_correction.findings import findings
-from softtargets.studies.chen_forward_correction.grid import METHODS, MIXED, transitions
-from softtargets.studies.chen_forward_correction.measuring import measure
-from softtargets.studies.chen_forward_correction.predicting import predicted, targets
+from softtargets.studies.chen_forward_correction.grid import METHODS, MIXED, targets, transitions
+from softtargets.studies.chen_forward_correction.measures import measure
 from softtargets.training import train
 from studies.written import Written
 
@@ -51,8 +51,8 @@ def test_every_method_meets_the_same_noise(size, noises):
             assert isinstance(loss, LabelSmoothing)
             assert (loss.alpha, loss.spread) == (1, "all")
             mixed = [[(1 - MIXED) * T[i][j] + MIXED / 10 for j in range(10)] for i in range(10)]
-            expected = mixed if method == "S = T" else by_bayes(T)
-            assert np.array(loss.matrix) == pytest.approx(np.array(expected), abs=1e-6)
+            matrix = mixed if method == "S = T" else by_bayes(T)
+            assert np.array(loss.matrix) == pytest.approx(np.array(matrix), abs=1e-6)
 
 
 def test_digits_taken_for_others_by_hand():
@@ -82,7 +82,7 @@ def by_events(S, T, averaging: bool) -> float:
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "forward"])
 def test_predictions_are_means_over_all_that_can_happen(kind, rate, method):
     T = transitions(kind, rate)
-    found = predicted(method, T)
+    found = expected(method, T)
     S = targets(method, T)
     assert S.sum(1) == pytest.approx(1)
     assert found.by_heart == pytest.approx(by_events(S, T, averaging=False))
@@ -95,7 +95,7 @@ def test_predictions_are_means_over_all_that_can_happen(kind, rate, method):
 @pytest.mark.parametrize(("kind", "rate"), NOISES)
 def test_bayes_has_the_lowest_prediction_by_heart(kind, rate):
     T = transitions(kind, rate)
-    losses = {method: predicted(method, T).by_heart for method in METHODS}
+    losses = {method: expected(method, T).by_heart for method in METHODS}
     assert min(losses, key=losses.get) == "S by Bayes"
     # Any other matrix costs more.
     rng = np.random.default_rng(0)
@@ -118,8 +118,8 @@ def test_forward_correction_predicted_by_fitting_free_outputs(kind, rate):
             assert p == pytest.approx(np.eye(10), abs=0.01)
         else:
             assert p == pytest.approx(np.eye(10)[T.argmax(0)], abs=0.01)
-    assert predicted("forward", T).averaging == 0
-    assert predicted("forward", T).by_heart == math.inf
+    assert expected("forward", T).averaging == 0
+    assert expected("forward", T).by_heart == math.inf
 
 
 def trial_of(method, kind="pair", rate=0.3):
@@ -153,8 +153,8 @@ def test_measures_by_plain_loops(method):
     known = method not in ("none", "forward")
     assert ("deviation" in found) == known
     if known:
-        expected = by_events(targets(method, transitions("pair", 0.3)), transitions("pair", 0.3), False)
-        assert found["deviation"] == pytest.approx(loss / expected - 1)
+        by_heart = by_events(targets(method, transitions("pair", 0.3)), transitions("pair", 0.3), False)
+        assert found["deviation"] == pytest.approx(loss / by_heart - 1)
 
 
 @pytest.mark.parametrize("method", ["uniform", "S = T", "S by Bayes"])

@@ -15,7 +15,7 @@ from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
 from softtargets.studies.chen_logit_smoothing.findings import findings
 from softtargets.studies.chen_logit_smoothing.grid import moved
-from softtargets.studies.chen_logit_smoothing.measuring import chain, measure
+from softtargets.studies.chen_logit_smoothing.measures import chain, measure
 from softtargets.training import train
 from studies.written import Written
 

@@ -9,6 +9,7 @@ import math
 import pytest
 import torch
 
+from softtargets.claims import Sample
 from softtargets.data import load
 from softtargets.recipes import (
     CNN,
@@ -24,9 +25,10 @@ from softtargets.recipes import (
 )
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
-from softtargets.studies.chen_plane.claims import claims, counted
-from softtargets.studies.chen_plane.measuring import both_losses, measure, target_entropy
-from softtargets.studies.chen_plane.optima import Grid
+from softtargets.studies.chen_plane.claims import cells_away, claims
+from softtargets.studies.chen_plane.drawing import draw_maps
+from softtargets.studies.chen_plane.measures import both_losses, measure, target_entropy
+from softtargets.studies.chen_plane.optima import best_p, best_ps
 from softtargets.theory import generalization_loss
 from softtargets.training import train
 from studies.written import Written
@@ -177,7 +179,7 @@ def made_up(
     ],
 )
 def test_a_claim_falls_when_its_own_numbers_turn(turned, fallen):
-    found = claims(Grid(made_up(**turned)), 10)
+    found = claims(made_up(**turned), 10)
     assert len(found) == 10
     assert {place for place, claim in enumerate(found) if claim.verdict == "not reproduced"} == fallen
     assert {claim.verdict for claim in found} <= {"reproduced", "not reproduced"}
@@ -186,24 +188,44 @@ def test_a_claim_falls_when_its_own_numbers_turn(turned, fallen):
 def test_gammas_optimum_is_better_where_minima_lie_there():
     from softtargets.theory import optimal_p
 
-    found = claims(Grid(made_up(best_loss_at=lambda a: optimal_p(a, 10, "gamma"))), 10)
+    found = claims(made_up(best_loss_at=lambda a: optimal_p(a, 10, "gamma")), 10)
     assert found[4].verdict == "reproduced"
 
 
 def test_the_best_p_is_that_of_the_lowest_loss_and_the_highest_accuracy():
-    grid = Grid(made_up(best_loss_at=lambda a: 0.64, best_accuracy_at=0.2))
-    assert grid.best(0, "loss_alpha", 0.7) == 0.65
-    assert grid.best(0, "accuracy", 0.7) == 0.2
-    assert grid.best(0, "loss_beta", 0.7) == 1.0  # all are as good, so the largest
-    assert grid.best(7, "accuracy", 0.7) is None
-    assert grid.best_sample("loss_alpha", 0.5).values == (0.65, 0.65, 0.65)
-    assert {cell.p for cell in counted(grid)} == {0.2, 0.35, 0.5, 0.65, 0.8, 0.9}
+    results = made_up(best_loss_at=lambda a: 0.64, best_accuracy_at=0.2)
+    first = Results(tuple(outcome for outcome in results.outcomes if outcome.seed == 0))
+    assert best_p(first, "loss_alpha", 0.7) == 0.65
+    assert best_p(first, "accuracy", 0.7) == 0.2
+    assert best_p(first, "loss_beta", 0.7) == 1.0  # all are as good, so the largest
+    assert best_ps(results, "loss_alpha", 0.5).values == (0.65, 0.65, 0.65)
+    assert best_ps(results, "accuracy", 0.123).n == 0
+    assert {cell.p for cell in cells_away(results)} == {0.2, 0.35, 0.5, 0.65, 0.8, 0.9}
 
 
 def test_a_seed_without_all_its_cells_is_left_out_of_the_claims():
     whole = made_up()
     part = Results(tuple(o for o in whole.outcomes if o.trial.recipe.seed < 2 or o.trial.labels["p"] < 0.9))
-    assert [claim.sample.n for claim in claims(Grid(part), 10)] == [3, 3, 3, 3, 3, 3, 2, 2, 2, 2]
+    assert [claim.sample.n for claim in claims(part, 10)] == [3, 3, 3, 3, 3, 3, 2, 2, 2, 2]
+
+
+def test_colours_of_the_map_reach_as_far_as_deviations_away_from_p_1():
+    rates, masses = (0.5, 0.7), (0.8, 0.9, 0.95)
+    rows = [
+        {
+            "a": a,
+            "p": p,
+            "predicted": 1.0,
+            "loss_alpha": Sample.of([2.0]),
+            "deviation_alpha": Sample.of([off]),
+        }
+        for a, offs in zip(rates, ((0.1, -0.3, 5.0), (0.2, 0.1, 7.0)), strict=True)
+        for p, off in zip(masses, offs, strict=True)
+    ]
+    maps = [axes.images[0] for axes in draw_maps(rows, rates, masses).axes if axes.images]
+    assert maps[2].get_array().tolist() == [[10.0, 20.0], [-30.0, 10.0], [500.0, 700.0]]
+    assert maps[2].get_clim() == pytest.approx((-30.0, 30.0))
+    assert [shown.get_clim() for shown in maps[:2]] == [(0.0, 2.0)] * 2
 
 
 @pytest.fixture(scope="module")

@@ -107,6 +107,15 @@ def test_numbers_on_the_page_are_those_of_the_runs(tiny):
     assert float(row["ece_mean"]) == pytest.approx(sum(ece) / 2, abs=1e-5)
 
 
+def test_a_second_run_trains_nothing_and_gives_the_same_figures(tiny, tmp_path):
+    page, store, settings = tiny
+    before = {entry.id: entry.finished for entry in store.entries()}
+    again = run_study(STUDY, settings, store, tmp_path, command="again", train=train, device="cpu")
+    assert {entry.id: entry.finished for entry in store.entries()} == before
+    for path in ("figures/accuracy_over_epochs.svg", "tables/accuracies.csv"):
+        assert (again.parent / path).read_bytes() == (page.parent / path).read_bytes()
+
+
 def _ece(said: torch.Tensor, labels: torch.Tensor) -> float:
     bins: dict[int, list[float]] = {}
     for row, label in zip(said, labels, strict=True):

@@ -304,6 +304,22 @@ def test_the_best_points_are_chosen_by_mean_error_and_smoothed_means_alpha_above
     assert "alpha 0.3 minus error at T = 4" in claims[3].quantity
 
 
+def test_the_figure_compares_with_the_best_of_the_smoothed_teachers(tmp_path):
+    """Where the hard teacher's student at T = 1, which is on that curve too, is better than all of them."""
+    results = made_up(tmp_path, **AS_PUBLISHED)
+    better = Results(
+        tuple(
+            Outcome(o.trial, o.run, o.measures | {"error": 0.001, "accuracy": 0.999})
+            if (o.trial.labels["alpha"], o.trial.labels.get("temperature")) == (0.0, 1.0)
+            else o
+            for o in results.outcomes
+        )
+    )
+    drawing = STUDY.findings(better).sections[1].exhibits[0].draw()
+    (legend,) = drawing.legends
+    assert "M4 at its best, alpha 0.3" in [text.get_text() for text in legend.get_texts()]
+
+
 def test_a_curve_without_any_finished_run_is_said(tmp_path):
     results = made_up(tmp_path)
     rest = Results(tuple(o for o in results.outcomes if o.trial.labels["role"] != "baseline"))

@@ -12,7 +12,7 @@ import pytest
 from softtargets.calibration import expected_calibration_error
 from softtargets.exceptions import StorageError, StudyError
 from softtargets.runs import RunStore
-from softtargets.studies import STUDIES, find_study, run_study
+from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
 from softtargets.training import train
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
@@ -23,7 +23,7 @@ def quick(tmp_path_factory):
     """A small quickstart, made once for this module."""
     directory = tmp_path_factory.mktemp("quickstart")
     study = find_study(STUDIES, "quickstart")
-    settings = study.settings(seeds=2, changes={"epochs": 3})
+    settings = study.settings(seeds=2, changes={"epochs": 2})
     store = RunStore(directory / "runs")
     page = run_study(
         study,
@@ -63,40 +63,6 @@ def test_numbers_on_the_page_are_those_of_the_runs(quick):
     row = next(row for row in rows if row["alpha"] == "0.1")
     assert float(row["ece_mean"]) == pytest.approx(sum(found) / 2)
     assert row["ece_n"] == "2"
-
-
-def test_a_second_run_trains_nothing_and_gives_the_same_figures(quick, tmp_path):
-    page, store, study, settings = quick
-
-    def refuse(recipes, store, **how):
-        runs = train(recipes, store, **how)
-        assert all(run.provenance["resumed"] == 0 for run in runs)
-        return runs
-
-    before = {entry.id: entry.finished for entry in store.entries()}
-    again = run_study(study, settings, store, tmp_path, command="again", train=refuse, device="cpu")
-    assert {entry.id: entry.finished for entry in store.entries()} == before
-    for figure in (page.parent / "figures").glob("*.svg"):
-        assert (again.parent / "figures" / figure.name).read_bytes() == figure.read_bytes()
-
-
-def test_one_failed_run_is_reported_and_the_rest_is_shown(quick, tmp_path):
-    _, store, study, settings = quick
-    other = RunStore(tmp_path / "runs")
-    shutil.copytree(store.root, other.root)
-    victim = next(
-        t.recipe for t in study.trials(settings) if t.labels["role"] == "net" and t.labels["alpha"] == 0.2
-    )
-    other.delete(victim.id)
-    with other.claim(victim) as writer:
-        writer.fail("it <diverged>", [], {"seconds": 0.0, "images": 0, "torch": "x", "python": "x"} | DEVICE)
-    html = run_study(
-        study, settings, other, tmp_path / "report", command="c", train=train, device="cpu"
-    ).read_text()
-    assert f"Run {victim.id} failed: it &lt;diverged&gt;." in html
-
-
-DEVICE = {"device": "cpu", "device_name": "x"}
 
 
 def _without(store: RunStore, directory, leave_out) -> RunStore:
@@ -159,14 +125,26 @@ def test_a_report_that_cannot_be_written_is_refused_before_training(tmp_path):
     assert not (tmp_path / "a").exists()
 
 
-def test_captions_speak_of_what_was_trained(tmp_path):
-    study = find_study(STUDIES, "quickstart")
-    settings = study.settings(seeds=1, changes={"epochs": 1, "data.limit": 60})
-    page = run_study(
-        study, settings, RunStore(tmp_path / "a"), tmp_path / "b", command="c", train=train, device="cpu"
-    )
-    assert "Students see 60 digits" in page.read_text()
-    assert "trained on 60 of" in page.read_text()
+class Fewer:
+    """A run that says it has seen other numbers of examples."""
+
+    def __init__(self, run):
+        self._run = run
+        self.provenance = run.provenance | {"examples": {"train": 61, "test": 17}}
+
+    def __getattr__(self, name):
+        return getattr(self._run, name)
+
+
+def test_captions_speak_of_what_was_trained(quick):
+    _, store, study, settings = quick
+    runs = [(trial, store.find(trial.recipe)) for trial in study.trials(settings)]
+    outcomes = tuple(Outcome(trial, Fewer(run), study.measure(trial, run)) for trial, run in runs)
+    sections = study.findings(Results(outcomes)).sections
+    captions = [exhibit.caption for section in sections for exhibit in section.exhibits]
+    assert any(caption.startswith("Students see 61 digits") for caption in captions)
+    assert "trained on 61 of" in sections[0].paragraphs[0]
+    assert "With 17 test digits" in sections[-1].paragraphs[0]
 
 
 @pytest.mark.browser

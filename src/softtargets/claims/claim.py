@@ -52,8 +52,6 @@ class Claim:
     statement: the claim in words;  published: what the paper printed for it;  quantity: what we measured;
     sample: its value for each seed;  region: where it must lie;  measured: our figures as the paper prints its
     own, to stand beside them;  remark: what the reader should know.
-
-    A class of claims whose values are computed, so that nothing varies from seed to seed, sets `computed`.
     """
 
     computed: ClassVar[bool] = False
@@ -88,3 +86,46 @@ class Claim:
         if high <= self.region.low or low >= self.region.high:
             return "not reproduced"
         return "not enough seeds"
+
+
+@dataclass(frozen=True)
+class ComputedClaim(Claim):
+    """A claim about numbers that are computed: nothing varies from seed to seed, so the worst of them decides.
+
+    >>> ComputedClaim("", (), "", Sample.of([0.0]), Region(high=1e-6)).verdict
+    'reproduced'
+    """
+
+    computed: ClassVar[bool] = True
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The lowest and the highest value."""
+        return min(self.sample.values), max(self.sample.values)
+
+    @property
+    def verdict(self) -> Verdict:
+        """By `COMPUTED_RULE`."""
+        inside = all(
+            math.isfinite(value) and self.region.low < value < self.region.high
+            for value in self.sample.values
+        )
+        return "reproduced" if inside else "not reproduced"
+
+
+def above(end: float, found: Sample | float) -> tuple[Sample, Region]:
+    """What a claim rests on that a quantity, over seeds or computed, lies above `end`; written where it is claimed.
+
+    >>> Claim("It gains.", (), "accuracy gained", *above(0, Sample.of([0.1, 0.1, 0.1]))).verdict
+    'reproduced'
+    """
+    return _sample(found), Region(low=end)
+
+
+def below(end: float, found: Sample | float) -> tuple[Sample, Region]:
+    """The same for a quantity that must lie below `end`."""
+    return _sample(found), Region(high=end)
+
+
+def _sample(found: Sample | float) -> Sample:
+    return found if isinstance(found, Sample) else Sample.of([found])

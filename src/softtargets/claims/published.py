@@ -33,6 +33,15 @@ def published(key: str) -> Published:
     return everything[key]
 
 
+def sources(place: str, *endings: str) -> tuple[Published, ...]:
+    """Published figures that stand beside a claim: one, or several whose keys begin alike.
+
+    >>> [figure.value for figure in sources("muller-2019/ece/cifar100", "hard", "smoothed")]
+    [0.15, 0.024]
+    """
+    return tuple(published(f"{place}/{ending}") for ending in endings) if endings else (published(place),)
+
+
 @cache
 def _load() -> dict[str, Published]:
     text = files("softtargets.claims").joinpath("published.yaml").read_text(encoding="utf-8")

@@ -1,6 +1,17 @@
 """Reports: a study, or a file of predictions, as one page that a person wants to read."""
 
-from softtargets.report.page import Code, Column, Figure, Page, Section, Table, Verdict, Widget
+from softtargets.report.page import Code, Column, Figure, Page, Section, Table, Verdict, Widget, columns
 from softtargets.report.writing import write_page
 
-__all__ = ["Code", "Column", "Figure", "Page", "Section", "Table", "Verdict", "Widget", "write_page"]
+__all__ = [
+    "Code",
+    "Column",
+    "Figure",
+    "Page",
+    "Section",
+    "Table",
+    "Verdict",
+    "Widget",
+    "columns",
+    "write_page",
+]

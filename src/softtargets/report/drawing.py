@@ -5,10 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import matplotlib.axes
+    import matplotlib.figure
+
+# For annotations alone: matplotlib is imported where something is drawn.
+Drawing: TypeAlias = "matplotlib.figure.Figure"
+Axes: TypeAlias = "matplotlib.axes.Axes"
 
 # What every picture is written as.
 KINDS = ("png", "svg")
@@ -61,7 +66,7 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def rendered(drawing: Figure, kind: str, **options: Any) -> bytes:
+def rendered(drawing: Drawing, kind: str, **options: Any) -> bytes:
     """A drawing as the content of a file; without a date in it the same numbers give the same bytes."""
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}

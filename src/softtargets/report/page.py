@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from softtargets.claims import Claim, Sample
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from softtargets.report.drawing import Drawing
 
 
 @dataclass(frozen=True)
@@ -24,22 +23,52 @@ class Column:
 
     def show(self, value: Any) -> str:
         """A cell as a person reads it: ``0.912``, ``91.2 %``, ``91.2 ± 0.4 %``, ``–`` where there is no number."""
-        number = value.mean if isinstance(value, Sample) else value
-        if number is None or (isinstance(number, float) and math.isnan(number)):
+        if isinstance(value, Sample) and not math.isnan(value.spread):
+            return f"{self._number(value.mean)} ± {self._number(value.spread)}{self._unit}"
+        return self._plain(value.mean if isinstance(value, Sample) else value)
+
+    def _plain(self, value: Any) -> str:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             return "–"
-        if isinstance(value, Sample):
-            spread = "" if math.isnan(value.spread) else f" ± {self._number(value.spread)}"
-            return f"{self._number(value.mean)}{spread}{' %' if self.percent else ''}"
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return str(value)
         if isinstance(value, int) and not self.percent:
             return f"{value:,}"
-        return self._number(value) + (" %" if self.percent else "")
+        return self._number(value) + self._unit
+
+    @property
+    def _unit(self) -> str:
+        return " %" if self.percent else ""
 
     def _number(self, value: float) -> str:
         if math.isinf(value):
             return "∞" if value > 0 else "−∞"
         return f"{100 * value:.{max(self.digits - 2, 0)}f}" if self.percent else f"{value:.{self.digits}f}"
+
+
+_COLUMN = re.compile(r"(?P<key>\w+)(?: \.(?P<places>\d)(?P<kind>[f%]))?(?:: (?P<heading>.+))?")
+
+
+def columns(spec: str) -> tuple[Column, ...]:
+    """The columns of a table in one line: ``key .2f: heading | key .1% | key``.
+
+    The number format is Python's, ``.3f`` unless told; the heading is the key in words unless told.
+
+    >>> [column.heading for column in columns("alpha .2f | test_error .2% | nll: NLL")]
+    ['alpha', 'test error', 'NLL']
+    >>> columns("test_error .2%")[0].show(0.0074)
+    '0.74 %'
+    """
+    return tuple(_column(part.strip()) for part in spec.split("|"))
+
+
+def _column(part: str) -> Column:
+    found = _COLUMN.fullmatch(part)
+    if not found:
+        raise ValueError(f"a column is written 'key .2f: heading' or 'key .1%: heading'; got {part!r}")
+    key, percent = found["key"], found["kind"] == "%"
+    digits = 3 if found["places"] is None else int(found["places"]) + 2 * percent
+    return Column(key, found["heading"] or key.replace("_", " "), digits, percent)
 
 
 @dataclass(frozen=True)
@@ -51,6 +80,13 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Mapping[str, Any], ...]
     caption: str = ""
+
+    @classmethod
+    def of(
+        cls, name: str, title: str, spec: str, rows: Iterable[Mapping[str, Any]], caption: str = ""
+    ) -> Table:
+        """A table with its `columns` in one line."""
+        return cls(name, title, columns(spec), tuple(rows), caption)
 
 
 @dataclass(frozen=True)
@@ -76,6 +112,22 @@ class Figure:
     alt: str = ""
     widget: Widget | None = None
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        title: str,
+        draw: Callable[[], Drawing],
+        rows: Iterable[Mapping[str, Any]],
+        caption: str = "",
+        alt: str = "",
+    ) -> Figure:
+        """A figure whose numbers go to files only, under their keys, and are not shown as a table."""
+        rows = tuple(rows)
+        keys = dict.fromkeys(key for row in rows for key in row)
+        data = Table(name, title, tuple(Column(key, key.replace("_", " ")) for key in keys), rows)
+        return cls(name, title, draw, data, caption, alt)
+
 
 @dataclass(frozen=True)
 class Code:
@@ -86,13 +138,26 @@ class Code:
     title: str = ""
 
 
+Exhibit = Table | Figure | Code
+
+
 @dataclass(frozen=True)
 class Section:
     """A heading, paragraphs and exhibits in reading order."""
 
     title: str
     paragraphs: tuple[str, ...] = ()
-    exhibits: tuple[Table | Figure | Code, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+
+    @classmethod
+    def of(cls, title: str, *content: str | Exhibit) -> Section:
+        """Texts are paragraphs, empty ones left out; the rest stands below them.
+
+        >>> Section.of("Accuracy", "It rises.", "").paragraphs
+        ('It rises.',)
+        """
+        texts = tuple(item for item in content if isinstance(item, str) and item)
+        return cls(title, texts, tuple(item for item in content if not isinstance(item, str)))
 
 
 Tone = Literal["good", "care", "bad"]

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from softtargets.claims import Sample
 from softtargets.report.page import Widget
 
 # What a page without widgets may do, and one with them beside their scripts.
@@ -80,11 +81,13 @@ def embedded(data: Any) -> str:
 
 
 def plain_data(value: Any) -> Any:
-    """Mappings, arrays of numpy and torch, tuples and numbers as what JSON has; NaN and infinity become null.
+    """Mappings, samples, arrays of numpy and torch, tuples and numbers as what JSON has; NaN and infinity become null.
 
     >>> plain_data({"a": (1, float("inf"))})
     {'a': [1, None]}
     """
+    if isinstance(value, Sample):
+        return plain_data({"mean": value.mean, "sd": value.spread, "n": value.n, "values": value.values})
     if hasattr(value, "tolist"):
         return plain_data(value.tolist())
     if isinstance(value, Mapping):
@@ -115,14 +118,16 @@ class _Part:
     def __init__(self, place: str, data: Any) -> None:
         self.place, self.data = place, data
 
-    def get(self, key: str) -> Any:
-        if not isinstance(self.data, dict) or key not in self.data:
-            raise ValueError(f"{self.place} needs {key!r} in its data")
-        return self.data[key]
+    def need(self, *keys: str) -> Any:
+        """The value of the last of these keys, all of which must be there."""
+        for key in keys:
+            if not isinstance(self.data, dict) or key not in self.data:
+                raise ValueError(f"{self.place} needs {key!r} in its data")
+        return self.data[keys[-1]]
 
     def rows(self, key: str, *shape: int | None) -> Any:
         """A list, of lists perhaps, of these lengths; None is any length but 0."""
-        value = self.get(key)
+        value = self.need(key)
         self._fits(key, value, shape)
         return value
 
@@ -130,7 +135,7 @@ class _Part:
         return [_Part(f"{self.place}, {key}[{i}],", item) for i, item in enumerate(self.rows(key, None))]
 
     def index(self, key: str, size: int, optional: bool = False) -> None:
-        value = self.data.get(key) if optional else self.get(key)
+        value = self.data.get(key) if optional else self.need(key)
         if value is None and optional:
             return
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < size:
@@ -169,16 +174,13 @@ def _check_reliability(part: _Part) -> None:
         )
     part.index("start", size)
     part.index("best", size, optional=True)
-    part.get("unit")
+    part.need("unit")
     for curve in part.parts("curves"):
-        curve.get("name")
-        curve.get("colour")
+        curve.need("name", "colour", "low", "high")
         curve.index("best", size, optional=True)
-        for key in ("counts", "confidence", "accuracy"):
+        bounds = [key for key in ("low", "high") if curve.data[key] is not None]
+        for key in ("counts", "confidence", "accuracy", *bounds):
             curve.rows(key, size, bins)
-        for key in ("low", "high"):
-            if curve.get(key) is not None:
-                curve.rows(key, size, bins)
         for key in ("ece", "nll"):
             curve.rows(key, size)
 
@@ -187,8 +189,7 @@ def _check_sweep(part: _Part) -> None:
     size = _temperatures(part)
     curves = part.parts("curves")
     for curve in curves:
-        curve.get("name")
-        curve.get("colour")
+        curve.need("name", "colour")
         for key in ("ece", "nll"):
             curve.rows(key, size)
     for best in part.rows("best", len(curves)):
@@ -199,17 +200,15 @@ def _check_sweep(part: _Part) -> None:
 def _check_plane(part: _Part) -> None:
     classes = part.parts("classes")
     for entry in classes:
-        entry.get("name")
-        entry.get("colour")
-    part.get("unit")
+        entry.need("name", "colour")
+    part.need("unit")
     for panel in part.parts("panels"):
-        panel.get("title")
-        panel.get("notes")
+        panel.need("title", "notes")
         panel.rows("limits", 2, 2)
         panel.rows("templates", len(classes), 2)
         if panel.data.get("centres") is not None:
             panel.rows("centres", len(classes), 2)
-        for point in panel.get("points"):
+        for point in panel.need("points"):
             if not isinstance(point, list) or len(point) != 4 or point[2] not in range(len(classes)):
                 raise ValueError(
                     f"{panel.place} needs points (x, y, class from 0 to {len(classes) - 1}, example); got {point!r}"

@@ -6,7 +6,7 @@ import base64
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +89,11 @@ def _results(page: Page) -> dict[str, Any]:
         **({"study": page.name} if study else {"kind": page.kind, "name": page.name}),
         "title": page.title,
         "command": page.command,
-        "provenance": _json(page.provenance),
+        "provenance": plain_data(page.provenance),
         "warnings": list(page.warnings),
         "rule": _rule(page),
         "claims": [_claim(claim) for claim in page.claims],
-        "tables": {table.name: _json(table.rows) for table in _tables(page)},
+        "tables": {table.name: plain_data(table.rows) for table in _tables(page)},
     }
     if not study and not page.claims:
         del results["rule"], results["claims"]
@@ -117,26 +117,13 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "published": [vars(item) for item in claim.published],
         "quantity": claim.quantity,
         "region": str(claim.region),
-        "measured": _json(claim.sample),
-        "interval": None if claim.computed else _json(claim.interval),
+        "measured": plain_data(claim.sample),
+        "interval": None if claim.computed else plain_data(claim.interval),
         "computed": claim.computed,
         "shown": claim.measured,
         "verdict": claim.verdict,
         "remark": claim.remark,
     }
-
-
-def _json(value: Any) -> Any:
-    # JSON has no NaN or infinity; null is what every reader understands.
-    if isinstance(value, Sample):
-        return _json({"mean": value.mean, "sd": value.spread, "n": value.n, "values": value.values})
-    if isinstance(value, Mapping):
-        return {key: _json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _number(value: float, claim: Claim, plus: bool = True) -> str:

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from softtargets.studies import (
-    chen_cifar10,
-    chen_forward_correction,
-    chen_human_noise,
-    chen_logit_smoothing,
-    chen_mnist,
-    chen_theory,
-    cifar10_resnet56,
-    mnist_distillation,
-    quickstart,
-)
-from softtargets.studies.running import run_study
-from softtargets.studies.study import Findings, Outcome, Place, Results, Settings, Study, Trial, find_study
+from importlib import import_module
 
-STUDIES: tuple[Study, ...] = (
-    quickstart.study,
-    mnist_distillation.study,
-    cifar10_resnet56.study,
-    chen_theory.study,
-    chen_mnist.study,
-    chen_cifar10.study,
-    chen_logit_smoothing.study,
-    chen_forward_correction.study,
-    chen_human_noise.study,
+from softtargets.studies.results import Results
+from softtargets.studies.runner import run_study
+from softtargets.studies.study import Findings, Outcome, Place, Settings, Study, Trial, find_study
+
+# In the order they are listed; each is a module of this room that ends in ``study = Study(...)``.
+_MODULES = (
+    "quickstart",
+    "mnist_distillation",
+    "cifar10_resnet56",
+    "chen_theory",
+    "chen_mnist",
+    "chen_cifar10",
+    "chen_logit_smoothing",
+    "chen_forward_correction",
+    "chen_human_noise",
 )
+STUDIES: tuple[Study, ...] = tuple(import_module(f"{__name__}.{module}").study for module in _MODULES)
 
 __all__ = [
     "STUDIES",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from softtargets.training.scheduling import Resources
 
 
-class Nets:
+class TrainedNets:
     """Data and nets of a study's runs, loaded when they are first asked for."""
 
     def __init__(self, place: Place) -> None:

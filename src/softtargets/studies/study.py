@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from softtargets.claims import Claim, Sample
+from softtargets.claims import Claim
 from softtargets.exceptions import StudyError, nearest
 from softtargets.recipes import Recipe
 from softtargets.report import Section
 from softtargets.runs import Run
+
+if TYPE_CHECKING:
+    from softtargets.studies.results import Results
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,6 @@ Measure = Callable[[Trial, Run], dict[str, float]]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a study was trained, for an instrument that computes with the nets again: its data and its device."""
-
-    data_dir: Path | None = None
-    device: str = "auto"
-
-
-@dataclass(frozen=True)
 class Outcome:
     """A trial with its run and what was measured on it."""
 
@@ -54,42 +49,18 @@ class Outcome:
     run: Run
     measures: Mapping[str, float]
 
+    @property
+    def seed(self) -> int:
+        """The seed of its recipe."""
+        return self.trial.recipe.seed
+
 
 @dataclass(frozen=True)
-class Results:
-    """The outcomes of a study, to be asked by label."""
+class Place:
+    """Where a study was trained, for an instrument that computes with the nets again: its data and its device."""
 
-    outcomes: tuple[Outcome, ...]
-
-    def where(self, **labels: Any) -> Results:
-        """The outcomes whose labels have these values."""
-        kept = (o for o in self.outcomes if all(o.trial.labels.get(k) == v for k, v in labels.items()))
-        return Results(tuple(kept))
-
-    def sample(self, measure: str, **labels: Any) -> Sample:
-        """One measure over seeds, in the order of the seeds."""
-        chosen = sorted(self.where(**labels).outcomes, key=lambda outcome: outcome.trial.recipe.seed)
-        return Sample.of(outcome.measures[measure] for outcome in chosen)
-
-    def difference(self, measure: str, this: Mapping[str, Any], that: Mapping[str, Any]) -> Sample:
-        """`this` minus `that`, seed by seed, over the seeds for which both finished."""
-        left, right = (
-            {
-                outcome.trial.recipe.seed: outcome.measures[measure]
-                for outcome in self.where(**labels).outcomes
-            }
-            for labels in (this, that)
-        )
-        return Sample.of(left[seed] - right[seed] for seed in sorted(left.keys() & right.keys()))
-
-    def first(self, **labels: Any) -> Outcome:
-        """The outcome with the lowest seed."""
-        chosen = self.where(**labels).outcomes
-        if not chosen:
-            raise StudyError(
-                f"no finished run with {labels}; see the failed runs with `softtargets runs list`"
-            )
-        return min(chosen, key=lambda outcome: outcome.trial.recipe.seed)
+    data_dir: Path | None = None
+    device: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -100,12 +71,20 @@ class Findings:
     claims: tuple[Claim, ...]
 
 
+def _nothing_to_train(settings: Settings) -> list[Trial]:
+    return []
+
+
+def _nothing_to_measure(trial: Trial, run: Run) -> dict[str, float]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Study:
     """A table or figure of a paper (or a few of them) as one object; each lives in a module of this room.
 
-    trials:   the grid, given the user's settings; empty for a study that only computes.
-    keep:     the splits whose predictions the measurements need.
+    trials:   the grid, given the user's settings; a study that only computes has none.
+    keep:     the splits whose predictions the measurements need, the test set unless told.
     measure:  numbers from one run.
     findings: tables, figures and claims from all of them.
     axes:     fields the grid itself varies, which ``--set`` therefore may not change.
@@ -118,10 +97,10 @@ class Study:
     title: str
     lead: str
     papers: Sequence[str]
-    trials: Callable[[Settings], list[Trial]]
-    keep: tuple[str, ...]
-    measure: Measure
     findings: Callable[[Results], Findings]
+    trials: Callable[[Settings], list[Trial]] = _nothing_to_train
+    keep: tuple[str, ...] = ("test",)
+    measure: Measure = _nothing_to_measure
     axes: tuple[str, ...] = ("seed",)
     seeds: int = 5
     again: Callable[[Place], Measure] | None = None
@@ -139,6 +118,10 @@ class Study:
             if key in self.axes:
                 advice = "use --seeds" if key == "seed" else "it is what the study compares"
                 raise StudyError(f"--set {key}: the study '{self.name}' varies {key} itself; {advice}")
+            if self.trials is _nothing_to_train:
+                raise StudyError(
+                    f"--set {key}: the study '{self.name}' trains nothing, so it has no recipe to change"
+                )
         return Settings(count, changes, size)
 
     def _size(self, name: Any) -> str:

@@ -1,12 +1,10 @@
 """The theory of Chen et al. 2020 beside nets on CIFAR-10: their figures 5 to 7."""
 
-from functools import partial
+from softtargets.studies.chen_cifar10.grid import SCOPE
+from softtargets.studies.chen_plane import plane_study
 
-from softtargets.studies.chen_cifar10.grid import SCOPE, trials
-from softtargets.studies.chen_plane import AXES, KEEP, Trained, findings, measure
-from softtargets.studies.study import Study
-
-study = Study(
+study = plane_study(
+    SCOPE,
     name="chen-cifar10",
     title="Does the theory of optimal smoothing hold on CIFAR-10?",
     lead=(
@@ -14,15 +12,4 @@ study = Study(
         "labels are right, and how much they are smoothed. Here both are varied on CIFAR-10, and the test loss is "
         "measured beside what was predicted, against clean labels and against corrupted ones."
     ),
-    papers=(
-        "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020",
-    ),
-    trials=trials,
-    keep=KEEP,
-    measure=measure,
-    again=Trained,
-    findings=partial(findings, SCOPE),
-    axes=AXES,
-    seeds=3,
-    sizes=tuple(SCOPE.grids),
 )

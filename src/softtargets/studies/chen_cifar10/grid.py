@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from softtargets.recipes import CIFAR10, MLP, SGD, Linear, Recipe, ResNet18, Step
-from softtargets.studies import chen_plane
 from softtargets.studies.chen_plane import Plane, Scope
-from softtargets.studies.study import Settings, Trial
 
 # The clean rates of figure 7.
 TINY = Plane(rates=(0.5, 0.95), masses=(0.35, 0.65, 0.8, 0.9, 1.0))
@@ -51,18 +49,3 @@ SCOPE = Scope(
     },
     losses_only=True,
 )
-
-
-def trials(settings: Settings) -> list[Trial]:
-    """The plane; rates are halved at a half and three quarters of the training, however long a user makes it."""
-    return [
-        Trial(_halving(trial.recipe, settings), trial.labels) for trial in chen_plane.trials(SCOPE, settings)
-    ]
-
-
-def _halving(recipe: Recipe, settings: Settings) -> Recipe:
-    chosen = any(key.split(".")[0] == "schedule" for key in settings.changes)
-    if chosen or recipe.epochs is None or not isinstance(recipe.schedule, Step):
-        return recipe
-    halvings = {max(share * recipe.epochs // 4, 1) for share in (2, 3)}
-    return recipe.replace({"schedule.milestones": tuple(sorted(halvings))})

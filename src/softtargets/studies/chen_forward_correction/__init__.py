@@ -1,8 +1,9 @@
 """Noise that is not symmetric: smoothing by a matrix against forward correction, which Chen et al. 2020 equate."""
 
 from softtargets.studies.chen_forward_correction.findings import findings
-from softtargets.studies.chen_forward_correction.grid import AXES, KEEP, SIZES, trials
-from softtargets.studies.chen_forward_correction.measuring import measure
+from softtargets.studies.chen_forward_correction.grid import AXES, SIZES, trials
+from softtargets.studies.chen_forward_correction.measures import measure
+from softtargets.studies.papers import CHEN, PATRINI
 from softtargets.studies.study import Study
 
 study = Study(
@@ -14,16 +15,11 @@ study = Study(
         "Here labels go wrong in one direction, where the matrix that they print and the one by Bayes' rule are not "
         "the same, and both are trained beside forward correction."
     ),
-    papers=(
-        "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020",
-        "Patrini, Rozza, Menon, Nock, Qu: Making deep neural networks robust to label noise: a loss correction "
-        "approach, 2017",
-    ),
+    papers=(CHEN, PATRINI),
     trials=trials,
-    keep=KEEP,
     measure=measure,
     findings=findings,
-    axes=AXES,
     seeds=3,
+    axes=AXES,
     sizes=tuple(SIZES),
 )

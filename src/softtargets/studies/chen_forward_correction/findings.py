@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from softtargets.claims import Claim, Published, Region, Sample, published
+from softtargets.claims import Claim, Published, Region, sources
 from softtargets.report import Section
 from softtargets.studies.chen_forward_correction.figures import five_ways, matrices, noises
 from softtargets.studies.chen_forward_correction.grid import (
@@ -17,11 +17,13 @@ from softtargets.studies.chen_forward_correction.grid import (
     PRINTED,
     UNIFORM,
 )
-from softtargets.studies.study import Findings, Results
+from softtargets.studies.results import Results
+from softtargets.studies.study import Findings
+from softtargets.studies.words import percent, unless_full
 
 CLOSE = 0.10
 
-Cell = Mapping[str, Mapping[str, float]]  # by method: what was measured
+ByMethod = Mapping[str, Mapping[str, float]]  # what was measured with one noise and seed
 
 
 def findings(results: Results) -> Findings:
@@ -30,52 +32,43 @@ def findings(results: Results) -> Findings:
     size, examples = str(one.trial.labels["size"]), one.run.provenance["examples"]
     return Findings(
         sections=(
-            Section(
+            Section.of(
                 "Noise in one direction",
-                (
-                    "“Pair” takes every digit for the next one, and 9 for 0, as often as the rate says; “alike” takes "
-                    "2 for 7, 3 for 8, 5 for 6 and 6 for 5, 7 for 1. A net that knows the noise T can be trained on "
-                    "what to believe about a label: S, for each given label the probability of each clean class. That "
-                    "is Bayes' rule. The paper prints S = T (section 4.1), what would become of the given label if "
-                    "it went wrong once more. For symmetric noise both are the same.",
-                ),
-                (matrices(results),),
+                "“Pair” takes every digit for the next one, and 9 for 0, as often as the rate says; “alike” takes "
+                "2 for 7, 3 for 8, 5 for 6 and 6 for 5, 7 for 1. A net that knows the noise T can be trained on "
+                "what to believe about a label: S, for each given label the probability of each clean class. That "
+                "is Bayes' rule. The paper prints S = T (section 4.1), what would become of the given label if "
+                "it went wrong once more. For symmetric noise both are the same.",
+                matrices(results),
             ),
-            Section(
+            Section.of(
                 "Five ways to meet it",
-                (
-                    f"MNIST, {size} size: {examples['train']:,} training images with some labels wrong, "
-                    f"{examples['test']:,} test images with clean labels, the net and training of the study "
-                    "chen-mnist. None: hard labels as they are given. Uniform: smoothing by one p, the share of right "
-                    "labels, which the theory finds best. S = T: as printed, with "
-                    f"{100 * MIXED:g} % of it spread evenly, since T alone holds what happens for impossible. S by "
-                    "Bayes: the best matrix of the theory. Forward: labels stay as they are, and what the net says "
-                    "goes through T before it is judged.",
-                    "A net that has learned its labels by heart says S[k] of an example with label k. Under forward "
-                    "correction it says with all its confidence what most likely led to the label, and pays "
-                    "infinitely much where it is wrong. A net that has learned only what labels of a class are on "
-                    "the average loses nothing under forward correction, and with smoothing still does. So which is "
-                    "better depends on how much is learned by heart.",
-                ),
-                (ways, ways.data),
+                f"MNIST, {size} size: {examples['train']:,} training images with some labels wrong, "
+                f"{examples['test']:,} test images with clean labels, the net and training of the study chen-mnist. "
+                "None: hard labels as they are given. Uniform: smoothing by one p, the share of right labels, which "
+                f"the theory finds best. S = T: as printed, with {100 * MIXED:g} % of it spread evenly, since T alone "
+                "holds what happens for impossible. S by Bayes: the best matrix of the theory. Forward: labels stay as "
+                "they are, and what the net says goes through T before it is judged.",
+                "A net that has learned its labels by heart says S[k] of an example with label k. Under forward "
+                "correction it says with all its confidence what most likely led to the label, and pays "
+                "infinitely much where it is wrong. A net that has learned only what labels of a class are on "
+                "the average loses nothing under forward correction, and with smoothing still does. So which is "
+                "better depends on how much is learned by heart.",
+                ways,
+                ways.data,
             ),
-            Section(
+            Section.of(
                 "What this is and is not",
-                (
-                    "The paper does not train with such noise: questions are ours where nothing is quoted beside them. "
-                    "T is known here to the last digit. Where it must be estimated, both S and forward correction "
-                    "inherit its errors; this study does not say how they bear them.",
-                    "The paper sends the output of forward correction through T once more before it is tested. That "
-                    "is the column “test loss through T”; everywhere else the net is tested as a user would use it.",
-                    *(
-                        (
-                            "This is the small size, for a CPU: a fully connected net with one hidden layer on few "
-                            "digits, which errs on some test images whatever its labels. With --set size=full the "
-                            "paper's convolutional net is trained on all digits.",
-                        )
-                        if size != "full"
-                        else ()
-                    ),
+                "The paper does not train with such noise: questions are ours where nothing is quoted beside them. "
+                "T is known here to the last digit. Where it must be estimated, both S and forward correction "
+                "inherit its errors; this study does not say how they bear them.",
+                "The paper sends the output of forward correction through T once more before it is tested. That "
+                "is the column “test loss through T”; everywhere else the net is tested as a user would use it.",
+                unless_full(
+                    size,
+                    "This is the small size, for a CPU: a fully connected net with one hidden layer on few digits, "
+                    "which errs on some test images whatever its labels. With --set size=full the paper's "
+                    "convolutional net is trained on all digits.",
                 ),
             ),
         ),
@@ -84,36 +77,32 @@ def findings(results: Results) -> Findings:
 
 
 def _claims(results: Results) -> tuple[Claim, ...]:
-    matrix = (published("chen-2020/section-4.1/matrix"),)
-    forward = (published("chen-2020/section-4.1/forward"),)
+    matrix = sources("chen-2020/section-4.1/matrix")
+    forward = sources("chen-2020/section-4.1/forward")
 
-    def between(measure: str, this: str, that: str) -> Callable[[Cell], float]:
+    def between(measure: str, this: str, that: str) -> Callable[[ByMethod], float]:
         return lambda cell: cell[this][measure] - cell[that][measure]
-
-    def largest(of: Callable[[Cell], float]) -> tuple[Sample, Callable[[Cell], float]]:
-        return _over_noises(results, max, of), of
-
-    def smallest(of: Callable[[Cell], float]) -> tuple[Sample, Callable[[Cell], float]]:
-        return _over_noises(results, min, of), of
 
     def claim(
         statement: str,
-        sources: tuple[Published, ...],
+        printed: tuple[Published, ...],
         quantity: str,
-        found: tuple[Sample, Callable[[Cell], float]],
+        of: Callable[[ByMethod], float],
         region: Region,
         remark: str = "",
     ) -> Claim:
-        sample, of = found
-        return Claim(statement, sources, quantity, sample, region, _each_noise(results, of, region), remark)
+        """For each seed the noise decides that speaks most against the claim."""
+        worst = max if math.isinf(region.low) else min
+        sample = results.each_seed(lambda own: worst(_by_noise(own, noises(results), of)))
+        return Claim(statement, printed, quantity, sample, region, _each_noise(results, of, region), remark)
 
-    tenth = f"“The same” is taken for within {100 * CLOSE:g} %."
+    tenth = f"“The same” is taken for within {percent(CLOSE)}."
     return (
         claim(
             "Smoothing by Bayes' rule has a lower test loss than by S = T.",
             matrix,
             "test loss with S by Bayes' rule minus that with S = T, largest over the noises",
-            largest(between("loss", BAYES, PRINTED)),
+            between("loss", BAYES, PRINTED),
             Region(high=0),
             remark="The paper prints S = T for the best matrix; it is not, unless T is symmetric (ERRATA.md, 3).",
         ),
@@ -121,28 +110,28 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "With it, more test images are classified rightly than with S = T.",
             matrix,
             "accuracy with S by Bayes' rule minus that with S = T, smallest over the noises",
-            smallest(between("accuracy", BAYES, PRINTED)),
+            between("accuracy", BAYES, PRINTED),
             Region(low=0),
         ),
         claim(
             "Smoothing by Bayes' rule has a lower test loss than uniform smoothing with the best p.",
             (),
             "test loss with S by Bayes' rule minus that with uniform smoothing, largest over the noises",
-            largest(between("loss", BAYES, UNIFORM)),
+            between("loss", BAYES, UNIFORM),
             Region(high=0),
         ),
         claim(
             "Smoothing by Bayes' rule lowers the test loss.",
-            (published("chen-2020/section-1/noise"),),
+            sources("chen-2020/section-1/noise"),
             "test loss with S by Bayes' rule minus that without a remedy, largest over the noises",
-            largest(between("loss", BAYES, NONE)),
+            between("loss", BAYES, NONE),
             Region(high=0),
         ),
         claim(
             "The theory predicts the test loss of smoothing by Bayes' rule.",
-            (published("chen-2020/figure-6/agreement"),),
+            sources("chen-2020/figure-6/agreement"),
             "largest distance from the prediction over the noises",
-            largest(lambda cell: abs(cell[BAYES]["deviation"])),
+            lambda cell: abs(cell[BAYES]["deviation"]),
             Region(high=CLOSE),
             remark="The paper has symmetric noise only.",
         ),
@@ -150,7 +139,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "Sent through T, forward correction has the same test loss as smoothing by Bayes' rule.",
             forward,
             "largest distance, as a share of the latter, over the noises",
-            largest(lambda cell: abs(cell[FORWARD]["through"] / cell[BAYES]["loss"] - 1)),
+            lambda cell: abs(cell[FORWARD]["through"] / cell[BAYES]["loss"] - 1),
             Region(high=CLOSE),
             remark=f"{tenth} In theory it is, if T is symmetric (ERRATA.md, 9).",
         ),
@@ -158,54 +147,39 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "As it stands, forward correction has a lower test loss than smoothing by Bayes' rule.",
             (),
             "test loss with forward correction minus that with S by Bayes' rule, largest over the noises",
-            largest(between("loss", FORWARD, BAYES)),
+            between("loss", FORWARD, BAYES),
             Region(high=0),
         ),
         claim(
             "Forward correction classifies more test images rightly than smoothing by Bayes' rule.",
             (),
             "accuracy with forward correction minus that with S by Bayes' rule, smallest over the noises",
-            smallest(between("accuracy", FORWARD, BAYES)),
+            between("accuracy", FORWARD, BAYES),
             Region(low=0),
         ),
         claim(
             "Forward correction is better calibrated than smoothing by Bayes' rule.",
             (),
             "ECE with forward correction minus that with S by Bayes' rule, largest over the noises",
-            largest(between("ece", FORWARD, BAYES)),
+            between("ece", FORWARD, BAYES),
             Region(high=0),
         ),
     )
 
 
-def _each_noise(results: Results, of: Callable[[Cell], float], region: Region) -> str:
+def _each_noise(results: Results, of: Callable[[ByMethod], float], region: Region) -> str:
     """The same for each noise, mean over seeds: a claim about all of them may fall by one."""
     sign = "+" if 0 in (region.low, region.high) else ""
+    wanted = noises(results)
     said = []
-    for place, (kind, rate) in enumerate(noises(results)):
-        values = Sample.of(of(one[place]) for one in _whole(results))
+    for place, (kind, rate) in enumerate(wanted):
+        values = results.each_seed(lambda own, place=place: _by_noise(own, wanted, of)[place])  # type: ignore[misc]
         if values.n:
             said.append(f"{values.mean:{sign}.3f} {kind} {rate:g}".replace("-", "−"))
     return ", ".join(said)
 
 
-def _over_noises(
-    results: Results, worst: Callable[[list[float]], float], of: Callable[[Cell], float]
-) -> Sample:
-    """For each seed, the value of the noise that speaks most against a claim."""
-    return Sample.of(worst([of(cell) for cell in one]) for one in _whole(results))
-
-
-def _whole(results: Results) -> list[list[Cell]]:
-    """For each seed with all its runs, the cells in the order of the noises."""
-    cells: dict[int, dict[Any, dict[str, Mapping[str, float]]]] = {}
-    for outcome in results.outcomes:
-        labels, seed = outcome.trial.labels, outcome.trial.recipe.seed
-        cell = cells.setdefault(seed, {}).setdefault((labels["noise"], labels["rate"]), {})
-        cell[str(labels["method"])] = outcome.measures
-    wanted = noises(results)
-    return [
-        [by_noise[noise] for noise in wanted]
-        for _, by_noise in sorted(cells.items())
-        if all(len(by_noise.get(noise, ())) == len(METHODS) for noise in wanted)
-    ]
+def _by_noise(own: Results, wanted: list[tuple[str, float]], of: Callable[[ByMethod], float]) -> list[float]:
+    """For one seed, in the order of the noises; a seed without all its runs has a KeyError, and does not count."""
+    cells = own.cells("noise", "rate", "method")
+    return [of({method: cells[kind, rate, method] for method in METHODS}) for kind, rate in wanted]

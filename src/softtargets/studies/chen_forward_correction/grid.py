@@ -6,23 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softtargets.noise import pair_transitions
-from softtargets.recipes import (
-    ClassConditional,
-    CrossEntropy,
-    ForwardCorrection,
-    LabelSmoothing,
-    Recipe,
-    Regulariser,
-)
+from softtargets.recipes import ClassConditional, ForwardCorrection, LabelSmoothing, Recipe, Regulariser
 from softtargets.studies.chen_mnist.grid import PAPER, QUICK
-from softtargets.studies.chen_plane import smoothing
+from softtargets.studies.grids import smoothing, smoothing_to, trial
 from softtargets.studies.study import Settings, Trial
-from softtargets.theory import mean_field_p, optimal_matrix
+from softtargets.theory import mean_field_p, optimal_matrix, uniform_matrix
 
 Matrix = NDArray[np.float64]
 
 CLASSES = 10
-KEEP = ("test",)
 AXES = ("seed", "noise", "noise.name", "noise.matrix", "noise.type", "regulariser", "regulariser.name",
         "regulariser.alpha", "regulariser.spread", "regulariser.matrix")  # fmt: skip
 
@@ -53,13 +45,13 @@ def trials(settings: Settings) -> list[Trial]:
         for kind, rate in noises:
             T = transitions(kind, rate)
             for method in METHODS:
-                changes = {
+                varied = {
                     "regulariser": remedy(method, T),
                     "noise": ClassConditional(matrix=_numbers(T)),
                     "seed": seed,
                 }
                 labels = {"size": settings.size, "noise": kind, "rate": rate, "method": method}
-                grid.append(Trial(base.replace(changes), labels))
+                grid.append(trial(base, varied, **labels))
     return grid
 
 
@@ -77,9 +69,16 @@ def transitions(kind: str, rate: float) -> Matrix:
     return T
 
 
-def printed_matrix(T: Matrix) -> Matrix:
-    """S = T as the paper prints it, with a little spread evenly so that nothing is held for impossible."""
-    return (1 - MIXED) * T + MIXED / len(T)
+def targets(method: str, T: Matrix) -> Matrix:
+    """S: row k is what label k is trained on, in all ways but forward correction.
+
+    The paper's S = T has a little spread evenly, so that nothing is held for impossible.
+    """
+    if method == NONE:
+        return np.eye(len(T))
+    if method == UNIFORM:
+        return np.asarray(uniform_matrix(mean_field_p(T, "alpha"), len(T)))
+    return (1 - MIXED) * T + MIXED / len(T) if method == PRINTED else optimal_matrix(T, "alpha")
 
 
 def remedy(method: str, T: Matrix) -> Regulariser:
@@ -89,13 +88,12 @@ def remedy(method: str, T: Matrix) -> Regulariser:
     LabelSmoothing(alpha=0.3, spread='others', matrix=None)
     """
     if method == NONE:
-        return CrossEntropy()
+        return smoothing(0)
     if method == FORWARD:
         return ForwardCorrection()
     if method == UNIFORM:
-        return smoothing(round(float(mean_field_p(T, "alpha")), 6))
-    S = printed_matrix(T) if method == PRINTED else optimal_matrix(T, "alpha")
-    return LabelSmoothing(alpha=1.0, matrix=_numbers(S))
+        return smoothing_to(round(float(mean_field_p(T, "alpha")), 6))
+    return LabelSmoothing(alpha=1.0, matrix=_numbers(targets(method, T)))
 
 
 def _numbers(matrix: Matrix) -> tuple[tuple[float, ...], ...]:

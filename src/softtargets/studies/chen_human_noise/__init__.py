@@ -1,8 +1,9 @@
 """The theory of Chen et al. 2020 with labels that people gave (CIFAR-10N), which the paper did not do."""
 
 from softtargets.studies.chen_human_noise.findings import findings
-from softtargets.studies.chen_human_noise.grid import AXES, KEEP, SIZES, trials
-from softtargets.studies.chen_human_noise.measuring import Counted, measure
+from softtargets.studies.chen_human_noise.grid import AXES, SIZES, trials
+from softtargets.studies.chen_human_noise.measures import CleanRate, measure
+from softtargets.studies.papers import CHEN, WEI
 from softtargets.studies.study import Study
 
 study = Study(
@@ -13,17 +14,12 @@ study = Study(
         "experiments have such noise only. Here nets are trained on labels that people gave to CIFAR-10, and beside "
         "them on labels that are wrong as often but at random."
     ),
-    papers=(
-        "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020",
-        "Wei, Zhu, Cheng, Liu, Niu, Liu: Learning with noisy labels revisited: a study using real-world human "
-        "annotations, ICLR 2022",
-    ),
+    papers=(CHEN, WEI),
     trials=trials,
-    keep=KEEP,
     measure=measure,
     findings=findings,
-    axes=AXES,
     seeds=3,
-    again=Counted,
+    axes=AXES,
+    again=CleanRate,
     sizes=tuple(SIZES),
 )

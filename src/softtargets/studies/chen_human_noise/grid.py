@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from softtargets.recipes import Recipe, Symmetric
+from softtargets.studies import chen_plane
 from softtargets.studies.chen_cifar10.grid import PAPER, QUICK
-from softtargets.studies.chen_plane import smoothing
+from softtargets.studies.grids import smoothing_to, trial
 from softtargets.studies.study import Settings, Trial
 
-KEEP = ("test",)
-AXES = ("seed", "data.labels", "noise", "noise.name", "noise.rate", "noise.type", "regulariser", "regulariser.name",
-        "regulariser.alpha", "regulariser.spread")  # fmt: skip
+AXES = ("data.labels", *chen_plane.AXES)
 
 # Of all 50,000 labels of CIFAR-10N so many are wrong; what of a part of them is wrong is counted on each run.
 WRONG = {"aggregate": 0.0901, "random1": 0.17234, "worse": 0.40208}
@@ -24,15 +25,16 @@ SIZES: dict[str, tuple[tuple[str, ...], tuple[float, ...], Recipe]] = {
 def trials(settings: Settings) -> list[Trial]:
     """For each set of human labels, its double with symmetric noise, each p and each seed."""
     kinds, masses, recipe = SIZES[settings.size]
-    base = settings.base(recipe)
+    base, size = settings.base(recipe), settings.size
     grid = []
     for seed in range(settings.seeds):
         for kind in kinds:
+            wrong: tuple[dict[str, Any], ...] = (
+                {"data.labels": kind},
+                {"noise": Symmetric(rate=WRONG[kind])},
+            )
             for p in masses:
-                varied = base.replace({"regulariser": smoothing(p), "seed": seed})
-                human = varied.replace({"data.labels": kind})
-                random = varied.replace({"noise": Symmetric(rate=WRONG[kind])})
-                for source, chosen in zip(SOURCES, (human, random), strict=True):
-                    labels = {"size": settings.size, "labels": kind, "source": source, "p": p}
-                    grid.append(Trial(chosen, labels))
+                for source, change in zip(SOURCES, wrong, strict=True):
+                    varied = {"regulariser": smoothing_to(p), "seed": seed, **change}
+                    grid.append(trial(base, varied, size=size, labels=kind, source=source, p=p))
     return grid

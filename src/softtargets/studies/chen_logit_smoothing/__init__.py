@@ -1,9 +1,10 @@
 """Logit smoothing, which Chen et al. 2020 ask about in section 6.2: does it work?"""
 
 from softtargets.studies.chen_logit_smoothing.findings import findings
-from softtargets.studies.chen_logit_smoothing.grid import KEEP, SIZES, trials
-from softtargets.studies.chen_logit_smoothing.measuring import measure
+from softtargets.studies.chen_logit_smoothing.grid import SIZES, trials
+from softtargets.studies.chen_logit_smoothing.measures import measure
 from softtargets.studies.chen_plane import AXES
+from softtargets.studies.papers import CHEN
 from softtargets.studies.study import Study
 
 study = Study(
@@ -14,14 +15,11 @@ study = Study(
         "outside of the logarithm or inside. Moved inside once more, onto the logits, they call it logit smoothing, "
         "and ask whether it works. Here it is tried against both, on MNIST with wrong labels."
     ),
-    papers=(
-        "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020",
-    ),
+    papers=(CHEN,),
     trials=trials,
-    keep=KEEP,
     measure=measure,
     findings=findings,
-    axes=AXES,
     seeds=3,
+    axes=AXES,
     sizes=tuple(SIZES),
 )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from softtargets.recipes import ForwardCorrection, LogitSmoothing, Recipe, Regulariser
 from softtargets.studies.chen_mnist.grid import PAPER, QUICK
-from softtargets.studies.chen_plane import noise, smoothing
+from softtargets.studies.grids import noise, smoothing_to, trial
 from softtargets.studies.study import Settings, Trial
 from softtargets.theory import alpha_from_p
 
 CLASSES = 10
-KEEP = ("test",)
 METHODS = ("label smoothing", "logit smoothing", "forward correction", "none")
 
 # By size: clean rates, strengths, and the training of chen-mnist, whose runs are used again where they are the same.
@@ -27,15 +26,15 @@ def trials(settings: Settings) -> list[Trial]:
     for seed in range(settings.seeds):
         for a in rates:
             ways: list[tuple[str, float, Regulariser]] = [
-                ("none", 1.0, smoothing(1.0)),
+                ("none", 1.0, smoothing_to(1.0)),
                 ("forward correction", a, ForwardCorrection()),
             ]
             for p in masses:
-                ways.append(("label smoothing", p, smoothing(p)))
+                ways.append(("label smoothing", p, smoothing_to(p)))
                 ways.append(("logit smoothing", p, LogitSmoothing(alpha=moved(p))))
             for method, p, loss in ways:
-                varied = base.replace({"regulariser": loss, "noise": noise(a), "seed": seed})
-                grid.append(Trial(varied, {"size": settings.size, "method": method, "a": a, "p": p}))
+                varied = {"regulariser": loss, "noise": noise(a), "seed": seed}
+                grid.append(trial(base, varied, size=settings.size, method=method, a=a, p=p))
     return grid
 
 

@@ -1,12 +1,10 @@
 """The theory of Chen et al. 2020 beside nets on MNIST: their figures 5 to 11."""
 
-from functools import partial
-
 from softtargets.studies.chen_mnist.grid import SCOPE
-from softtargets.studies.chen_plane import AXES, KEEP, Trained, findings, measure, trials
-from softtargets.studies.study import Study
+from softtargets.studies.chen_plane import plane_study
 
-study = Study(
+study = plane_study(
+    SCOPE,
     name="chen-mnist",
     title="Does the theory of optimal smoothing hold on MNIST?",
     lead=(
@@ -15,15 +13,4 @@ study = Study(
         "measured beside what was predicted: against clean labels, against corrupted ones, at the end and with early "
         "stopping."
     ),
-    papers=(
-        "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020",
-    ),
-    trials=partial(trials, SCOPE),
-    keep=KEEP,
-    measure=measure,
-    again=Trained,
-    findings=partial(findings, SCOPE),
-    axes=AXES,
-    seeds=3,
-    sizes=tuple(SCOPE.grids),
 )

@@ -3,8 +3,29 @@
 The studies of MNIST and of CIFAR-10 differ in nets, data and grids only; the rest is here.
 """
 
-from softtargets.studies.chen_plane.findings import findings
-from softtargets.studies.chen_plane.grid import AXES, KEEP, Plane, Scope, noise, smoothing, trials
-from softtargets.studies.chen_plane.measuring import Trained, measure
+from functools import partial
 
-__all__ = ["AXES", "KEEP", "Plane", "Scope", "Trained", "findings", "measure", "noise", "smoothing", "trials"]
+from softtargets.studies.chen_plane.findings import findings
+from softtargets.studies.chen_plane.grid import AXES, Plane, Scope, trials
+from softtargets.studies.chen_plane.measures import TrainingLoss, measure
+from softtargets.studies.papers import CHEN
+from softtargets.studies.study import Study
+
+__all__ = ["AXES", "Plane", "Scope", "plane_study"]
+
+
+def plane_study(scope: Scope, name: str, title: str, lead: str) -> Study:
+    """The study of one plane."""
+    return Study(
+        name=name,
+        title=title,
+        lead=lead,
+        papers=(CHEN,),
+        trials=partial(trials, scope),
+        measure=measure,
+        again=TrainingLoss,
+        findings=partial(findings, scope),
+        axes=AXES,
+        seeds=3,
+        sizes=tuple(scope.grids),
+    )

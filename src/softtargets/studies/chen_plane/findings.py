@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from softtargets.claims import Sample
-from softtargets.report import Column, Section, Table
+from softtargets.report import Section, Table
 from softtargets.studies.chen_plane import figures
-from softtargets.studies.chen_plane.claims import CLOSE, claims, counted
+from softtargets.studies.chen_plane.claims import CLOSE, Cell, cells_away, claims
 from softtargets.studies.chen_plane.grid import Scope
-from softtargets.studies.chen_plane.optima import Grid
-from softtargets.studies.study import Findings, Results
+from softtargets.studies.chen_plane.optima import axes_of
+from softtargets.studies.results import Results
+from softtargets.studies.study import Findings
+from softtargets.studies.words import counted, percent, unless_full
 
 
 def findings(scope: Scope, results: Results) -> Findings:
     """Figures, a table and claims."""
-    grid = Grid(results)
-    return Findings(
-        sections=_sections(scope, grid), claims=claims(grid, _classes(results), scope.losses_only)
-    )
+    classes = int(results.first().run.predictions("test").logits.shape[-1])
+    return Findings(_sections(scope, results, classes), claims(results, classes, scope.losses_only))
 
 
-def _sections(scope: Scope, grid: Grid) -> tuple[Section, ...]:
-    one = grid.results.first()
+def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ...]:
+    one, cells, (rates, masses) = results.first(), cells_away(results), axes_of(results)
     recipe, run, size = one.trial.recipe, one.run, str(one.trial.labels["size"])
-    examples, classes = run.provenance["examples"], _classes(grid.results)
-    bounds = f"{grid.rates[0]:g} to {grid.rates[-1]:g}"
+    examples = run.provenance["examples"]
     first = (
         f"{scope.dataset}, {size} size: {examples['train']:,} training images and {run.provenance['parameters']:,} "
-        f"weights ({recipe.model.name}), {int(run.summary['epoch'])} epochs, {len(grid.rates)} clean rates from "
-        f"{bounds} and {len(grid.masses)} values of p, {counting(len(grid.seeds), 'seed')}. "
-        f"{examples['test']:,} test images.{_not_the_papers(size)}",
+        f"weights ({recipe.model.name}), {int(run.summary['epoch'])} epochs, {len(rates)} clean rates from "
+        f"{rates[0]:g} to {rates[-1]:g} and {len(masses)} values of p, {counted(len(results.seeds), 'seed')}. "
+        f"{examples['test']:,} test images."
+        + unless_full(
+            size,
+            " Verdicts on this page are about these nets; those of the paper are trained with --set size=full.",
+        ),
         "The theory supposes that a net gives each example the target it was trained on, wrong labels included, and "
         "that a test example fares like a training example. Both are measured: how many of the given training labels "
         "the net gives back, and where the test loss lies between that of a net that has learned all by heart "
@@ -37,128 +42,116 @@ def _sections(scope: Scope, grid: Grid) -> tuple[Section, ...]:
         "from the prediction the net has not learned by heart; what the test loss lies away from it is generalisation.",
     )
     return (
-        Section(
+        Section.of(
             "Loss over the plane",
-            (*first, _where(grid), *_on_training_images(grid)),
-            (figures.landscape(grid, classes), _table(grid)),
+            *first,
+            _where(cells),
+            _on_training_images(cells),
+            figures.landscape(results, classes),
+            _table(cells),
         ),
-        Section(
+        Section.of(
             "Slices, clean and corrupted test labels",
-            (
-                "The loss against corrupted test labels is the mean over all ways to corrupt them, computed from what "
-                "the net says of the clean test set: no draw adds its chance.",
-            ),
-            (figures.slices(grid, classes),),
+            "The loss against corrupted test labels is the mean over all ways to corrupt them, computed from what "
+            "the net says of the clean test set: no draw adds its chance.",
+            figures.slices(results, classes),
         ),
-        Section(
+        Section.of(
             "Which p is best",
-            (
-                "Predicted is the p of the lowest loss; nothing is predicted about accuracy. The best epoch, for each "
-                "net, is that of its highest test accuracy."
-                + (" The paper shows this for MNIST only." if scope.losses_only else ""),
-            ),
-            (figures.best_smoothing(grid, classes), figures.accuracy_over_p(grid)),
+            "Predicted is the p of the lowest loss; nothing is predicted about accuracy. The best epoch, for each "
+            "net, is that of its highest test accuracy."
+            + (" The paper shows this for MNIST only." if scope.losses_only else ""),
+            figures.best_smoothing(results, classes),
+            figures.accuracy_over_p(results),
         ),
-        Section("What differs from the paper", scope.apart[size]),
+        Section.of(
+            "What differs from the paper",
+            *scope.apart[size],
+        ),
     )
 
 
-def counting(count: int, what: str) -> str:
-    """``1 seed``, ``3 seeds``."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def _not_the_papers(size: str) -> str:
-    if size == "full":
-        return ""
-    return " Verdicts on this page are about these nets; those of the paper are trained with --set size=full."
-
-
-def _where(grid: Grid) -> str:
+def _where(cells: list[Cell]) -> str:
     """In how many cells the prediction is off by more than it may, and what is the matter there."""
-    cells = counted(grid)
     off = [cell for cell in cells if abs(cell.deviation) > CLOSE]
     if not off:
-        return f"In all {len(cells)} cells up to p = 0.9 the measured loss is within {CLOSE:.0%} of the predicted one."
+        return (
+            f"In all {len(cells)} cells up to p = 0.9 the measured loss is within {percent(CLOSE)} of the predicted "
+            "one."
+        )
     below = [cell for cell in off if cell.deviation < 0]
-    said = (
-        f"In {len(off)} of {len(cells)} cells up to p = 0.9 the measured loss is more than {CLOSE:.0%} away from the "
-        f"predicted one: {len(below)} times below it, {len(off) - len(below)} times above."
+    return (
+        f"In {len(off)} of {len(cells)} cells up to p = 0.9 the measured loss is more than {percent(CLOSE)} away from "
+        f"the predicted one: {len(below)} times below it, {len(off) - len(below)} times above."
+        + _why_below(below)
+        + _why_above([cell for cell in off if cell.deviation > 0])
     )
-    if below:
-        # Without noise there is no way between the two.
-        position = Sample.of(cell.position for cell in below if cell.a < 1).mean
-        by_heart = Sample.of(cell.by_heart for cell in below).mean
-        said += (
-            f" Where it is below, nets give back {by_heart:.0%} of their training labels, wrong ones included, but the "
-            f"loss on test images lies at {position:.2f} on the way from averaging to learning by heart."
-        )
-    if above := [cell for cell in off if cell.deviation > 0]:
-        error = Sample.of(1 - cell.accuracy - (1 - cell.a) for cell in above).mean
-        said += (
-            f" Where it is above, the net errs on the test set by {100 * error:.1f} points more than its training "
-            "labels are wrong, which the theory leaves out: it knows no error but that of the labels."
-        )
-    return said.replace("%", " %")
 
 
-def _on_training_images(grid: Grid) -> tuple[str, ...]:
-    """How the prediction fares where the theory makes it: on the images the net was trained on."""
-    cells = [cell for cell in counted(grid) if cell.trained == cell.trained]
+def _why_below(cells: list[Cell]) -> str:
     if not cells:
-        return ()
+        return ""
+    # Without noise there is no way between the two.
+    position = _mean(cell.position for cell in cells if cell.a < 1)
+    return (
+        f" Where it is below, nets give back {percent(_mean(cell.by_heart for cell in cells))} of their training "
+        f"labels, wrong ones included, but the loss on test images lies at {position:.2f} on the way from averaging "
+        "to learning by heart."
+    )
+
+
+def _why_above(cells: list[Cell]) -> str:
+    if not cells:
+        return ""
+    error = _mean(1 - cell.accuracy - (1 - cell.a) for cell in cells)
+    return (
+        f" Where it is above, the net errs on the test set by {100 * error:.1f} points more than its training "
+        "labels are wrong, which the theory leaves out: it knows no error but that of the labels."
+    )
+
+
+def _on_training_images(cells: list[Cell]) -> str:
+    """How the prediction fares where the theory makes it: on the images the net was trained on."""
+    cells = [cell for cell in cells if cell.trained == cell.trained]
+    if not cells:
+        return ""
     close = sum(abs(cell.trained) <= CLOSE for cell in cells)
-    trained, tested = (
-        Sample.of(abs(value) for value in values).mean
-        for values in ((cell.trained for cell in cells), (cell.deviation for cell in cells))
+    trained, tested = _mean(abs(cell.trained) for cell in cells), _mean(abs(cell.deviation) for cell in cells)
+    return (
+        f"On training images the loss against clean labels is within {percent(CLOSE)} of the prediction in {close} of "
+        f"{len(cells)} cells, and {percent(trained)} away from it in the mean; on test images {percent(tested)}."
     )
-    said = (
-        f"On training images the loss against clean labels is within {CLOSE:.0%} of the prediction in {close} of "
-        f"{len(cells)} cells, and {trained:.0%} away from it in the mean; on test images {tested:.0%}."
-    )
-    return (said.replace("%", " %"),)
 
 
-def _table(grid: Grid) -> Table:
-    cells = counted(grid)
+def _table(cells: list[Cell]) -> Table:
     rows = []
-    for a in grid.rates:
+    for a in dict.fromkeys(cell.a for cell in cells):
         mine = [cell for cell in cells if cell.a == a]
-        if not mine:
-            continue
         worst = max(mine, key=lambda cell: abs(cell.deviation))
         rows.append(
             {
                 "a": a,
-                "mean": Sample.of(abs(cell.deviation) for cell in mine).mean,
+                "mean": _mean(abs(cell.deviation) for cell in mine),
                 "worst": worst.deviation,
                 "where": worst.p,
-                "trained": Sample.of(abs(cell.trained) for cell in mine).mean,
-                "by_heart": Sample.of(cell.by_heart for cell in mine).mean,
-                "position": Sample.of(cell.position for cell in mine).mean,
-                "explained": Sample.of(abs(cell.explained) for cell in mine).mean,
+                "trained": _mean(abs(cell.trained) for cell in mine),
+                "by_heart": _mean(cell.by_heart for cell in mine),
+                "position": _mean(cell.position for cell in mine),
+                "explained": _mean(abs(cell.explained) for cell in mine),
             }
         )
-    columns = (
-        Column("a", "clean rate a", 2),
-        Column("mean", "mean distance", percent=True),
-        Column("worst", "largest deviation", percent=True),
-        Column("where", "at p", 2),
-        Column("trained", "mean distance on training images", percent=True),
-        Column("by_heart", "training labels given back", percent=True),
-        Column("position", "position", 2),
-        Column("explained", "mean distance with the accuracy for a", percent=True),
-    )
-    return Table(
+    return Table.of(
         "deviations",
         "How far the measured loss lies from the prediction of the alpha type, p up to 0.9.",
-        columns,
-        tuple(rows),
+        "a .2f: clean rate a | mean .1%: mean distance | worst .1%: largest deviation | where .2f: at p | "
+        "trained .1%: mean distance on training images | by_heart .1%: training labels given back | "
+        "position .2f | explained .1%: mean distance with the accuracy for a",
+        rows,
         "Means over seeds. Position 1 is learned by heart, 0 averaging, and above 1 is worse than both. The last "
         "column puts the net's test accuracy "
         "in the place of a: what is left of the distance then is how sure the net is, not how often it is right.",
     )
 
 
-def _classes(results: Results) -> int:
-    return int(results.first().run.predictions("test").logits.shape[-1])
+def _mean(values: Iterable[float]) -> float:
+    return Sample.of(values).mean

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from softtargets.recipes import (
-    Clean,
-    CrossEntropy,
-    LabelSmoothing,
-    Noise,
-    Recipe,
-    Regulariser,
-    Symmetric,
-)
+from softtargets.recipes import Recipe
+from softtargets.studies.grids import NOISE_AXES, SMOOTHING_AXES, noise, smoothing_to, stretched, trial
 from softtargets.studies.study import Settings, Trial
 
-KEEP = ("test",)
-AXES = ("seed", "noise", "noise.name", "noise.rate", "noise.type", "regulariser", "regulariser.name",
-        "regulariser.alpha", "regulariser.spread")  # fmt: skip
+AXES = ("seed", *NOISE_AXES, *SMOOTHING_AXES, "regulariser.spread")
 
 
 @dataclass(frozen=True)
@@ -45,40 +36,18 @@ class Scope:
 
 
 def trials(scope: Scope, settings: Settings) -> list[Trial]:
-    """Every p for every a, for each seed."""
+    """Every p for every a, for each seed; rates that drop do so at a half and three quarters of the training."""
     plane, recipe = scope.grids[settings.size]
-    base = settings.base(recipe)
+    base = stretched(settings.base(recipe), settings, 1 / 2, 3 / 4)
     return [
-        Trial(
-            base.replace({"regulariser": smoothing(p), "noise": noise(a), "seed": seed}),
-            {"size": settings.size, "a": a, "p": p},
+        trial(
+            base,
+            {"regulariser": smoothing_to(p), "noise": noise(a), "seed": seed},
+            size=settings.size,
+            a=a,
+            p=p,
         )
         for seed in range(settings.seeds)
         for a in plane.rates
         for p in plane.masses
     ]
-
-
-def smoothing(p: float) -> Regulariser:
-    """Mass p on the label and the rest on the others, in equal parts.
-
-    >>> smoothing(0.9)
-    LabelSmoothing(alpha=0.1, spread='others', matrix=None)
-    >>> smoothing(1.0)
-    CrossEntropy()
-    """
-    return LabelSmoothing(alpha=_rest(p), spread="others") if p < 1 else CrossEntropy()
-
-
-def noise(a: float) -> Noise:
-    """Labels that are right with probability a.
-
-    >>> noise(0.8)
-    Symmetric(type='alpha', rate=0.2)
-    """
-    return Symmetric(rate=_rest(a)) if a < 1 else Clean()
-
-
-def _rest(share: float) -> float:
-    # 1 - 0.9 is 0.09999999999999998; recipes are named by their numbers, so these are the ones that people write.
-    return round(1 - share, 6)

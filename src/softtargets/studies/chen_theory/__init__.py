@@ -1,7 +1,7 @@
 """The theory of Chen et al. 2020: figures 1 to 4 computed, and what the paper says about them checked by search."""
 
 from softtargets.studies.chen_theory.findings import findings
-from softtargets.studies.chen_theory.grid import measure, trials
+from softtargets.studies.papers import CHEN
 from softtargets.studies.study import Study
 
 study = Study(
@@ -12,12 +12,7 @@ study = Study(
         "by heart, and how much smoothing loses least. Here are figures 1 to 4 of their paper, and each statement "
         "about them put to the test: by searching the equations as they are printed. No net is trained."
     ),
-    papers=(
-        "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020",
-    ),
-    trials=trials,
-    keep=(),
-    measure=measure,
+    papers=(CHEN,),
     findings=findings,
     seeds=1,
 )

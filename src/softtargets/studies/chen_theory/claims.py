@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from softtargets.claims import Claim, Region, Sample, published
-from softtargets.studies.chen_theory.computed import Computed
+from softtargets.claims import Claim, ComputedClaim, Region, Sample, above, below, sources
 from softtargets.studies.chen_theory.grid import JUMPING, KINDS, MANY, RATES
-from softtargets.studies.chen_theory.search import Array, lowest_minima, printed_loss, searched_p
+from softtargets.studies.chen_theory.search import lowest_minima, printed_loss, searched_p
+from softtargets.studies.words import listed
 from softtargets.theory import gamma_transition, matrix_loss, optimal_matrix, uniform_matrix
 
 # By rows: what becomes of each clean label (ERRATA.md, 3).
@@ -37,8 +37,7 @@ def _figure_one() -> tuple[Claim, ...]:
             "Whenever labels are wrong, the loss has no bound as p tends to 1.",
             "figure-1/divergence",
             "least rise of the loss for each four more nines of p, over 199 a and three types",
-            rises.min(),
-            Region(low=0),
+            *above(0, rises.min()),
             digits=4,
         ),
         *(
@@ -46,8 +45,7 @@ def _figure_one() -> tuple[Claim, ...]:
                 f"For every a there is one p with the lowest loss: {kind} type.",
                 "figure-1/unique",
                 "largest number of p in (0, 1) that are as good, over 199 a",
-                minima[kind].max(),
-                Region(high=1.5),
+                *below(1.5, minima[kind].max()),
                 remark="Two classes: which class is which is lost, so 1 − p is as good as p."
                 if kind == "gamma"
                 else "",
@@ -62,28 +60,23 @@ def _figure_two() -> tuple[Claim, ...]:
     found = {kind: searched_p(RATES, 2, kind) for kind in KINDS}
     low = (RATES > 0.5) & (RATES < 0.75)
     return (
-        _claim(
+        _exact(
             "With a clean test set the best p is a.",
             "section-3.1/optimum",
             f"{_ACROSS}, over 199 a",
             np.abs(found["alpha"] - RATES).max(),
-            Region(high=FOUND),
-            digits=9,
         ),
-        _claim(
+        _exact(
             "With a test set as corrupted as the training set the best p is 2a² − 2a + 1.",
             "section-3.2/optimum",
             f"{_ACROSS}, over 199 a",
             np.abs(found["beta"] - (2 * RATES**2 - 2 * RATES + 1)).max(),
-            Region(high=FOUND),
-            digits=9,
         ),
         _claim(
             "A corrupted test set needs stronger smoothing than a clean one.",
             "section-3.2/stronger",
             "largest p for the corrupted minus p for the clean one, over a from 0.505 to 0.995",
-            (found["beta"] - found["alpha"])[RATES > 0.5].max(),
-            Region(high=0),
+            *below(0, (found["beta"] - found["alpha"])[RATES > 0.5].max()),
             remark="Below a = 1/M it is the other way round; the paper takes a above one half.",
             digits=4,
         ),
@@ -91,9 +84,8 @@ def _figure_two() -> tuple[Claim, ...]:
             "With the gamma type the best p is the same for all a between 0.5 and 0.75: one half.",
             "section-3.3/uniform",
             "largest distance of the best p from one half, over a from 0.505 to 0.745",
-            np.abs(found["gamma"][low] - 0.5).max(),
             # At a = 0.745 the curve is nearly flat at its lowest point, and p is found less exactly.
-            Region(high=1e-3),
+            *below(1e-3, np.abs(found["gamma"][low] - 0.5).max()),
             digits=6,
         ),
     )
@@ -110,45 +102,37 @@ def _figure_three() -> tuple[Claim, ...]:
     high = RATES >= 0.8
     between = np.array([beta[m][high] for m in MANY])
     return (
-        _claim(
+        _exact(
             "With a clean test set the best p does not depend on the number of classes.",
             "figure-3/alpha",
-            f"largest difference of the best p between {_listed(MANY)} classes",
+            f"largest difference of the best p between {listed(MANY)} classes",
             np.ptp(alpha, axis=0).max(),
-            Region(high=FOUND),
-            digits=9,
         ),
-        _claim(
+        _exact(
             "More classes add (1 − a) log(M − 1) to the loss of the alpha type, whatever p.",
             "section-4.1/shift",
-            f"largest difference from that, p = 0.7, {_listed(MANY)} classes",
+            f"largest difference from that, p = 0.7, {listed(MANY)} classes",
             np.abs(np.array(shift) - np.array(expected)).max(),
-            Region(high=FOUND),
-            digits=9,
         ),
-        _claim(
+        _exact(
             "With a corrupted test set the best p is (1 − 2a + a²M)/(M − 1).",
             "section-4.2/optimum",
-            f"{_ACROSS}, {_listed(MANY)} classes",
+            f"{_ACROSS}, {listed(MANY)} classes",
             max(np.abs(beta[m] - (1 - 2 * RATES + RATES**2 * m) / (m - 1)).max() for m in MANY),
-            Region(high=FOUND),
-            digits=9,
         ),
         _claim(
             "It tends to a², and beyond 100 classes no difference can be seen.",
             "figure-3/limit",
             "largest distance from a² with 101 classes",
-            np.abs(beta[101] - RATES**2).max(),
-            Region(high=SEEN),
+            *below(SEEN, np.abs(beta[101] - RATES**2).max()),
             remark=f"“Seen” is taken for {SEEN:g}.",
             digits=4,
         ),
         _claim(
             "From a = 0.8 on, the best p for different numbers of classes approximate each other well.",
             "section-4.2/close",
-            f"largest difference between {_listed(MANY)} classes",
-            np.ptp(between, axis=0).max(),
-            Region(high=WELL),
+            f"largest difference between {listed(MANY)} classes",
+            *below(WELL, np.ptp(between, axis=0).max()),
             remark=f"“Well” is taken for {WELL:g}.",
             digits=4,
         ),
@@ -163,32 +147,28 @@ def _figure_four() -> tuple[Claim, ...]:
         _claim(
             "The best p of the gamma type jumps at some a: from three classes on.",
             "section-4.3/transition",
-            f"smallest jump with {_listed(JUMPING)} classes",
-            min(jumps[m] for m in JUMPING),
-            Region(low=0.1),
+            f"smallest jump with {listed(JUMPING)} classes",
+            *above(0.1, min(jumps[m] for m in JUMPING)),
             remark=f"By search, {STEP:g} in a to either side of the transition.",
         ),
         _claim(
             "The same for two classes.",
             "section-4.3/transition",
             "jump with 2 classes",
-            jumps[2],
-            Region(low=0.1),
+            *above(0.1, jumps[2]),
             remark="It bends away from one half, like 1/2 + √(3(a − 3/4)): second order (ERRATA.md, 8).",
         ),
         _claim(
             "The transition lies at some a > 1/M.",
             "section-4.3/transition",
-            f"smallest a of the transition minus 1/M, {_listed((2, *JUMPING))} classes",
-            min(place - 1 / m for m, place in places.items()),
-            Region(low=0),
+            f"smallest a of the transition minus 1/M, {listed((2, *JUMPING))} classes",
+            *above(0, min(place - 1 / m for m, place in places.items())),
         ),
         _claim(
             "More classes draw the best p of the gamma type upwards.",
             "section-4.3/larger",
-            f"smallest rise of the best p at a = 0.8 from each to the next of {_listed((2, *JUMPING))} classes",
-            rising.min(),
-            Region(low=0),
+            f"smallest rise of the best p at a = 0.8 from each to the next of {listed((2, *JUMPING))} classes",
+            *above(0, rising.min()),
             digits=4,
         ),
     )
@@ -203,16 +183,14 @@ def _printed_wrong() -> tuple[Claim, ...]:
             "For uniform noise, the best p of the beta type is Tr[TTᵗ]/(2M).",
             "equation-17/half",
             "distance of that from the p found by search in equation 14, 10 classes, a = 0.8",
-            abs(np.trace(T @ T.T) / 20 - found),
-            Region(high=FOUND),
+            *below(FOUND, abs(np.trace(T @ T.T) / 20 - found)),
             remark="Without the factor 1/2 it is (ERRATA.md, 1).",
         ),
         _claim(
             "With a clean test set the best smoothing matrix is T itself, also if T is not symmetric.",
             "section-4.1/matrix",
             "loss of S = T minus the loss of S by Bayes' rule, T = ((0.9, 0.1), (0.4, 0.6)) by rows, nats",
-            matrix_loss(ASYMMETRIC, ASYMMETRIC, "alpha") - lowest,
-            Region(high=FOUND),
+            *below(FOUND, matrix_loss(ASYMMETRIC, ASYMMETRIC, "alpha") - lowest),
             remark="It is if T is symmetric and classes are equally frequent (ERRATA.md, 3).",
         ),
     )
@@ -223,18 +201,12 @@ def _jump(place: float, classes: float) -> float:
     return float(above - below)
 
 
+def _exact(statement: str, key: str, quantity: str, distance: float) -> Claim:
+    """A claim of two numbers that must be the same but for what a search leaves open."""
+    return _claim(statement, key, quantity, *below(FOUND, distance), digits=9)
+
+
 def _claim(
-    statement: str,
-    key: str,
-    quantity: str,
-    value: float | Array,
-    region: Region,
-    remark: str = "",
-    digits: int = 3,
+    statement: str, key: str, quantity: str, sample: Sample, region: Region, remark: str = "", digits: int = 3
 ) -> Claim:
-    sources = (published(f"chen-2020/{key}"),)
-    return Computed(statement, sources, quantity, Sample.of([float(value)]), region, "", remark, digits)
-
-
-def _listed(numbers: tuple[int, ...]) -> str:
-    return ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
+    return ComputedClaim(statement, sources(f"chen-2020/{key}"), quantity, sample, region, "", remark, digits)

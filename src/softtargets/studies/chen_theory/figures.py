@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from softtargets.report import Column, Figure, Table
-from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
+from softtargets.report import Figure
+from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing
 from softtargets.studies.chen_theory.grid import JUMPING, KINDS, LIMIT, PLANE, RATES
-from softtargets.studies.plotting import panels
-from softtargets.theory import OptimumCurve, landscape, optimum_curve
+from softtargets.studies.drawing import legend, panels
+from softtargets.theory import Landscape, OptimumCurve, landscape, optimum_curve
 from softtargets.theory.drawing import draw_landscape, draw_optimum
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 _TESTED = {"alpha": "clean test set", "beta": "corrupted test set", "gamma": "smoothed test set"}
 _COLOURS = {"alpha": BLUE, "beta": RED, "gamma": GREEN}
@@ -23,25 +20,17 @@ _BY_CLASSES = (BLUE, ORANGE, GREEN, RED, PURPLE)
 def landscapes() -> Figure:
     """Figure 1: the loss over a and p for two classes."""
     found = {kind: landscape(2, kind, PLANE, PLANE) for kind in KINDS}
-    rows = tuple(
+    rows = (
         {"a": float(a), "p": float(p)} | {kind: float(found[kind].loss[i, j]) for kind in KINDS}
         for j, a in enumerate(PLANE)
         for i, p in enumerate(PLANE)
     )
 
-    def draw() -> Drawing:
-        drawing, axes = panels(3, width=10.4, height=3.5)
-        for panel, (kind, plane) in zip(axes, found.items(), strict=True):
-            drawing.colorbar(draw_landscape(panel, plane), ax=panel, label="loss, nats", shrink=0.85)
-            panel.set_title(f"{kind}: {_TESTED[kind]}")
-        return drawing
-
-    columns = (Column("a", "a", 2), Column("p", "p", 2), *(Column(kind, f"loss, {kind}") for kind in KINDS))
-    return Figure(
+    return Figure.of(
         "landscapes",
         "The loss over the clean rate a and the smoothing p, two classes (figure 1).",
-        draw,
-        Table("landscapes", "The loss over a and p", columns, rows),
+        lambda: _draw_landscapes(found),
+        rows,
         "Dark is low; the white line is the best p for each a. Colours end at the loss that nine tenths of the plane "
         "stay below, since at the edges it has no bounds. With the gamma type 1 − p is as good as p.",
         "Three maps of the loss over clean rate and smoothing, with the best smoothing as a line.",
@@ -93,17 +82,24 @@ def gamma_classes() -> Figure:
 def _optimum_figure(
     name: str, title: str, curves: dict[str, OptimumCurve], colours: dict[str, str], caption: str, alt: str
 ) -> Figure:
-    rows = tuple(
+    rows = (
         {"curve": label, "a": float(a), "p": float(p)}
         for label, curve in curves.items()
         for a, p in zip(curve.a, curve.p, strict=True)
     )
+    return Figure.of(name, title, lambda: _draw_optima(curves, colours), rows, caption, alt)
 
-    def draw() -> Drawing:
-        drawing, (axes,) = panels(1, width=9.4, height=3.8)
-        draw_optimum(axes, curves, colours)
-        drawing.legend(*axes.get_legend_handles_labels(), loc="outside right center")
-        return drawing
 
-    columns = (Column("curve", "curve"), Column("a", "a"), Column("p", "best p", 6))
-    return Figure(name, title, draw, Table(name, title, columns, rows), caption, alt)
+def _draw_landscapes(found: Mapping[str, Landscape]) -> Drawing:
+    drawing, axes = panels(3, width=10.4, height=3.5)
+    for panel, (kind, plane) in zip(axes, found.items(), strict=True):
+        drawing.colorbar(draw_landscape(panel, plane), ax=panel, label="loss, nats", shrink=0.85)
+        panel.set_title(f"{kind}: {_TESTED[kind]}")
+    return drawing
+
+
+def _draw_optima(curves: dict[str, OptimumCurve], colours: dict[str, str]) -> Drawing:
+    drawing, (axes,) = panels(1, width=9.4, height=3.8)
+    draw_optimum(axes, curves, colours)
+    legend(drawing, axes, loc="outside right center")
+    return drawing

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from softtargets.report import Column, Section, Table
+from softtargets.report import Section, Table
 from softtargets.studies.chen_theory import figures
 from softtargets.studies.chen_theory.claims import ASYMMETRIC, claims
 from softtargets.studies.chen_theory.grid import JUMPING
-from softtargets.studies.study import Findings, Results
-from softtargets.theory import (
-    gamma_transition,
-    generalization_loss,
-    matrix_loss,
-    optimal_matrix,
-    optimal_p,
-)
+from softtargets.studies.results import Results
+from softtargets.studies.study import Findings
+from softtargets.theory import gamma_transition, generalization_loss, matrix_loss, optimal_matrix, optimal_p
 
 
 def findings(results: Results) -> Findings:
@@ -23,64 +18,51 @@ def findings(results: Results) -> Findings:
 
 def _sections() -> tuple[Section, ...]:
     return (
-        Section(
+        Section.of(
             "Two classes",
-            (
-                "A label is right with probability a and otherwise another class. The net is trained on p for its "
-                "label and (1 − p)/(M − 1) for each of the M − 1 others, and puts out exactly that. It is tested "
-                "against clean labels (alpha), against labels that are wrong as often and independently (beta), or "
-                "against clean labels that are smoothed like those it learned (gamma).",
-            ),
-            (figures.landscapes(), figures.two_classes()),
+            "A label is right with probability a and otherwise another class. The net is trained on p for its "
+            "label and (1 − p)/(M − 1) for each of the M − 1 others, and puts out exactly that. It is tested "
+            "against clean labels (alpha), against labels that are wrong as often and independently (beta), or "
+            "against clean labels that are smoothed like those it learned (gamma).",
+            figures.landscapes(),
+            figures.two_classes(),
         ),
-        Section(
+        Section.of(
             "More classes",
-            (
-                "For the alpha type the best p is a, whatever the number of classes. For the beta type it tends to "
-                "the square of a. For the gamma type learning is not worth while below some clean rate, and beyond it "
-                "the best p jumps.",
-            ),
-            (figures.many_classes(), figures.gamma_classes(), _transition_table()),
+            "For the alpha type the best p is a, whatever the number of classes. For the beta type it tends to "
+            "the square of a. For the gamma type learning is not worth while below some clean rate, and beyond it "
+            "the best p jumps.",
+            figures.many_classes(),
+            figures.gamma_classes(),
+            _transition_table(),
         ),
-        Section(
+        Section.of(
             "What is printed and does not hold",
-            (
-                "Some equations of the paper do not follow from its own assumptions. The table has what it would cost "
-                "to go by them. ERRATA.md has each of these derived, and others that cost nothing.",
-            ),
-            (_errata_table(),),
+            "Some equations of the paper do not follow from its own assumptions. The table has what it would cost "
+            "to go by them. ERRATA.md has each of these derived, and others that cost nothing.",
+            _errata_table(),
         ),
-        Section(
+        Section.of(
             "How the claims are judged",
-            (
-                "Nothing is drawn here, so there are no seeds: each claim rests on one computed number, the worst of "
-                "all that were looked at, and is “reproduced” if that lies in its region. The best p is searched for "
-                "in the equations as they are printed, and not taken from the formulas that are to be checked.",
-            ),
+            "Nothing is drawn here, so there are no seeds: each claim rests on one computed number, the worst of "
+            "all that were looked at, and is “reproduced” if that lies in its region. The best p is searched for "
+            "in the equations as they are printed, and not taken from the formulas that are to be checked.",
         ),
     )
 
 
 def _transition_table() -> Table:
-    found = [gamma_transition(classes) for classes in (2, *JUMPING)]
-    rows = tuple(
-        {
-            "classes": int(one.classes),
-            "a": one.a,
-            "low": one.low,
-            "high": one.high,
-            "how": "jumps" if one.jump > 0 else "bends",
-        }
-        for one in found
+    rows = (
+        {"classes": int(one.classes), "a": one.a, "low": one.low, "high": one.high}
+        | {"how": "jumps" if one.jump > 0 else "bends"}
+        for one in map(gamma_transition, (2, *JUMPING))
     )
-    columns = (
-        Column("classes", "classes"),
-        Column("a", "clean rate a", 4),
-        Column("low", "best p up to there", 4),
-        Column("high", "best p beyond", 4),
-        Column("how", "what it does"),
+    return Table.of(
+        "transitions",
+        "Where the best p of the gamma type leaves 1/M.",
+        "classes | a .4f: clean rate a | low .4f: best p up to there | high .4f: best p beyond | how: what it does",
+        rows,
     )
-    return Table("transitions", "Where the best p of the gamma type leaves 1/M.", columns, rows)
 
 
 def _errata_table() -> Table:
@@ -102,11 +84,9 @@ def _errata_table() -> Table:
             "best": matrix_loss(best, ASYMMETRIC, "alpha"),
         },
     )
-    columns = (
-        Column("printed", "printed"),
-        Column("holds", "holds"),
-        Column("at", "for example"),
-        Column("theirs", "loss as printed"),
-        Column("best", "lowest loss"),
+    return Table.of(
+        "errata",
+        "What it costs to go by the equations as printed, in nats.",
+        "printed | holds | at: for example | theirs: loss as printed | best: lowest loss",
+        rows,
     )
-    return Table("errata", "What it costs to go by the equations as printed, in nats.", columns, rows)

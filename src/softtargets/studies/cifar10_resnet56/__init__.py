@@ -1,7 +1,9 @@
 """ResNet-56 on CIFAR-10 with and without label smoothing: a row of the replication's table 2."""
 
 from softtargets.studies.cifar10_resnet56.findings import findings
-from softtargets.studies.cifar10_resnet56.grid import KEEP, measure, trials
+from softtargets.studies.cifar10_resnet56.grid import measure, trials
+from softtargets.studies.grids import SMOOTHING_AXES
+from softtargets.studies.papers import MULLER, WAGNER
 from softtargets.studies.study import Study
 
 study = Study(
@@ -12,14 +14,10 @@ study = Study(
         "smoothing of 0.1 changes them by a quarter of a point. Here are both nets, trained on all 50,000 training "
         "images and tested on the test set, as the replication does."
     ),
-    papers=(
-        "Müller, Kornblith, Hinton: When does label smoothing help? NeurIPS 2019",
-        "Wagner, Kurowski, Holländer, Uelwer: [Re] When does label smoothing help? ReScience C 2023",
-    ),
+    papers=(MULLER, WAGNER),
     trials=trials,
-    keep=KEEP,
     measure=measure,
     findings=findings,
-    axes=("seed", "regulariser", "regulariser.name", "regulariser.alpha"),
     seeds=3,
+    axes=("seed", *SMOOTHING_AXES),
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from softtargets.claims import Claim, Region, published
-from softtargets.report import Column, Section, Table
+from softtargets.claims import Claim, above, published, sources
+from softtargets.report import Section, Table
 from softtargets.studies.cifar10_resnet56 import figures
 from softtargets.studies.cifar10_resnet56.grid import ALPHAS, MODEL, NET
-from softtargets.studies.study import Findings, Results
+from softtargets.studies.results import Results
+from softtargets.studies.study import Findings
+from softtargets.studies.words import percent
 
 HARD, SMOOTHED = {"alpha": 0.0}, {"alpha": 0.1}
 KINDS = dict(zip(ALPHAS, ("hard", "smoothed"), strict=True))
@@ -25,37 +27,34 @@ def _sections(results: Results) -> tuple[Section, ...]:
     run, recipe = results.first().run, results.first().trial.recipe
     examples, epochs = run.provenance["examples"], int(run.summary["epoch"])
     return (
-        Section(
+        Section.of(
             "Accuracy and calibration",
-            (
-                f"A pre-activation ResNet-56 with {run.provenance['parameters']:,} weights is trained on "
-                f"{examples['train']:,} images for {epochs} epochs and tested on {examples['test']:,} others, without "
-                "smoothing and with a share of 0.1 of each target spread over all ten classes. There is no "
-                "validation set, so nothing is chosen: the numbers are those of the last epoch.",
-            ),
-            (_table(results), figures.accuracy_over_epochs(results)),
+            f"A pre-activation ResNet-56 with {run.provenance['parameters']:,} weights is trained on "
+            f"{examples['train']:,} images for {epochs} epochs and tested on {examples['test']:,} others, without "
+            "smoothing and with a share of 0.1 of each target spread over all ten classes. There is no "
+            "validation set, so nothing is chosen: the numbers are those of the last epoch.",
+            _table(results),
+            figures.accuracy_over_epochs(results),
         ),
-        Section(
+        Section.of(
             "What differs from the replication",
-            (
-                "Training images are crops of 32 x 32 from images padded by four pixels, as in tensor2tensor, which "
-                "Müller et al. build on, and each image is standardised by its own mean and deviation. The "
-                "replication cuts crops of 24 x 24, which belong to AlexNet, and standardises by channel.",
-                *_longer_or_shorter(epochs),
-                f"{_width(recipe.model)} Matrix products and convolutions are computed in {recipe.precision}.",
-                "As in both papers the cross-entropy is multiplied by three and the norm of the gradient is clipped "
-                "at 1. ECE has 15 bins and no temperature.",
-            ),
+            "Training images are crops of 32 x 32 from images padded by four pixels, as in tensor2tensor, which "
+            "Müller et al. build on, and each image is standardised by its own mean and deviation. The "
+            "replication cuts crops of 24 x 24, which belong to AlexNet, and standardises by channel.",
+            _longer_or_shorter(epochs),
+            f"{_width(recipe.model)} Matrix products and convolutions are computed in {recipe.precision}.",
+            "As in both papers the cross-entropy is multiplied by three and the norm of the gradient is clipped "
+            "at 1. ECE has 15 bins and no temperature.",
         ),
     )
 
 
-def _longer_or_shorter(epochs: int) -> tuple[str, ...]:
+def _longer_or_shorter(epochs: int) -> str:
     if epochs == NET.epochs:
-        return ()
+        return ""
     return (
         f"Training lasts {epochs} epochs instead of the replication's {NET.epochs}; the learning rate drops at "
-        "the same shares of it, a half and three quarters.",
+        "the same shares of it, a half and three quarters."
     )
 
 
@@ -71,7 +70,7 @@ def _width(model: Any) -> str:
 
 
 def _table(results: Results) -> Table:
-    rows = tuple(
+    rows = (
         {
             "alpha": alpha,
             "replication": published(f"wagner-2023/accuracy/cifar10-resnet56/{kind}").value,
@@ -82,57 +81,46 @@ def _table(results: Results) -> Table:
         }
         for alpha, kind in KINDS.items()
     )
-    columns = (
-        Column("alpha", "alpha", 1),
-        Column("replication", "accuracy, replication 2023", 4, percent=True),
-        Column("accuracy", "accuracy, ours", 4, percent=True),
-        Column("replication_ece", "ECE, replication 2023"),
-        Column("ece", "ECE, ours"),
-        Column("nll", "NLL, ours"),
+    return Table.of(
+        "accuracies",
+        "ResNet-56 on CIFAR-10, test set.",
+        "alpha .1f | replication .2%: accuracy, replication 2023 | accuracy .2%: accuracy, ours | "
+        "replication_ece: ECE, replication 2023 | ece: ECE, ours | nll: NLL, ours",
+        rows,
+        "Ours: mean ± standard deviation over seeds, after the last epoch. ECE at T = 1.",
     )
-    caption = "Ours: mean ± standard deviation over seeds, after the last epoch. ECE at T = 1."
-    return Table("accuracies", "ResNet-56 on CIFAR-10, test set.", columns, rows, caption)
 
 
 def _claims(results: Results) -> tuple[Claim, ...]:
-    def mean(measure: str, which: dict[str, Any], form: str) -> str:
-        return format(results.sample(measure, **which).mean, form).replace("%", " %")
-
-    accuracies = tuple(published(f"wagner-2023/accuracy/cifar10-resnet56/{kind}") for kind in KINDS.values())
-    reached = tuple(
-        Claim(
-            f"ResNet-56 {words} gets at least {LOWEST:.0%} of the test images right.".replace("%", " %"),
-            (printed,),
+    def reached(words: str, labels: dict[str, float], kind: str) -> Claim:
+        return Claim(
+            f"ResNet-56 {words} gets at least {percent(LOWEST)} of the test images right.",
+            sources("wagner-2023/accuracy/cifar10-resnet56", kind),
             f"accuracy at alpha {labels['alpha']:g}",
-            results.sample("accuracy", **labels),
-            Region(low=LOWEST),
-            mean("accuracy", labels, ".2%"),
+            *above(LOWEST, results.sample("accuracy", **labels)),
+            percent(results.sample("accuracy", **labels).mean, 2),
             digits=4,
         )
-        for words, labels, printed in zip(
-            ("with hard targets", "with label smoothing of 0.1"), (HARD, SMOOTHED), accuracies, strict=True
-        )
-    )
+
     return (
-        *reached,
+        reached("with hard targets", HARD, "hard"),
+        reached("with label smoothing of 0.1", SMOOTHED, "smoothed"),
         Claim(
             "Label smoothing costs no accuracy worth mentioning.",
-            accuracies,
+            sources("wagner-2023/accuracy/cifar10-resnet56", *KINDS.values()),
             "accuracy at alpha 0.1 minus accuracy at alpha 0",
-            results.difference("accuracy", SMOOTHED, HARD),
-            Region(low=-0.01),
-            f"{mean('accuracy', HARD, '.2%')}, then {mean('accuracy', SMOOTHED, '.2%')} at alpha = 0.1",
+            *above(-0.01, results.difference("accuracy", SMOOTHED, HARD)),
+            results.then("accuracy", ".2%", HARD, SMOOTHED).replace("%", " %") + " at alpha = 0.1",
             "“Worth mentioning” is one point of accuracy.",
             digits=4,
         ),
         Claim(
             "Smoothing of 0.1 is too much for the calibration of ResNet-56 on CIFAR-10: without a temperature its "
             "calibration error is higher than that of hard targets.",
-            tuple(published(f"wagner-2023/ece/cifar10-resnet56/{kind}") for kind in KINDS.values()),
+            sources("wagner-2023/ece/cifar10-resnet56", *KINDS.values()),
             "ECE at alpha 0.1 minus ECE at alpha 0",
-            results.difference("ece", SMOOTHED, HARD),
-            Region(low=0),
-            f"{mean('ece', HARD, '.3f')}, then {mean('ece', SMOOTHED, '.3f')} at alpha = 0.1",
+            *above(0, results.difference("ece", SMOOTHED, HARD)),
+            results.then("ece", ".3f", HARD, SMOOTHED) + " at alpha = 0.1",
             "Only the replication prints this; Müller et al. give no calibration for CIFAR-10.",
         ),
     )

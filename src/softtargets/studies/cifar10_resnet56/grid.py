@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from torch.nn import functional as F
-
-from softtargets.calibration import expected_calibration_error
-from softtargets.recipes import (
-    CIFAR10,
-    SGD,
-    Crop,
-    CrossEntropy,
-    Flip,
-    LabelSmoothing,
-    PreActResNet,
-    Recipe,
-    Step,
-)
+from softtargets.recipes import CIFAR10, SGD, Crop, Flip, PreActResNet, Recipe, Step
 from softtargets.runs import Run
+from softtargets.studies.grids import smoothing, stretched, trial
+from softtargets.studies.measures import likelihood_and_calibration
 from softtargets.studies.study import Settings, Trial
 
 ALPHAS = (0.0, 0.1)
-KEEP = ("test",)
 
 MODEL = PreActResNet(depth=56, stages=(32, 64, 128), variant="tensor2tensor")
 NET = Recipe(
@@ -38,26 +26,13 @@ NET = Recipe(
 
 
 def trials(settings: Settings) -> list[Trial]:
-    """Without and with smoothing, for each seed."""
-    net = _dropping(settings.base(NET), settings)
+    """Without and with smoothing, for each seed; rates drop at a half and three quarters of the training."""
+    net = stretched(settings.base(NET), settings, 1 / 2, 3 / 4)
     return [
-        Trial(
-            net.replace(
-                {"regulariser": LabelSmoothing(alpha=alpha) if alpha else CrossEntropy(), "seed": seed}
-            ),
-            {"alpha": alpha},
-        )
+        trial(net, {"regulariser": smoothing(alpha), "seed": seed}, alpha=alpha)
         for seed in range(settings.seeds)
         for alpha in ALPHAS
     ]
-
-
-def _dropping(net: Recipe, settings: Settings) -> Recipe:
-    """With rates that drop at a half and three quarters of the training, however long a user makes it."""
-    if net.epochs is None or any(key.split(".")[0] == "schedule" for key in settings.changes):
-        return net
-    drops = {max(share * net.epochs // 4, 1) for share in (2, 3)}
-    return net.replace({"schedule.milestones": tuple(sorted(drops))})
 
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:
@@ -65,6 +40,5 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     test = run.predictions("test")
     return {
         "accuracy": float(run.summary["test_accuracy"]),
-        "nll": float(F.cross_entropy(test.logits, test.labels)),
-        "ece": expected_calibration_error(test.logits.softmax(-1), test.labels),
+        **likelihood_and_calibration(test.logits, test.labels),
     }

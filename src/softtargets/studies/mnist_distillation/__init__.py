@@ -1,8 +1,9 @@
 """Distillation on MNIST: the table in words and the four curves of Müller et al. 2019, section 4."""
 
 from softtargets.studies.mnist_distillation.findings import findings
-from softtargets.studies.mnist_distillation.grid import measure, trials
+from softtargets.studies.mnist_distillation.grid import AXES, measure, trials
 from softtargets.studies.mnist_distillation.smoothness import Smoothness
+from softtargets.studies.papers import MULLER, WAGNER
 from softtargets.studies.study import Study
 
 study = Study(
@@ -13,24 +14,11 @@ study = Study(
         "one with dropout and yet teaches a worse student; the replication of 2023 found the same, and drew the four "
         "curves of the paper's figure 5 for these nets. Here are both, trained as the paper describes."
     ),
-    papers=(
-        "Müller, Kornblith, Hinton: When does label smoothing help? NeurIPS 2019",
-        "Wagner, Kurowski, Holländer, Uelwer: [Re] When does label smoothing help? ReScience C 2023",
-    ),
+    papers=(MULLER, WAGNER),
     trials=trials,
     keep=(),
     measure=measure,
     findings=findings,
-    axes=(
-        "seed",
-        "model",
-        "model.name",
-        "model.hidden",
-        "model.dropout",
-        "augmentation",
-        "regulariser",
-        "regulariser.name",
-        "regulariser.alpha",
-    ),
+    axes=AXES,
     again=Smoothness,
 )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from softtargets.claims import Sample
 from softtargets.exceptions import StudyError
 from softtargets.studies.mnist_distillation.grid import ALPHAS, TEMPERATURES
-from softtargets.studies.study import Results
+from softtargets.studies.results import Results
 
 Labels = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Curve:
+class Scenario:
     """A scenario of Müller et al., section 4: its name there, what it is, and the labels of its points."""
 
     name: str
@@ -27,32 +27,28 @@ class Curve:
         return [results.sample(measure, **labels) for labels in self.points]
 
 
-def teacher(alpha: float) -> Labels:
-    """Labels of the teachers on the first curve."""
-    return {"role": "teacher", "alpha": alpha}
+def labels_of(role: str, alpha: float, temperature: float | None = None) -> Labels:
+    """Labels of points: teachers on the first curve, baselines (no teacher) on the second, students on the others.
+
+    >>> labels_of("teacher", 0.1)
+    {'role': 'teacher', 'alpha': 0.1}
+    """
+    return {"role": role, "alpha": alpha} | ({} if temperature is None else {"temperature": temperature})
 
 
-def baseline(alpha: float) -> Labels:
-    """Labels of the nets on the second curve: as small as a student, and without a teacher."""
-    return {"role": "baseline", "alpha": alpha}
-
-
-def student(alpha: float, temperature: float) -> Labels:
-    """Labels of the students of a teacher, on the third curve or the fourth."""
-    return {"role": "student", "alpha": alpha, "temperature": temperature}
-
-
-def _over_alpha(labels: Callable[[float], Labels]) -> tuple[Labels, ...]:
-    return tuple(labels(alpha) for alpha in ALPHAS)
-
-
-TEACHERS = Curve("M1", "teacher, label smoothing", _over_alpha(teacher))
-BASELINES = Curve("M2", "student alone, label smoothing", _over_alpha(baseline))
-OF_HARD = Curve(
-    "M3", "student of the hard teacher, T = 1 to 16", tuple(student(0.0, t) for t in TEMPERATURES)
+TEACHERS, BASELINES = (
+    Scenario(name, title, tuple(labels_of(role, alpha) for alpha in ALPHAS))
+    for name, title, role in (
+        ("M1", "teacher, label smoothing", "teacher"),
+        ("M2", "student alone, label smoothing", "baseline"),
+    )
 )
-OF_SMOOTHED = Curve(
-    "M4", "student of a smoothed teacher, T = 1", _over_alpha(lambda alpha: student(alpha, 1.0))
+OF_HARD, OF_SMOOTHED = (
+    Scenario(name, title, tuple(labels_of("student", *point) for point in points))
+    for name, title, points in (
+        ("M3", "student of the hard teacher, T = 1 to 16", [(0.0, t) for t in TEMPERATURES]),
+        ("M4", "student of a smoothed teacher, T = 1", [(alpha, 1.0) for alpha in ALPHAS]),
+    )
 )
 CURVES = (TEACHERS, BASELINES, OF_HARD, OF_SMOOTHED)
 

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
-from softtargets.report import Column, Figure, Table
-from softtargets.report.drawing import BLUE, GREEN, PURPLE, RED
+from softtargets.report import Figure
+from softtargets.report.drawing import BLUE, GREEN, PURPLE, RED, Drawing
+from softtargets.studies.drawing import errorbars, legend, panels
 from softtargets.studies.mnist_distillation.curves import (
     BASELINES,
     CURVES,
     OF_HARD,
     OF_SMOOTHED,
+    Labels,
     best,
 )
 from softtargets.studies.mnist_distillation.grid import TEMPERATURES
-from softtargets.studies.plotting import errorbars, panels
-from softtargets.studies.study import Results
+from softtargets.studies.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-# By the curve's name: colour, line, marker.
-_LOOKS = {
-    "M1": (BLUE, "-", "o"),
-    "M2": (GREEN, "-", "s"),
-    "M3": (RED, "--", "o"),
-    "M4": (PURPLE, "--", "s"),
+# By the curve's name: colour, and line and marker.
+_LOOKS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "M1": (BLUE, {"line": "-", "marker": "o"}),
+    "M2": (GREEN, {"line": "-", "marker": "s"}),
+    "M3": (RED, {"line": "--", "marker": "o"}),
+    "M4": (PURPLE, {"line": "--", "marker": "s"}),
 }
 
 
 def distillation(results: Results) -> Figure:
     """Müller et al., figure 5, for the nets of the replication's figure 7."""
-    rows = tuple(
+    rows = (
         {
             "curve": curve.name,
             "what": curve.title,
@@ -43,75 +42,11 @@ def distillation(results: Results) -> Figure:
         for labels in curve.points
     )
     alone, of_smoothed = best(results, BASELINES.points), best(results, OF_SMOOTHED.points[1:])
-
-    def draw() -> Drawing:
-        drawing, (left, right) = panels(2, width=9.6, height=4.3, ratios=(1.35, 1))
-        for curve in CURVES:
-            colour, line, marker = _LOOKS[curve.name]
-            gammas = [sample.mean for sample in curve.samples(results, "gamma")]
-            errorbars(
-                left,
-                gammas,
-                curve.samples(results, "accuracy"),
-                colour,
-                f"{curve.name}: {curve.title}",
-                scale=100,
-                line=line,
-                marker=marker,
-            )
-        left.set(
-            title="All four against smoothness", xlabel="smoothness index gamma", ylabel="test accuracy, %"
-        )
-        colour, line, marker = _LOOKS[OF_HARD.name]
-        places = range(len(TEMPERATURES))
-        errorbars(
-            right,
-            places,
-            OF_HARD.samples(results, "accuracy"),
-            colour,
-            "_M3 again",
-            scale=100,
-            line=line,
-            marker=marker,
-        )
-        for curve, point, line in ((BASELINES, alone, ":"), (OF_SMOOTHED, of_smoothed, "-.")):
-            level = 100 * results.sample("accuracy", **point).mean
-            right.axhline(
-                level,
-                color=_LOOKS[curve.name][0],
-                linestyle=line,
-                linewidth=1.6,
-                label=f"{curve.name} at its best, alpha {point['alpha']:g}",
-            )
-        right.set_xticks(list(places), [f"{temperature:g}" for temperature in TEMPERATURES])
-        right.set(
-            title="M3 against temperature",
-            xlabel="temperature of the hard teacher",
-            ylabel="test accuracy, %",
-        )
-        handles = [axes.get_legend_handles_labels() for axes in (left, right)]
-        drawing.legend(
-            handles[0][0] + handles[1][0],
-            handles[0][1] + handles[1][1],
-            loc="outside lower center",
-            ncols=2,
-        )
-        return drawing
-
-    columns = (
-        Column("curve", "curve"),
-        Column("what", "what"),
-        Column("alpha", "alpha", 2),
-        Column("temperature", "temperature", 0),
-        Column("gamma", "gamma"),
-        Column("accuracy", "test accuracy", 4, percent=True),
-        Column("error", "test error", 4, percent=True),
-    )
-    return Figure(
+    return Figure.of(
         "distillation",
         "Distillation from nets of 1200 units a layer to nets of 800, on MNIST.",
-        draw,
-        Table("distillation", "The four curves", columns, rows),
+        lambda: _draw(results, alone, of_smoothed),
+        rows,
         "Points are means over seeds, bars one standard deviation, faint dots the seeds. gamma is the mass that the "
         "targets put on wrong digits, counted as a strength of label smoothing: alpha itself for M1 and M2, for M3 and "
         "M4 measured on what the teacher says of the training digits. M3 at T = 1 and M4 at alpha 0 are the same "
@@ -119,3 +54,26 @@ def distillation(results: Results) -> Figure:
         "Test accuracy of teachers, of students alone and of students of hard and of smoothed teachers over the "
         "smoothness index; beside it the students of the hard teacher over temperature.",
     )
+
+
+def _draw(results: Results, alone: Labels, of_smoothed: Labels) -> Drawing:
+    drawing, (left, right) = panels(2, width=9.6, height=4.3, ratios=(1.35, 1))
+    for curve in CURVES:
+        colour, look = _LOOKS[curve.name]
+        gammas = [sample.mean for sample in curve.samples(results, "gamma")]
+        accuracies = curve.samples(results, "accuracy")
+        errorbars(left, gammas, accuracies, colour, f"{curve.name}: {curve.title}", scale=100, **look)
+    left.set(title="All four against smoothness", xlabel="smoothness index gamma")
+    colour, look = _LOOKS[OF_HARD.name]
+    places = range(len(TEMPERATURES))
+    errorbars(right, places, OF_HARD.samples(results, "accuracy"), colour, "_M3 again", scale=100, **look)
+    for curve, point, line in ((BASELINES, alone, ":"), (OF_SMOOTHED, of_smoothed, "-.")):
+        level = 100 * results.sample("accuracy", **point).mean
+        label = f"{curve.name} at its best, alpha {point['alpha']:g}"
+        right.axhline(level, color=_LOOKS[curve.name][0], linestyle=line, linewidth=1.6, label=label)
+    right.set_xticks(list(places), [f"{temperature:g}" for temperature in TEMPERATURES])
+    right.set(title="M3 against temperature", xlabel="temperature of the hard teacher")
+    for axes in (left, right):
+        axes.set_ylabel("test accuracy, %")
+    legend(drawing, left, right, ncols=2)
+    return drawing

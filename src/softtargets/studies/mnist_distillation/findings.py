@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from softtargets.claims import Claim, Published, Region, Sample, published
-from softtargets.report import Column, Section, Table
+from softtargets.claims import Claim, Published, Sample, above, below, published, sources
+from softtargets.report import Section, Table
 from softtargets.studies.mnist_distillation import figures
 from softtargets.studies.mnist_distillation.curves import (
     BASELINES,
     OF_HARD,
     OF_SMOOTHED,
     Labels,
-    baseline,
     best,
-    student,
-    teacher,
+    labels_of,
 )
 from softtargets.studies.mnist_distillation.grid import ALPHAS, TEMPERATURES
-from softtargets.studies.study import Findings, Results
+from softtargets.studies.results import Results
+from softtargets.studies.study import Findings
+from softtargets.studies.words import percent
 
-HARD_TEACHER, SMOOTHED_TEACHER = ({"role": "table teacher", "alpha": alpha} for alpha in (0.0, 0.1))
-STUDENT_OF_HARD, STUDENT_OF_SMOOTHED = ({"role": "table student", "alpha": alpha} for alpha in (0.0, 0.1))
+HARD_TEACHER, SMOOTHED_TEACHER = (labels_of("table teacher", alpha) for alpha in (0.0, 0.1))
+STUDENT_OF_HARD, STUDENT_OF_SMOOTHED = (labels_of("table student", alpha) for alpha in (0.0, 0.1))
 
 # What is asked of the teachers' test errors, in %.
 HIGHEST_HARD, HIGHEST_SMOOTHED = 0.80, 0.68
@@ -34,51 +34,46 @@ def _sections(results: Results) -> tuple[Section, ...]:
     one = results.first(role="teacher")
     recipe, examples = one.trial.recipe, one.run.provenance["examples"]
     return (
-        Section(
+        Section.of(
             "Two teachers and a student of each",
-            (
-                f"Teachers have two hidden layers of 1200 units and see {examples['train']:,} training digits, shifted "
-                "by up to two pixels; students have 800 units a layer and see the digits as they are. A student's "
-                "loss is 0.4 times the cross-entropy with the labels plus 0.6 times half the squared difference "
-                "between its logits and its teacher's.",
-                "Müller et al. came upon their question this way: the teacher with label smoothing is better than the "
-                "one with dropout, and its student is worse.",
-            ),
-            (_error_table(results),),
+            f"Teachers have two hidden layers of 1200 units and see {examples['train']:,} training digits, shifted "
+            "by up to two pixels; students have 800 units a layer and see the digits as they are. A student's "
+            "loss is 0.4 times the cross-entropy with the labels plus 0.6 times half the squared difference "
+            "between its logits and its teacher's.",
+            "Müller et al. came upon their question this way: the teacher with label smoothing is better than the "
+            "one with dropout, and its student is worse.",
+            _error_table(results),
         ),
-        Section(
+        Section.of(
             "Four curves on one axis",
-            (
-                "The mass that a student's targets put on wrong digits can be raised in two ways: by a temperature on "
-                "what a hard teacher says, or by smoothing the labels the teacher learns from. Measured by the index "
-                "gamma both lie on one axis, with nets trained on smoothed labels, large (M1) and small (M2), beside "
-                "them. Here students learn from the teacher's probabilities alone, at a temperature of 1 of their own, "
-                "so that the targets are all that differs.",
-                "M1 at alpha 0 has no dropout here, so that along each curve only one thing varies; the replication's "
-                "teacher at alpha 0 has dropout, as the one in the table above.",
-            ),
-            (figures.distillation(results), _alpha_table(results), _temperature_table(results)),
+            "The mass that a student's targets put on wrong digits can be raised in two ways: by a temperature on "
+            "what a hard teacher says, or by smoothing the labels the teacher learns from. Measured by the index "
+            "gamma both lie on one axis, with nets trained on smoothed labels, large (M1) and small (M2), beside "
+            "them. Here students learn from the teacher's probabilities alone, at a temperature of 1 of their own, "
+            "so that the targets are all that differs.",
+            "M1 at alpha 0 has no dropout here, so that along each curve only one thing varies; the replication's "
+            "teacher at alpha 0 has dropout, as the one in the table above.",
+            figures.distillation(results),
+            _alpha_table(results),
+            _temperature_table(results),
         ),
-        Section(
+        Section.of(
             "What differs from the papers",
-            (
-                f"Mini-batches are of {recipe.batch} examples (the replication: 512; Müller et al. do not say), and "
-                f"matrix products are computed in {recipe.precision}. Initial weights have a standard deviation of "
-                "0.03, as in the replication; Müller et al. print a variance of 0.03.",
-                "In the table logits are matched with logits, as Müller et al. describe it. The replication's code "
-                "matches the student's logits with the teacher's probabilities, so its students solve another problem "
-                "and its two rows of students can be compared with ours in direction only. The norm of our students' "
-                "gradients is clipped at 1 in the table: without that, at the papers' learning rate of 1, the squared "
-                "differences to a hard teacher's logits make the weights overflow within the first steps.",
-                "In the figure the soft part of the loss is the cross-entropy with softened probabilities, which is "
-                "what Müller et al. use for their figure 5 (from ResNet-56 to AlexNet on CIFAR-10); the replication's "
-                "figure 7 for these nets has the mean squared error there. gamma is computed on the training digits "
-                "as they are; the replication's code computes it on shifted ones.",
-                f"All training digits are trained on, so “at its best” means best on the {examples['test']:,} test "
-                "digits, which flatters every curve a little. One test digit is "
-                f"{100 / examples['test']:.2g} points of error; so differences are taken seed by seed, and judged over "
-                "all seeds.",
-            ),
+            f"Mini-batches are of {recipe.batch} examples (the replication: 512; Müller et al. do not say), and "
+            f"matrix products are computed in {recipe.precision}. Initial weights have a standard deviation of "
+            "0.03, as in the replication; Müller et al. print a variance of 0.03.",
+            "In the table logits are matched with logits, as Müller et al. describe it. The replication's code "
+            "matches the student's logits with the teacher's probabilities, so its students solve another problem "
+            "and its two rows of students can be compared with ours in direction only. The norm of our students' "
+            "gradients is clipped at 1 in the table: without that, at the papers' learning rate of 1, the squared "
+            "differences to a hard teacher's logits make the weights overflow within the first steps.",
+            "In the figure the soft part of the loss is the cross-entropy with softened probabilities, which is "
+            "what Müller et al. use for their figure 5 (from ResNet-56 to AlexNet on CIFAR-10); the replication's "
+            "figure 7 for these nets has the mean squared error there. gamma is computed on the training digits "
+            "as they are; the replication's code computes it on shifted ones.",
+            f"All training digits are trained on, so “at its best” means best on the {examples['test']:,} test digits, "
+            f"which flatters every curve a little. One test digit is {100 / examples['test']:.2g} points of error; so "
+            "differences are taken seed by seed, and judged over all seeds.",
         ),
     )
 
@@ -90,7 +85,7 @@ def _error_table(results: Results) -> Table:
         "student of the teacher with hard targets": ("student-error/mnist/hard", STUDENT_OF_HARD),
         "student of the teacher with smoothing": ("student-error/mnist/smoothed", STUDENT_OF_SMOOTHED),
     }
-    rows = tuple(
+    rows = (
         {
             "net": name,
             "paper": published(f"muller-2019/{key}").value,
@@ -99,54 +94,52 @@ def _error_table(results: Results) -> Table:
         }
         for name, (key, labels) in names.items()
     )
-    columns = (
-        Column("net", "net"),
-        Column("paper", "Müller et al. 2019", 4, percent=True),
-        Column("replication", "replication 2023", 4, percent=True),
-        Column("ours", "ours", 4, percent=True),
+    return Table.of(
+        "errors",
+        "Test error on MNIST.",
+        "net | paper .2%: Müller et al. 2019 | replication .2%: replication 2023 | ours .2%",
+        rows,
+        "Ours: mean ± standard deviation over seeds, after the last epoch.",
     )
-    caption = "Ours: mean ± standard deviation over seeds, after the last epoch."
-    return Table("errors", "Test error on MNIST.", columns, rows, caption)
 
 
 def _alpha_table(results: Results) -> Table:
-    rows = tuple(
+    rows = (
         {
             "alpha": alpha,
-            "teacher": results.sample("error", **teacher(alpha)),
-            "alone": results.sample("error", **baseline(alpha)),
-            "gamma": results.sample("gamma", **student(alpha, 1.0)),
-            "student": results.sample("error", **student(alpha, 1.0)),
+            "teacher": results.sample("error", **labels_of("teacher", alpha)),
+            "alone": results.sample("error", **labels_of("baseline", alpha)),
+            "gamma": results.sample("gamma", **labels_of("student", alpha, 1.0)),
+            "student": results.sample("error", **labels_of("student", alpha, 1.0)),
         }
         for alpha in ALPHAS
     )
-    columns = (
-        Column("alpha", "alpha", 2),
-        Column("teacher", "M1: teacher", 4, percent=True),
-        Column("alone", "M2: student alone", 4, percent=True),
-        Column("student", "M4: student of that teacher, T = 1", 4, percent=True),
-        Column("gamma", "gamma of that teacher's targets", 4),
+    return Table.of(
+        "by_alpha",
+        "Test error over the strength of smoothing.",
+        "alpha .2f | teacher .2%: M1: teacher | alone .2%: M2: student alone | "
+        "student .2%: M4: student of that teacher, T = 1 | gamma .4f: gamma of that teacher's targets",
+        rows,
+        "Mean ± standard deviation over seeds.",
     )
-    caption = "Mean ± standard deviation over seeds."
-    return Table("by_alpha", "Test error over the strength of smoothing.", columns, rows, caption)
 
 
 def _temperature_table(results: Results) -> Table:
-    rows = tuple(
+    rows = (
         {
             "temperature": temperature,
-            "student": results.sample("error", **student(0.0, temperature)),
-            "gamma": results.sample("gamma", **student(0.0, temperature)),
+            "student": results.sample("error", **labels_of("student", 0.0, temperature)),
+            "gamma": results.sample("gamma", **labels_of("student", 0.0, temperature)),
         }
         for temperature in TEMPERATURES
     )
-    columns = (
-        Column("temperature", "temperature", 0),
-        Column("student", "M3: student of the hard teacher", 4, percent=True),
-        Column("gamma", "gamma of its targets", 4),
+    return Table.of(
+        "by_temperature",
+        "Test error over the teacher's temperature.",
+        "temperature .0f | student .2%: M3: student of the hard teacher | gamma .4f: gamma of its targets",
+        rows,
+        "Mean ± standard deviation over seeds.",
     )
-    caption = "Mean ± standard deviation over seeds."
-    return Table("by_temperature", "Test error over the teacher's temperature.", columns, rows, caption)
 
 
 def _claims(results: Results) -> tuple[Claim, ...]:
@@ -155,7 +148,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
     of_smoothed = best(results, OF_SMOOTHED.points[1:])
 
     def error(labels: Labels) -> str:
-        return f"{results.sample('error', **labels).mean:.2%}".replace("%", " %")
+        return percent(results.sample("error", **labels).mean, 2)
 
     def both(first: Labels, second: Labels) -> str:
         return f"{error(first)}, then {error(second)} error"
@@ -168,36 +161,32 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             "A teacher with label smoothing of 0.1 errs less than one with hard targets and dropout.",
             _both_papers("teacher-error/mnist/hard", "teacher-error/mnist/smoothed"),
             "error of the smoothed teacher minus the dropout teacher's, points",
-            difference(SMOOTHED_TEACHER, HARD_TEACHER),
-            Region(high=0),
+            *below(0, difference(SMOOTHED_TEACHER, HARD_TEACHER)),
             both(HARD_TEACHER, SMOOTHED_TEACHER),
         ),
         Claim(
             "The student of the smoothed teacher errs more than the student of the dropout teacher.",
             _both_papers("student-error/mnist/hard", "student-error/mnist/smoothed"),
             "error of the smoothed teacher's student minus the dropout teacher's student, points",
-            difference(STUDENT_OF_SMOOTHED, STUDENT_OF_HARD),
-            Region(low=0),
+            *above(0, difference(STUDENT_OF_SMOOTHED, STUDENT_OF_HARD)),
             both(STUDENT_OF_HARD, STUDENT_OF_SMOOTHED),
             "Logits are matched; the replication matches logits with probabilities.",
         ),
         Claim(
             "Students of a hard teacher, at the best temperature, beat the same net without a teacher, at the best "
             "alpha.",
-            (published("muller-2019/distillation/hard"), published("wagner-2023/distillation/hard")),
+            _both_papers("distillation/hard"),
             f"error at T = {of_hard['temperature']:g} minus error alone at alpha {alone['alpha']:g}, points",
-            difference(of_hard, alone),
-            Region(high=0),
+            *below(0, difference(of_hard, alone)),
             f"{error(alone)} alone, then {error(of_hard)} with the teacher",
             "Both chosen by their mean error on the test digits.",
         ),
         Claim(
             "Students of smoothed teachers, at the best alpha, are worse than students of a hard teacher at the best "
             "temperature.",
-            (published("muller-2019/distillation/smoothed"), published("wagner-2023/distillation/smoothed")),
+            _both_papers("distillation/smoothed"),
             f"error at alpha {of_smoothed['alpha']:g} minus error at T = {of_hard['temperature']:g}, points",
-            difference(of_smoothed, of_hard),
-            Region(low=0),
+            *above(0, difference(of_smoothed, of_hard)),
             f"{error(of_hard)} of the hard teacher, then {error(of_smoothed)}",
             "Both chosen by their mean error on the test digits; alpha above 0.",
         ),
@@ -205,8 +194,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             f"The teacher with label smoothing of 0.1 errs on at most {HIGHEST_SMOOTHED:.2f} %.",
             _both_papers("teacher-error/mnist/smoothed"),
             "error of the smoothed teacher, %",
-            _in_percent(results.sample("error", **SMOOTHED_TEACHER)),
-            Region(high=HIGHEST_SMOOTHED),
+            *below(HIGHEST_SMOOTHED, _in_percent(results.sample("error", **SMOOTHED_TEACHER))),
             error(SMOOTHED_TEACHER),
             "Between the paper's figure and the replication's.",
         ),
@@ -214,8 +202,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             f"The teacher with hard targets and dropout errs on at most {HIGHEST_HARD:.2f} %.",
             _both_papers("teacher-error/mnist/hard"),
             "error of the dropout teacher, %",
-            _in_percent(results.sample("error", **HARD_TEACHER)),
-            Region(high=HIGHEST_HARD),
+            *below(HIGHEST_HARD, _in_percent(results.sample("error", **HARD_TEACHER))),
             error(HARD_TEACHER),
             "Between the paper's figure and the replication's.",
         ),
@@ -223,7 +210,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
 
 
 def _both_papers(*keys: str) -> tuple[Published, ...]:
-    return tuple(published(f"{paper}/{key}") for paper in ("muller-2019", "wagner-2023") for key in keys)
+    return sources("muller-2019", *keys) + sources("wagner-2023", *keys)
 
 
 def _in_percent(sample: Sample) -> Sample:

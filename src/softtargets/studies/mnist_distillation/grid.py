@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from softtargets.recipes import (
-    MLP,
-    MNIST,
-    SGD,
-    CrossEntropy,
-    Distillation,
-    LabelSmoothing,
-    Linear,
-    Recipe,
-    Regulariser,
-    Shift,
-)
+from softtargets.recipes import MLP, MNIST, SGD, Distillation, Linear, Recipe, Shift
 from softtargets.runs import Run
+from softtargets.studies.grids import SMOOTHING_AXES, smoothing, trial
 from softtargets.studies.study import Settings, Trial
+
+AXES = ("seed", "model", "model.name", "model.hidden", "model.dropout", "augmentation", *SMOOTHING_AXES)
 
 # The figure: strengths of smoothing, and temperatures of a teacher with hard targets.
 ALPHAS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75)
@@ -62,26 +54,24 @@ def trials(settings: Settings) -> list[Trial]:
 def _figure(teacher: Recipe, student: Recipe, seed: int) -> list[Trial]:
     grid = []
     for alpha in ALPHAS:
-        taught = _vary(teacher, smoothing(alpha), seed)
-        grid.append(Trial(taught, {"role": "teacher", "alpha": alpha}))
-        grid.append(Trial(_vary(student, smoothing(alpha), seed), {"role": "baseline", "alpha": alpha}))
-        for temperature in TEMPERATURES if alpha == 0 else TEMPERATURES[:1]:
-            soft = Distillation(teacher=taught, temperature=temperature)
-            labels = {"role": "student", "alpha": alpha, "temperature": temperature}
-            grid.append(Trial(_vary(student, soft, seed), labels))
+        varied = {"regulariser": smoothing(alpha), "seed": seed}
+        taught = trial(teacher, varied, role="teacher", alpha=alpha)
+        grid += [taught, trial(student, varied, role="baseline", alpha=alpha)]
+        for t in TEMPERATURES if alpha == 0 else TEMPERATURES[:1]:
+            soft = {"regulariser": Distillation(teacher=taught.recipe, temperature=t), "seed": seed}
+            grid.append(trial(student, soft, role="student", alpha=alpha, temperature=t))
     return grid
 
 
 def _table(teacher: Recipe, student: Recipe, seed: int) -> list[Trial]:
     grid = []
     for alpha in TABLE_ALPHAS:
-        taught = _vary(teacher, smoothing(alpha), seed)
-        if alpha == 0:
-            taught = taught.replace({"model.dropout": DROPOUT})
-        grid.append(Trial(taught, {"role": "table teacher", "alpha": alpha}))
-        logits = Distillation(teacher=taught, match="logits", beta=BETA)
-        learns = _vary(student, logits, seed).replace({"clip": student.clip or CLIP})
-        grid.append(Trial(learns, {"role": "table student", "alpha": alpha}))
+        dropout = {} if alpha else {"model.dropout": DROPOUT}
+        varied = {"regulariser": smoothing(alpha), "seed": seed, **dropout}
+        taught = trial(teacher, varied, role="table teacher", alpha=alpha)
+        logits = Distillation(teacher=taught.recipe, match="logits", beta=BETA)
+        learning = {"regulariser": logits, "seed": seed, "clip": student.clip or CLIP}
+        grid += [taught, trial(student, learning, role="table student", alpha=alpha)]
     return grid
 
 
@@ -92,12 +82,3 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     if trial.labels["role"] in ("teacher", "baseline"):
         measured["gamma"] = float(trial.labels["alpha"])
     return measured
-
-
-def smoothing(alpha: float) -> Regulariser:
-    """Label smoothing; of strength 0 it is plain cross-entropy."""
-    return LabelSmoothing(alpha=alpha) if alpha else CrossEntropy()
-
-
-def _vary(recipe: Recipe, regulariser: Regulariser, seed: int) -> Recipe:
-    return recipe.replace({"regulariser": regulariser, "seed": seed})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from softtargets.distillation import smoothness_index as index_of_probabilities
 from softtargets.recipes import Dataset, Distillation
 from softtargets.runs import Run
-from softtargets.studies.nets import Nets
+from softtargets.studies.nets import TrainedNets
 from softtargets.studies.study import Place, Trial
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Smoothness:
     """Measures gamma on students of soft targets; what a teacher says is computed once, from its stored weights."""
 
     def __init__(self, place: Place) -> None:
-        self._nets = Nets(place)
+        self._nets = TrainedNets(place)
         self._said: dict[tuple[str, Dataset], tuple[Tensor, Tensor]] = {}
 
     def __call__(self, trial: Trial, run: Run) -> dict[str, float]:

@@ -1,7 +1,10 @@
 """The quickstart: the story of Müller et al. 2019 on real digits, in under a minute on a CPU."""
 
+from softtargets.studies.grids import SMOOTHING_AXES
+from softtargets.studies.papers import MULLER
 from softtargets.studies.quickstart.findings import findings
-from softtargets.studies.quickstart.grid import KEEP, measure, trials
+from softtargets.studies.quickstart.grid import trials
+from softtargets.studies.quickstart.measures import measure
 from softtargets.studies.study import Study
 
 study = Study(
@@ -12,10 +15,10 @@ study = Study(
         "into tight clusters, and makes it a poor teacher. Here is each of these effects on a small, real "
         "dataset, trained and measured on your own machine."
     ),
-    papers=("Müller, Kornblith, Hinton: When does label smoothing help? NeurIPS 2019",),
+    papers=(MULLER,),
     trials=trials,
-    keep=KEEP,
+    keep=("train", "validation", "test"),
     measure=measure,
     findings=findings,
-    axes=("seed", "data", "data.name", "regulariser", "regulariser.name", "regulariser.alpha"),
+    axes=("seed", "data", "data.name", *SMOOTHING_AXES),
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from softtargets.claims import Claim, Region, published
-from softtargets.report import Column, Section, Table
+from softtargets.claims import Claim, above, below, sources
+from softtargets.report import Section, Table
 from softtargets.studies.quickstart import figures
 from softtargets.studies.quickstart.grid import ALPHAS
-from softtargets.studies.study import Findings, Results
+from softtargets.studies.results import Results, over
+from softtargets.studies.study import Findings
 
 HARD, SMOOTHED = {"role": "net", "alpha": 0.0}, {"role": "net", "alpha": 0.1}
 SAME_ALPHA_AS_PAPER = {"role": "net", "alpha": 0.05}
@@ -38,79 +37,64 @@ def _sections(results: Results) -> tuple[Section, ...]:
     )
     examples = results.first(role="net").run.provenance["examples"]
     return (
-        Section(
+        Section.of(
             "Accuracy and calibration",
-            (
-                f"Small nets were trained on {examples['train']} of scikit-learn's handwritten digits with more and "
-                "more label smoothing: a share alpha of each target is taken from the true digit and spread evenly "
-                "over all ten. The training set is small on purpose; a net that is always right has nothing to be "
-                "over-confident about.",
-                f"With hard targets the nets get {hard_accuracy:.1%} of {examples['test']} test digits right, and the "
-                f"temperature that calibrates them is {hard_temperature:.2f}: as trained they are {confidence}. Of "
-                f"the strengths tried, alpha {tuned:g} gives the lowest calibration error on validation digits. At "
-                f"alpha 0.2 the fitted temperature is {strong_temperature:.2f}; {overshoot}",
-            ),
-            (figures.sweep(results), figures.reliability_diagram(results, tuned), _net_table(results)),
+            f"Small nets were trained on {examples['train']} of scikit-learn's handwritten digits with more and "
+            "more label smoothing: a share alpha of each target is taken from the true digit and spread evenly "
+            "over all ten. The training set is small on purpose; a net that is always right has nothing to be "
+            "over-confident about.",
+            f"With hard targets the nets get {hard_accuracy:.1%} of {examples['test']} test digits right, and the "
+            f"temperature that calibrates them is {hard_temperature:.2f}: as trained they are {confidence}. Of "
+            f"the strengths tried, alpha {tuned:g} gives the lowest calibration error on validation digits. At "
+            f"alpha 0.2 the fitted temperature is {strong_temperature:.2f}; {overshoot}",
+            figures.sweep(results),
+            figures.reliability_diagram(results, tuned),
+            _net_table(results),
         ),
-        Section(
+        Section.of(
             "Where the penultimate layer puts the digits",
-            (
-                "Each class has a template, a row of the last layer's weights. Through the templates of three "
-                "classes passes a plane; projected onto it, the activations show how a net arranges its "
-                "examples. In the paper smoothing gathers the training examples of a class into tight clusters "
-                "while held-out examples stay spread. The cluster spread in the table above puts a number on it.",
-            ),
-            (figures.template_planes(results),),
+            "Each class has a template, a row of the last layer's weights. Through the templates of three "
+            "classes passes a plane; projected onto it, the activations show how a net arranges its "
+            "examples. In the paper smoothing gathers the training examples of a class into tight clusters "
+            "while held-out examples stay spread. The cluster spread in the table above puts a number on it.",
+            figures.template_planes(results),
         ),
-        Section(
+        Section.of(
             "Distillation",
-            (
-                f"Two kinds of teacher, {teachers.sample('accuracy', alpha=0.0).mean:.1%} accurate with hard targets "
-                f"and {teachers.sample('accuracy', alpha=0.1).mean:.1%} with smoothing, teach the same small student. "
-                "The paper finds that a smoothed teacher, having pulled its classes together, no longer says how much "
-                "one example resembles another class, which is what a student could have learnt from it; a "
-                "temperature on a hard teacher's outputs brings such resemblances out. At temperature 1 a hard "
-                "teacher says little more than the label, so the comparison to make is between the best points of "
-                "the two curves.",
-            ),
-            (figures.distillation(results),),
+            f"Two kinds of teacher, {teachers.sample('accuracy', alpha=0.0).mean:.1%} accurate with hard targets and "
+            f"{teachers.sample('accuracy', alpha=0.1).mean:.1%} with smoothing, teach the same small student. The "
+            "paper finds that a smoothed teacher, having pulled its classes together, no longer says how much one "
+            "example resembles another class, which is what a student could have learnt from it; a temperature on a "
+            "hard teacher's outputs brings such resemblances out. At temperature 1 a hard teacher says little more "
+            "than the label, so the comparison to make is between the best points of the two curves.",
+            figures.distillation(results),
         ),
-        Section(
+        Section.of(
             "What digits cannot show",
-            (
-                f"There are 1,797 images in all. With {examples['test']} test digits the accuracy of one net is "
-                "known to little better than a point, and its ECE is inflated by a hundredth or two because most of "
-                "the 15 bins hold few examples; so only differences between nets, seed by seed, are judged here.",
-                "The sizes of the nets and the numbers of examples and epochs were chosen so that the effects can be "
-                "seen at all. Train the teachers for fewer steps, for instance, and their students can no longer be "
-                "told apart: the paper too sees information lost late in training.",
-                "The paper's own figures come from other data and larger nets: the claims below compare the "
-                "direction of each effect, not its size. Translation, ImageNet and the mutual-information "
-                "curves need data that does not ship with a Python package.",
-            ),
+            f"There are 1,797 images in all. With {examples['test']} test digits the accuracy of one net is "
+            "known to little better than a point, and its ECE is inflated by a hundredth or two because most of "
+            "the 15 bins hold few examples; so only differences between nets, seed by seed, are judged here.",
+            "The sizes of the nets and the numbers of examples and epochs were chosen so that the effects can be "
+            "seen at all. Train the teachers for fewer steps, for instance, and their students can no longer be "
+            "told apart: the paper too sees information lost late in training.",
+            "The paper's own figures come from other data and larger nets: the claims below compare the "
+            "direction of each effect, not its size. Translation, ImageNet and the mutual-information "
+            "curves need data that does not ship with a Python package.",
         ),
     )
 
 
 def _net_table(results: Results) -> Table:
     keys = ("accuracy", "nll", "ece", "temperature", "ece_scaled", "spread_train", "spread_test")
-    nets = results.where(role="net")
-    rows = tuple({"alpha": a} | {key: nets.sample(key, alpha=a) for key in keys} for a in ALPHAS)
-    columns = (
-        Column("alpha", "alpha", 2),
-        Column("accuracy", "accuracy", percent=True),
-        Column("nll", "NLL"),
-        Column("ece", "ECE at T = 1"),
-        Column("temperature", "fitted T", 2),
-        Column("ece_scaled", "ECE at fitted T"),
-        Column("spread_train", "cluster spread, training"),
-        Column("spread_test", "cluster spread, held out"),
-    )
-    caption = (
+    return Table.of(
+        "nets",
+        "All nets.",
+        "alpha .2f | accuracy .1% | nll: NLL | ece: ECE at T = 1 | temperature .2f: fitted T | ece_scaled: ECE at "
+        "fitted T | spread_train: cluster spread, training | spread_test: cluster spread, held out",
+        results.where(role="net").rows(over(alpha=ALPHAS), *keys),
         "Mean ± standard deviation over seeds, on the test digits. Cluster spread is the within-class deviation "
-        "on the plane of three templates over the mean distance between class centres."
+        "on the plane of three templates over the mean distance between class centres.",
     )
-    return Table("nets", "All nets.", columns, rows, caption)
 
 
 def _tuned_alpha(results: Results) -> float:
@@ -123,86 +107,70 @@ def _claims(results: Results) -> tuple[Claim, ...]:
     tuned = _tuned_alpha(results)
     suitable = {"role": "net", "alpha": tuned}
 
-    def mean(measure: str, which: dict[str, Any], form: str = ".3f") -> str:
-        return format(results.sample(measure, **which).mean, form)
-
+    hard_ece, hard_scaled, hard_temperature = (
+        results.shown(key, form, HARD)
+        for key, form in (("ece", ".3f"), ("ece_scaled", ".3f"), ("temperature", ".2f"))
+    )
     return (
         Claim(
             "Nets trained with hard targets are over-confident: the best temperature is above 1.",
-            (published("muller-2019/temperature/cifar100/hard"),),
+            sources("muller-2019/temperature/cifar100/hard"),
             "fitted temperature",
-            results.sample("temperature", **HARD),
-            Region(low=1),
-            mean("temperature", HARD, ".2f"),
+            *above(1, results.sample("temperature", **HARD)),
+            hard_temperature,
             digits=2,
         ),
         Claim(
             "Temperature scaling lowers the calibration error of hard targets.",
-            (published("muller-2019/ece/cifar100/hard"), published("muller-2019/ece/cifar100/scaled")),
+            sources("muller-2019/ece/cifar100", "hard", "scaled"),
             "ECE with fitted T minus ECE with T = 1",
-            results.sample("ece_scaled", **HARD).minus(results.sample("ece", **HARD)),
-            Region(high=0),
-            f"{mean('ece', HARD)}, then {mean('ece_scaled', HARD)} at T = {mean('temperature', HARD, '.2f')}",
+            *below(0, results.sample("ece_scaled", **HARD).minus(results.sample("ece", **HARD))),
+            f"{hard_ece}, then {hard_scaled} at T = {hard_temperature}",
         ),
         Claim(
             "Label smoothing of 0.05 lowers the calibration error.",
-            (published("muller-2019/ece/cifar100/hard"), published("muller-2019/ece/cifar100/smoothed")),
+            sources("muller-2019/ece/cifar100", "hard", "smoothed"),
             "ECE at alpha 0.05 minus ECE at alpha 0",
-            results.difference("ece", SAME_ALPHA_AS_PAPER, HARD),
-            Region(high=0),
-            f"{mean('ece', HARD)}, then {mean('ece', SAME_ALPHA_AS_PAPER)} at alpha = 0.05",
+            *below(0, results.difference("ece", SAME_ALPHA_AS_PAPER, HARD)),
+            results.then("ece", ".3f", HARD, SAME_ALPHA_AS_PAPER) + " at alpha = 0.05",
             "The paper's alpha for CIFAR-100; digits are easier and want less.",
         ),
         Claim(
             "Label smoothing of a suitable strength lowers the calibration error.",
-            (published("muller-2019/ece/imagenet/hard"), published("muller-2019/ece/imagenet/smoothed")),
+            sources("muller-2019/ece/imagenet", "hard", "smoothed"),
             f"ECE at alpha {tuned:g} minus ECE at alpha 0",
-            results.difference("ece", suitable, HARD),
-            Region(high=0),
-            f"{mean('ece', HARD)}, then {mean('ece', suitable)} at alpha = {tuned:g}",
+            *below(0, results.difference("ece", suitable, HARD)),
+            f"{results.then('ece', '.3f', HARD, suitable)} at alpha = {tuned:g}",
             "The alpha with the lowest ECE on the validation digits, judged on the test digits.",
         ),
         Claim(
             "Label smoothing costs no accuracy worth mentioning.",
-            (
-                published("muller-2019/accuracy/cifar10/hard"),
-                published("muller-2019/accuracy/cifar10/smoothed"),
-            ),
+            sources("muller-2019/accuracy/cifar10", "hard", "smoothed"),
             "accuracy at alpha 0.1 minus accuracy at alpha 0",
-            results.difference("accuracy", SMOOTHED, HARD),
-            Region(low=-0.01),
-            f"{mean('accuracy', HARD, '.1%')}, then {mean('accuracy', SMOOTHED, '.1%')} at alpha = 0.1",
+            *above(-0.01, results.difference("accuracy", SMOOTHED, HARD)),
+            results.then("accuracy", ".1%", HARD, SMOOTHED) + " at alpha = 0.1",
             "“Worth mentioning” is one point of accuracy.",
         ),
         Claim(
             "Label smoothing pulls training examples of a class into tighter clusters.",
-            (published("muller-2019/clusters/cifar10"),),
+            sources("muller-2019/clusters/cifar10"),
             "cluster spread at alpha 0.1 minus at alpha 0, training set",
-            results.difference("spread_train", SMOOTHED, HARD),
-            Region(high=0),
-            f"spread {mean('spread_train', HARD)}, then {mean('spread_train', SMOOTHED)} at alpha = 0.1",
+            *below(0, results.difference("spread_train", SMOOTHED, HARD)),
+            f"spread {results.then('spread_train', '.3f', HARD, SMOOTHED)} at alpha = 0.1",
         ),
         Claim(
             "A smoothed teacher classifies better than one with hard targets.",
-            (
-                published("muller-2019/teacher-error/mnist/hard"),
-                published("muller-2019/teacher-error/mnist/smoothed"),
-            ),
+            sources("muller-2019/teacher-error/mnist", "hard", "smoothed"),
             "teacher accuracy at alpha 0.1 minus at alpha 0",
-            results.difference("accuracy", SMOOTHED_TEACHER, HARD_TEACHER),
-            Region(low=0),
-            f"{mean('accuracy', HARD_TEACHER, '.1%')}, then {mean('accuracy', SMOOTHED_TEACHER, '.1%')} accuracy",
+            *above(0, results.difference("accuracy", SMOOTHED_TEACHER, HARD_TEACHER)),
+            results.then("accuracy", ".1%", HARD_TEACHER, SMOOTHED_TEACHER) + " accuracy",
         ),
         Claim(
             "The student of the smoothed teacher is worse than the student of the hard one.",
-            (
-                published("muller-2019/student-error/mnist/hard"),
-                published("muller-2019/student-error/mnist/smoothed"),
-            ),
+            sources("muller-2019/student-error/mnist", "hard", "smoothed"),
             "accuracy of the smoothed teacher's student (T = 1) minus the hard teacher's (T = 4)",
-            results.difference("accuracy", STUDENT_OF_SMOOTHED, STUDENT_OF_HARD),
-            Region(high=0),
-            f"{mean('accuracy', STUDENT_OF_HARD, '.1%')}, then {mean('accuracy', STUDENT_OF_SMOOTHED, '.1%')} accuracy",
+            *below(0, results.difference("accuracy", STUDENT_OF_SMOOTHED, STUDENT_OF_HARD)),
+            results.then("accuracy", ".1%", STUDENT_OF_HARD, STUDENT_OF_SMOOTHED) + " accuracy",
             "Temperatures from the paper: 1 for smoothed teachers, and 4, the middle of its list, for hard ones.",
         ),
     )

@@ -9,8 +9,9 @@ import numpy as np
 from softtargets.noise import observed_transitions
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
-from softtargets.studies.chen_plane.measuring import both_losses
-from softtargets.studies.nets import Nets
+from softtargets.studies.chen_plane.measures import both_losses
+from softtargets.studies.measures import accuracy, over_epochs
+from softtargets.studies.nets import TrainedNets
 from softtargets.studies.study import Place, Trial
 from softtargets.theory import averaging_loss, effective_clean_rate, generalization_loss
 
@@ -23,13 +24,12 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     test = run.predictions("test")
     return {
         "loss": both_losses(test.logits, test.labels, 1.0)[0],
-        "accuracy": float((test.logits.argmax(-1) == test.labels).double().mean()),
-        "early_accuracy": max(float(row["test_accuracy"]) for row in run.history()),
-        "by_heart": float(run.summary["train_accuracy"]),
+        "accuracy": accuracy(test),
+        **over_epochs(run),
     }
 
 
-class Counted:
+class CleanRate:
     """Counts the right ones among the training labels of a run, and says what the theory predicts from that.
 
     clean_rate: the share of labels that are right.
@@ -38,7 +38,7 @@ class Counted:
     """
 
     def __init__(self, place: Place) -> None:
-        self._nets = Nets(place)
+        self._nets = TrainedNets(place)
 
     def __call__(self, trial: Trial, run: Run) -> dict[str, float]:
         """The rates, and the predictions for the trial's p."""

@@ -6,26 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softtargets.studies.chen_forward_correction.grid import (
-    FORWARD,
-    NONE,
-    PRINTED,
-    UNIFORM,
-    Matrix,
-    printed_matrix,
-)
-from softtargets.theory import matrix_loss, mean_field_p, optimal_matrix, uniform_matrix
+from softtargets.studies.chen_forward_correction.grid import FORWARD, Matrix, targets
+from softtargets.theory import matrix_loss
 
 
 @dataclass(frozen=True)
-class Predicted:
+class Expected:
     """Clean test loss in nats of a net that has learned its labels by heart, and of one that has learned averages."""
 
     by_heart: float
     averaging: float
 
 
-def predicted(method: str, T: Matrix) -> Predicted:
+def expected(method: str, T: Matrix) -> Expected:
     r"""Both losses for noise T, classes being equally frequent.
 
     By heart a net says S[k] of an example with label k: `matrix_loss`. A net that has only learned what labels of a
@@ -38,22 +31,13 @@ def predicted(method: str, T: Matrix) -> Predicted:
     is that of the clean class itself, since T is invertible: Patrini et al. 2017, section 4.2. Then nothing is lost.
 
     >>> from softtargets.studies.chen_forward_correction.grid import transitions
-    >>> predicted("S by Bayes", transitions("pair", 0.3))  # doctest: +ELLIPSIS
-    Predicted(by_heart=0.6108..., averaging=0.5447...)
-    >>> predicted("forward", transitions("pair", 0.3))
-    Predicted(by_heart=inf, averaging=0.0)
+    >>> expected("S by Bayes", transitions("pair", 0.3))  # doctest: +ELLIPSIS
+    Expected(by_heart=0.6108..., averaging=0.5447...)
+    >>> expected("forward", transitions("pair", 0.3))
+    Expected(by_heart=inf, averaging=0.0)
     """
     if method == FORWARD:
         likeliest = np.eye(len(T))[T.argmax(0)]
-        return Predicted(float(matrix_loss(likeliest, T, "alpha")), 0.0)
+        return Expected(float(matrix_loss(likeliest, T, "alpha")), 0.0)
     S = targets(method, T)
-    return Predicted(float(matrix_loss(S, T, "alpha")), float(-np.log(np.diagonal(T @ S)).mean()))
-
-
-def targets(method: str, T: Matrix) -> Matrix:
-    """S: row k is what label k is trained on."""
-    if method == NONE:
-        return np.eye(len(T))
-    if method == UNIFORM:
-        return np.asarray(uniform_matrix(mean_field_p(T, "alpha"), len(T)))
-    return printed_matrix(T) if method == PRINTED else optimal_matrix(T, "alpha")
+    return Expected(float(matrix_loss(S, T, "alpha")), float(-np.log(np.diagonal(T @ S)).mean()))

@@ -15,9 +15,11 @@ from softtargets.report import Column, Page, Table, write_page
 from softtargets.runs import Run, RunStore
 from softtargets.runs.provenance import code_version, now
 from softtargets.storage import make_directory
-from softtargets.studies.study import Measure, Outcome, Place, Results, Settings, Study, Trial
+from softtargets.studies.results import Results
+from softtargets.studies.study import Outcome, Place, Settings, Study, Trial
 
 Train = Callable[..., list[Run]]
+Trained = tuple[Trial, Run]
 
 
 def run_study(
@@ -35,36 +37,17 @@ def run_study(
     Without an engine the page is made of the runs that are there, and says how many are not.
     """
     started = time.monotonic()
-    wanted = trials = study.trials(settings)
-    _check_splits(study, trials)
+    wanted = study.trials(settings)
+    _check_splits(study, wanted)
     if train is None:
-        trials, runs = _already_there(study, wanted, store)
+        trained = _already_there(study, wanted, store)
     else:
         make_directory(directory)  # found out now, not after hours of training
-        # A study that only computes asks no engine.
-        runs = train([trial.recipe for trial in trials], store, keep=study.keep, **how) if trials else []
-    finished = [(trial, run) for trial, run in zip(trials, runs, strict=True) if run.status == "finished"]
-    if trials and not finished:
-        raise StudyError(f"every run of '{study.name}' failed: {runs[0].provenance.get('reason')}")
-    warnings = [
-        f"Run {run.id} failed: {run.provenance.get('reason')}." for run in runs if run.status != "finished"
-    ]
-    missing = len(wanted) - len(trials)
-    if missing:
-        warnings.append(
-            f"{missing} of {len(wanted)} runs have not been trained to their end and are left out."
-        )
-    measures = _measures(study, Place(how.get("data_dir"), how.get("device", "auto")))
-    # An instrument's refusal: a collapsed net, for instance, has no template plane. Where runs are missing, a student
-    # may be there without its teacher.
-    refusals = (ValueError, RunError) if missing else (ValueError,)
-    outcomes = []
-    for trial, run in finished:
-        try:
-            measured = {key: value for measure in measures for key, value in measure(trial, run).items()}
-            outcomes.append(Outcome(trial, run, measured))
-        except refusals as error:
-            warnings.append(f"Run {run.id} could not be measured: {error}.")
+        trained = _train(study, wanted, store, train, how)
+    missing = len(wanted) - len(trained)
+    failed = _failures(study, trained, len(wanted))
+    place = Place(how.get("data_dir"), how.get("device", "auto"))
+    outcomes, unmeasured = _measured(study, trained, place, some_missing=missing > 0)
     with _enough(study, len(outcomes), len(wanted)) if missing else nullcontext():
         findings = study.findings(Results(tuple(outcomes)))
         page = Page(
@@ -74,11 +57,9 @@ def run_study(
             sections=findings.sections,
             claims=tuple(claim for claim in findings.claims if claim.sample.n or not missing),
             command=command,
-            provenance=_provenance(runs, time.monotonic() - started),
-            runs=_run_table(trials, runs, {outcome.run.id: outcome for outcome in outcomes})
-            if trials
-            else None,
-            warnings=warnings,
+            provenance=_provenance([run for _, run in trained], time.monotonic() - started),
+            runs=_run_table(trained, outcomes) if trained else None,
+            warnings=[*failed, *unmeasured],
         )
         return write_page(page, directory)
 
@@ -97,15 +78,48 @@ def _enough(study: Study, there: int, wanted: int) -> Iterator[None]:
         ) from error
 
 
-def _measures(study: Study, place: Place) -> list[Measure]:
-    return [study.measure, *([study.again(place)] if study.again else [])]
+def _train(study: Study, wanted: list[Trial], store: RunStore, train: Train, how: Any) -> list[Trained]:
+    # A study that only computes asks no engine.
+    runs = train([trial.recipe for trial in wanted], store, keep=study.keep, **how) if wanted else []
+    return list(zip(wanted, runs, strict=True))
 
 
-def _already_there(study: Study, trials: list[Trial], store: RunStore) -> tuple[list[Trial], list[Run]]:
-    there = [(trial, run) for trial in trials if (run := store.find(trial.recipe)) is not None]
-    if trials and not there:
-        raise StudyError(f"none of the {len(trials)} runs of '{study.name}' is finished in {store.root}")
-    return [trial for trial, _ in there], [run for _, run in there]
+def _already_there(study: Study, wanted: list[Trial], store: RunStore) -> list[Trained]:
+    there = [(trial, run) for trial in wanted if (run := store.find(trial.recipe)) is not None]
+    if wanted and not there:
+        raise StudyError(f"none of the {len(wanted)} runs of '{study.name}' is finished in {store.root}")
+    return there
+
+
+def _failures(study: Study, trained: list[Trained], wanted: int) -> list[str]:
+    """What a reader must know about runs that failed or are missing; where all failed there is no page."""
+    reasons = {run.id: run.provenance.get("reason") for _, run in trained if run.status != "finished"}
+    if trained and all(run.id in reasons for _, run in trained):
+        raise StudyError(f"every run of '{study.name}' failed: {reasons[trained[0][1].id]}")
+    said = [f"Run {run} failed: {reason}." for run, reason in reasons.items()]
+    if missing := wanted - len(trained):
+        said.append(f"{missing} of {wanted} runs have not been trained to their end and are left out.")
+    return said
+
+
+def _measured(
+    study: Study, trained: list[Trained], place: Place, some_missing: bool
+) -> tuple[list[Outcome], list[str]]:
+    """The outcomes, and for runs that could not be measured why."""
+    measures = [study.measure, *([study.again(place)] if study.again else [])]
+    # An instrument's refusal: a collapsed net, for instance, has no template plane. Where runs are missing, a student
+    # may be there without its teacher.
+    refusals = (ValueError, RunError) if some_missing else (ValueError,)
+    outcomes, unmeasured = [], []
+    for trial, run in trained:
+        if run.status != "finished":
+            continue
+        try:
+            measured = {key: value for measure in measures for key, value in measure(trial, run).items()}
+            outcomes.append(Outcome(trial, run, measured))
+        except refusals as error:
+            unmeasured.append(f"Run {run.id} could not be measured: {error}.")
+    return outcomes, unmeasured
 
 
 def _check_splits(study: Study, trials: list[Trial]) -> None:
@@ -146,15 +160,13 @@ def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
     }
 
 
-def _run_table(trials: list[Trial], runs: list[Run], outcomes: dict[str, Outcome]) -> Table:
+def _run_table(trained: list[Trained], outcomes: list[Outcome]) -> Table:
     """Every run with its labels, status and measures, so that nothing behind a mean is hidden."""
-    rows = []
-    for trial, run in zip(trials, runs, strict=True):
-        measures = outcomes[run.id].measures if run.id in outcomes else {}
-        labels = {**trial.labels, "seed": trial.recipe.seed}
-        rows.append(
-            {"run": run.id, **labels, "status": run.status, **measures, "seconds": run.provenance["seconds"]}
-        )
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    columns = tuple(Column(key, key.replace("_", " "), digits=4) for key in keys)
-    return Table("runs", "Runs", columns, tuple(rows))
+    measures = {outcome.run.id: outcome.measures for outcome in outcomes}
+    rows = tuple(
+        {"run": run.id, **trial.labels, "seed": trial.recipe.seed, "status": run.status}
+        | {**measures.get(run.id, {}), "seconds": run.provenance["seconds"]}
+        for trial, run in trained
+    )
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return Table("runs", "Runs", tuple(Column(key, key.replace("_", " "), digits=4) for key in keys), rows)

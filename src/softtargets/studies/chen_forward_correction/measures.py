@@ -8,8 +8,9 @@ import torch
 
 from softtargets.calibration import expected_calibration_error
 from softtargets.runs import Run
+from softtargets.studies.chen_forward_correction.expected import expected
 from softtargets.studies.chen_forward_correction.grid import FORWARD, transitions
-from softtargets.studies.chen_forward_correction.predicting import predicted
+from softtargets.studies.measures import accuracy, over_epochs
 from softtargets.studies.study import Trial
 
 
@@ -28,15 +29,14 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     loss = float(-log_p.gather(-1, labels).mean())
     measured = {
         "loss": loss,
-        "accuracy": float((test.logits.argmax(-1) == test.labels).double().mean()),
+        "accuracy": accuracy(test),
         "ece": expected_calibration_error(log_p.exp(), test.labels),
-        "early_accuracy": max(float(row["test_accuracy"]) for row in run.history()),
-        "by_heart": float(run.summary["train_accuracy"]),
+        **over_epochs(run),
     }
     if method == FORWARD:
         seen = log_p.exp() @ torch.from_numpy(T)
         # A net may be so sure that of what T allows nothing is left in double precision.
         measured["through"] = float(-seen.clamp(min=1e-300).log().gather(-1, labels).mean())
-    if math.isfinite(known := predicted(method, T).by_heart):
+    if math.isfinite(known := expected(method, T).by_heart):
         measured["deviation"] = loss / known - 1
     return measured

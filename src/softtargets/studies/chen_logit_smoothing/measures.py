@@ -7,6 +7,7 @@ from torch import Tensor
 
 from softtargets.runs import Run
 from softtargets.studies.chen_logit_smoothing.grid import moved
+from softtargets.studies.measures import accuracy, over_epochs
 from softtargets.studies.study import Trial
 
 
@@ -23,9 +24,8 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     logits, labels = test.logits.double(), test.labels.long()
     measured = {
         "loss": _cost(logits.log_softmax(-1), labels),
-        "accuracy": float((logits.argmax(-1) == labels).double().mean()),
-        "early_accuracy": max(float(row["test_accuracy"]) for row in run.history()),
-        "by_heart": float(run.summary["train_accuracy"]),
+        "accuracy": accuracy(test),
+        **over_epochs(run),
     }
     if method == "logit smoothing":
         measured["loss_trained"] = _cost(((1 - moved(p)) * logits).log_softmax(-1), labels)

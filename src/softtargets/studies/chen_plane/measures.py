@@ -8,7 +8,8 @@ import numpy as np
 from torch import Tensor
 
 from softtargets.runs import Run
-from softtargets.studies.nets import Nets
+from softtargets.studies.measures import accuracy, over_epochs
+from softtargets.studies.nets import TrainedNets
 from softtargets.studies.study import Place, Trial
 from softtargets.theory import averaging_loss, generalization_loss
 
@@ -30,16 +31,15 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     position_*:    where it lies between that (1) and the loss of a net that has learned only averages (0).
     """
     a, p = float(trial.labels["a"]), float(trial.labels["p"])
-    test, history = run.predictions("test"), run.history()
+    test = run.predictions("test")
     classes = test.logits.shape[-1]
     clean, beta = both_losses(test.logits, test.labels, a)
     measured = {
         "loss_alpha": clean,
         "loss_beta": beta,
-        "accuracy": float((test.logits.argmax(-1) == test.labels).double().mean()),
-        "early_loss": min(float(row["test_loss"]) for row in history),
-        "early_accuracy": max(float(row["test_accuracy"]) for row in history),
-        "by_heart": float(run.summary["train_accuracy"]),
+        "accuracy": accuracy(test),
+        "early_loss": min(float(row["test_loss"]) for row in run.history()),
+        **over_epochs(run),
         "left": float(run.summary["train_loss"]) - target_entropy(p, classes),
     }
     if p < 1:  # where the predicted loss is not finite there is nothing to deviate from
@@ -54,7 +54,7 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     return measured
 
 
-class Trained:
+class TrainingLoss:
     """Measures the loss on training images against their clean labels, which the formula is about.
 
     The theory computes it for the examples a net was trained on and takes test examples to fare alike (section 2).
@@ -65,7 +65,7 @@ class Trained:
     """
 
     def __init__(self, place: Place) -> None:
-        self._nets = Nets(place)
+        self._nets = TrainedNets(place)
 
     def __call__(self, trial: Trial, run: Run) -> dict[str, float]:
         """For a run with smoothing; without there is no prediction."""

@@ -1,0 +1,103 @@
+"""The outcomes of a study, asked by label, by seed, and for the rows of tables and figures."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from softtargets.claims import Sample
+from softtargets.exceptions import StudyError
+from softtargets.studies.study import Outcome
+
+Row = dict[str, Any]
+
+
+def over(**axes: Iterable[Any]) -> list[Row]:
+    """Every combination of labels, the last one varying fastest: the rows of a table.
+
+    >>> over(a=(0.5, 0.9), p=(1.0,))
+    [{'a': 0.5, 'p': 1.0}, {'a': 0.9, 'p': 1.0}]
+    """
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def matching(rows: Iterable[Row], **labels: Any) -> list[Row]:
+    """The rows with these values."""
+    return [row for row in rows if all(row[key] == value for key, value in labels.items())]
+
+
+def mean(values: Iterable[float]) -> float:
+    """Of at least one value."""
+    found = list(values)
+    return sum(found) / len(found)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The outcomes of a study, to be asked by label."""
+
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of which there are runs, rising."""
+        return sorted({outcome.seed for outcome in self.outcomes})
+
+    def values(self, label: str) -> list[Any]:
+        """The values of a label, in the order of the grid."""
+        return list(dict.fromkeys(outcome.trial.labels[label] for outcome in self.outcomes))
+
+    def where(self, **labels: Any) -> Results:
+        """The outcomes whose labels have these values."""
+        kept = (o for o in self.outcomes if all(o.trial.labels.get(k) == v for k, v in labels.items()))
+        return Results(tuple(kept))
+
+    def sample(self, measure: str, **labels: Any) -> Sample:
+        """One measure over seeds, in the order of the seeds; runs that it was not measured on are left out."""
+        chosen = sorted(self.where(**labels).outcomes, key=lambda outcome: outcome.seed)
+        return Sample.of(outcome.measures[measure] for outcome in chosen if measure in outcome.measures)
+
+    def difference(self, measure: str, this: Mapping[str, Any], that: Mapping[str, Any]) -> Sample:
+        """`this` minus `that`, seed by seed, over the seeds for which both finished."""
+        left, right = (
+            {outcome.seed: outcome.measures[measure] for outcome in self.where(**labels).outcomes}
+            for labels in (this, that)
+        )
+        return Sample.of(left[seed] - right[seed] for seed in sorted(left.keys() & right.keys()))
+
+    def first(self, **labels: Any) -> Outcome:
+        """The outcome with the lowest seed."""
+        chosen = self.where(**labels).outcomes
+        if not chosen:
+            raise StudyError(
+                f"no finished run with {labels}; see the failed runs with `softtargets runs list`"
+            )
+        return min(chosen, key=lambda outcome: outcome.seed)
+
+    def rows(self, cells: Iterable[Mapping[str, Any]], *measures: str) -> tuple[Row, ...]:
+        """For each combination of labels (see `over`) these and each measure over seeds."""
+        return tuple({**cell, **{key: self.sample(key, **cell) for key in measures}} for cell in cells)
+
+    def cells(self, *labels: str) -> dict[tuple[Any, ...], Mapping[str, float]]:
+        """What was measured, by the values of labels; of several seeds the last one's."""
+        return {tuple(o.trial.labels[key] for key in labels): o.measures for o in self.outcomes}
+
+    def each_seed(self, of: Callable[[Results], float]) -> Sample:
+        """One number from all runs of a seed, for every seed; seeds without some run that it needs are left out."""
+        found = []
+        for seed in self.seeds:
+            try:
+                found.append(of(Results(tuple(o for o in self.outcomes if o.seed == seed))))
+            except (KeyError, ValueError, ZeroDivisionError):
+                continue
+        return Sample.of(found)
+
+    def shown(self, measure: str, form: str, labels: Mapping[str, Any]) -> str:
+        """The mean over seeds, for a sentence: ``0.049``."""
+        return format(self.sample(measure, **labels).mean, form)
+
+    def then(self, measure: str, form: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+        """Two means beside each other as papers print them: ``0.049, then 0.065``."""
+        return f"{self.shown(measure, form, first)}, then {self.shown(measure, form, second)}"

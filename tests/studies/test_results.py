@@ -1,0 +1,95 @@
+"""Results asked by label, by seed and for rows, on outcomes written down by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from softtargets.claims import Sample
+from softtargets.exceptions import StudyError
+from softtargets.recipes import MLP, Digits, Recipe
+from softtargets.runs import Run
+from softtargets.studies import Outcome, Results, Trial
+from softtargets.studies.results import matching, mean, over
+
+BASE = Recipe(data=Digits(), model=MLP(hidden=(8,)), epochs=1)
+
+
+def outcome(seed: int, value: float, tmp_path, **labels) -> Outcome:
+    return Outcome(Trial(BASE.replace({"seed": seed}), labels), Run(tmp_path), {"m": value})
+
+
+def test_samples_come_in_the_order_of_the_seeds(tmp_path):
+    results = Results(tuple(outcome(seed, 10.0 + seed, tmp_path, a=1) for seed in (2, 0, 1)))
+    assert results.sample("m", a=1).values == (10.0, 11.0, 12.0)
+    assert results.first(a=1).measures["m"] == 10.0
+
+
+def test_differences_pair_the_seeds_that_both_sides_have(tmp_path):
+    left = [outcome(seed, 5.0 + seed, tmp_path, side="l") for seed in (0, 1, 3)]
+    right = [outcome(seed, 1.0 * seed, tmp_path, side="r") for seed in (3, 1, 2)]
+    assert Results((*left, *right)).difference("m", {"side": "l"}, {"side": "r"}).values == (5.0, 5.0)
+
+
+def test_asking_for_what_no_run_gave_is_an_error(tmp_path):
+    with pytest.raises(StudyError, match="no finished run with"):
+        Results((outcome(0, 1.0, tmp_path, a=1),)).first(a=2)
+
+
+def plane(tmp_path) -> Results:
+    """Two seeds over a and p, m = 10 a + p + seed; p = 1 was not measured on seed 1."""
+    outcomes = [
+        outcome(seed, 10 * a + p + seed, tmp_path, a=a, p=p)
+        for seed in (1, 0)
+        for a in (3, 2)
+        for p in (0.5, 1.0)
+    ]
+    gone = [o for o in outcomes if o.seed == 1 and o.trial.labels["p"] == 1.0]
+    return Results(
+        tuple(Outcome(o.trial, o.run, {}) if o in gone else o for o in outcomes),
+    )
+
+
+def test_labels_come_in_the_order_of_the_grid_and_seeds_rising(tmp_path):
+    assert plane(tmp_path).values("a") == [3, 2]
+    assert plane(tmp_path).seeds == [0, 1]
+
+
+def test_runs_that_a_measure_was_not_made_on_are_no_part_of_its_sample(tmp_path):
+    assert plane(tmp_path).sample("m", a=2, p=1.0).values == (21.0,)
+    assert plane(tmp_path).sample("other").n == 0
+
+
+def test_rows_have_their_labels_and_each_measure_over_seeds(tmp_path):
+    rows = plane(tmp_path).rows(over(a=(2, 3), p=(0.5, 1.0)), "m")
+    assert rows == (
+        {"a": 2, "p": 0.5, "m": Sample.of([20.5, 21.5])},
+        {"a": 2, "p": 1.0, "m": Sample.of([21.0])},
+        {"a": 3, "p": 0.5, "m": Sample.of([30.5, 31.5])},
+        {"a": 3, "p": 1.0, "m": Sample.of([31.0])},
+    )
+    assert matching(rows, a=3, p=1.0) == [rows[3]]
+
+
+def test_one_number_for_each_seed_that_has_all_it_needs(tmp_path):
+    def spread(own: Results) -> float:
+        cells = own.cells("a", "p")
+        return cells[3, 1.0]["m"] - cells[2, 0.5]["m"]
+
+    assert plane(tmp_path).each_seed(spread).values == (10.5,)  # seed 1 was not measured at p = 1
+    assert plane(tmp_path).each_seed(lambda own: mean(own.sample("m", a=3).values)).values == (30.75, 31.5)
+
+
+@pytest.mark.parametrize("hidden", [KeyError, ValueError, ZeroDivisionError])
+def test_only_what_a_missing_run_leads_to_is_left_out(tmp_path, hidden):
+    def fails(own: Results) -> float:
+        raise hidden
+
+    assert plane(tmp_path).each_seed(fails).n == 0
+    with pytest.raises(AttributeError):
+        plane(tmp_path).each_seed(lambda own: own.no_such_thing)
+
+
+def test_means_in_sentences(tmp_path):
+    results = plane(tmp_path)
+    assert results.shown("m", ".2f", {"a": 2, "p": 0.5}) == "21.00"
+    assert results.then("m", ".1f", {"a": 2}, {"a": 3}) == "21.0, then 31.0"
