@@ -81,9 +81,9 @@ class _Call(NamedTuple):
             def some(value: Any, rows: slice = rows) -> Any:
                 return value[rows] if isinstance(value, Tensor) else value
 
-            yield _Call(
-                *map(some, self[:4]), tuple(map(some, self.values)), some(self.factor), self.weight, self.table
-            )
+            rowwise = (some(each) for each in self[:4])
+            values = tuple(some(each) for each in self.values)
+            yield _Call(*rowwise, values, some(self.factor), self.weight, self.table)  # type: ignore[misc]
 
 
 class _Solution(NamedTuple):
@@ -103,13 +103,15 @@ class _Block:
     def __init__(self, call: _Call) -> None:
         self.call = call
         self.few = call.logits.numel() < FEW
+        self.sum: Column
+        self.log_sum: Column
         if self.few:
             self.d = torch.log_softmax(call.logits, 1)
             self.e, self.sum, self.log_sum = torch.exp(self.d, out=call.gradient), 1.0, 0.0
         else:
             self.d = call.logits - call.logits.amax(1, keepdim=True)
             self.e, self.sum = self.exponentials(1.0, call.gradient)
-            self.log_sum = self.sum.log()
+            self.log_sum = torch.log(self.sum)  # type: ignore[arg-type]
         self.hard = self.cross_entropy(self.d.gather(1, call.labels))
 
     def exponentials(self, by: float, out: Tensor | None = None) -> tuple[Tensor, Column]:
@@ -213,6 +215,7 @@ def _labo(block: _Block, offset: float, slope: float, sharpness: float, with_kl:
     kl = None
     if with_kl and sharpness:
         kl = (log_classes - torch.logsumexp(block.d * sharpness, 1, keepdim=True)) / sharpness + mean
+    a: Column
     if weight is None:
         loss, y, a = torch.lerp(block.hard, block.cross_entropy(mean), alpha), 1 - alpha, 1.0
     else:
@@ -222,7 +225,8 @@ def _labo(block: _Block, offset: float, slope: float, sharpness: float, with_kl:
         loss = y * block.hard + alpha * (mass * block.log_sum - block.mean(q, total))
         a = y + alpha * mass
         kl = None if kl is None else kl * of_label
-    return _Solution(loss if kl is None else loss + alpha * kl, y, a=a, c=alpha / total if isinstance(total, Tensor) else alpha, q=q)
+    loss = loss if kl is None else loss + alpha * kl
+    return _Solution(loss, y, a=a, c=alpha / total if isinstance(total, Tensor) else alpha, q=q)
 
 
 def _distillation(block: _Block, hard: float, soft: float, sharpness: float, own: float) -> _Solution:
@@ -258,7 +262,8 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
     """The product of two rows, for each: (n, 1)."""
     if a.numel() < FEW:
         return (a * b).sum(1, keepdim=True)
-    return torch.linalg.vecdot(a, b).unsqueeze(1)
+    dots: Tensor = torch.linalg.vecdot(a, b)
+    return dots.unsqueeze(1)
 
 
 def _column(value: float | Tensor, dtype: torch.dtype) -> Column:

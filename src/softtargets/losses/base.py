@@ -57,6 +57,13 @@ class SoftTargetLoss(nn.Module):
 
     weight: Tensor | None
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Who computes something else has no use for the rule of the class above.
+        if "rule" not in vars(cls) and vars(cls).keys() & {"smoothing", "extra", "per_example"}:
+            cls.rule = SoftTargetLoss.rule  # type: ignore[method-assign]
+            cls.torchs_smoothing = SoftTargetLoss.torchs_smoothing  # type: ignore[method-assign]
+
     def __init__(
         self,
         *,
@@ -225,9 +232,7 @@ class SoftTargetLoss(nn.Module):
 
     def _solved(self, batch: Batch, rule: Rule) -> Tensor | None:
         """In closed form; None where that does not come out as a number."""
-        return solved_reduction(
-            batch, rule, self.reduction, loss_dtype(batch.raw), self._plain(batch, rule)
-        )
+        return solved_reduction(batch, rule, self.reduction, loss_dtype(batch.raw), self._plain(batch, rule))
 
     def _plain(self, batch: Batch, rule: Rule) -> Callable[[Tensor], Tensor]:
         """The same loss from logits, an operation at a time, now or later."""
@@ -279,5 +284,4 @@ class RuleLoss(SoftTargetLoss):
     def per_example(self, batch: Batch, given: Any = None) -> Tensor:
         """By the rule."""
         rule = self.rule(batch, given)
-        assert rule is not None
-        return plain_losses(batch, rule)
+        return super().per_example(batch, given) if rule is None else plain_losses(batch, rule)

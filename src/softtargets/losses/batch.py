@@ -203,8 +203,11 @@ def _is_usual(logits: Tensor, target: Tensor) -> bool:
     if not (isinstance(logits, Tensor) and isinstance(target, Tensor) and target.dtype == torch.int64):
         return False
     rows = logits.shape[:1]
-    return logits.dim() == 2 and target.shape == rows and logits.is_floating_point() and (
-        logits.device == target.device and logits.shape[1] > 0
+    return (
+        logits.dim() == 2
+        and target.shape == rows
+        and logits.is_floating_point()
+        and (logits.device == target.device and logits.shape[1] > 0)
     )
 
 

@@ -6,6 +6,8 @@ warm-up has gone on or random numbers have been drawn anew.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -124,7 +126,7 @@ def _matching(batch: Batch, rule: Rule, hard: float | Tensor, squares: float | T
     )
 
 
-_KINDS = {
+_KINDS: dict[str, Callable[..., Tensor]] = {
     "mixture": _mixture,
     "penalty": _penalty,
     "focal": _focal,
