@@ -4,8 +4,9 @@ With :math:`d_k = z_k - \max z` a rule gives the loss of a row and four coeffici
 
 .. math:: (A + B d_k)\, p_k - C q_k - Y [k = y]
 
-where p is softmax(z), and q belongs to the rule: the soft part of the target, or what else pulls at single classes. A block of rows is finished while it lies in the cache, so that logits are read from memory once and gradients written
-once. Where a logit is infinite the loss may come out as no number, though it is one: then `reference` has the last word.
+where p is softmax(z), and q belongs to the rule: the soft part of the target, or what else pulls at single classes. A
+block of rows is finished while it lies in the cache, so that logits are read from memory once and gradients written
+once. Where a logit is infinite the loss may come out as no number though it is one: `reference` has the last word.
 """
 
 from __future__ import annotations
@@ -54,12 +55,11 @@ def losses_and_gradient(
         rule.table,
     )
     step = max(1, BLOCK * torch.get_num_threads() // classes)
-    parts = [call] if step >= rows else call.parts(step)
+    parts = call.parts(step) if step < rows else [call]
     losses = [_Block(part).solved(_KINDS[rule.kind]) for part in parts]
-    if gradient is not None and not batch.complete:
-        assert batch.kept is not None
+    if not (gradient is None or batch.complete or batch.kept is None):
         gradient.masked_fill_(~batch.kept.unsqueeze(1), 0)
-    return losses[0] if len(losses) == 1 else torch.cat(losses)
+    return torch.cat(losses) if len(losses) > 1 else losses[0]
 
 
 class _Call(NamedTuple):
@@ -83,7 +83,7 @@ class _Call(NamedTuple):
 
             rowwise = (some(each) for each in self[:4])
             values = tuple(some(each) for each in self.values)
-            yield _Call(*rowwise, values, some(self.factor), self.weight, self.table)  # type: ignore[misc]
+            yield _Call(*rowwise, values, some(self.factor), self.weight, self.table)  # type: ignore[call-arg]
 
 
 class _Solution(NamedTuple):

@@ -82,14 +82,14 @@ def may_solve(logits: Tensor) -> bool:
 
 def may_be_torchs(logits: Any, target: Any, smoothed: bool) -> bool:
     """Whether torch's own cross-entropy is the shortest way: on a CPU, and on a GPU that waits for the host."""
-    if not (_mode == "auto" and isinstance(logits, Tensor) and isinstance(target, Tensor)):
+    if _mode != "auto" or not (isinstance(logits, Tensor) and isinstance(target, Tensor)):
         return False
+    by_index, size = target.dtype == torch.long, logits.numel()
     if logits.is_cuda:
-        known = target.dtype == torch.long or target.dtype.is_floating_point
-        return known and not smoothed and 0 < logits.numel() <= SMALL
-    # Probabilities of 0 where a logit is -inf are not torch's.
-    fits = target.dtype == torch.long and target.dim() + 1 == logits.dim() and target.is_cpu
-    return fits and logits.is_cpu and logits.numel() > 0 and is_plain(logits, target)
+        return (by_index or target.is_floating_point()) and not smoothed and 0 < size <= SMALL
+    # Not of probabilities: torch's are no number where one of 0 meets a logit of -inf.
+    fits = by_index and target.dim() + 1 == logits.dim() and target.device == logits.device
+    return fits and size > 0 and logits.is_cpu and is_plain(logits, target)
 
 
 # --- in closed form, on a CPU ---
@@ -112,10 +112,7 @@ def solved_reduction(
     loss = losses.mean() if batch.complete and total == len(losses) else losses.sum() / total
     if not math.isfinite(loss.item()):
         return None
-    if reduction == "none":
-        loss = losses.reshape(batch.shape)
-    if loss.dtype != dtype:
-        loss = loss.to(dtype)
+    loss = (losses.reshape(batch.shape) if reduction == "none" else loss).to(dtype)
     if gradient is None:
         return loss
     rest = batch.target, batch.class_weight, batch.ignore_index
@@ -357,19 +354,20 @@ def _contiguous(values: Tensor | None) -> Tensor | None:
 
 def _values(values: tuple[float | Tensor, ...], device: torch.device) -> tuple[Tensor | None, list[float]]:
     """Hyper-parameters for the kernels: plain numbers, or (groups, values) on the device if any is a tensor."""
-    near = [_near(each, device) if isinstance(each, Tensor) else float(each) for each in values]
+    near = [_near(each, device) for each in values]
     tensors = [each for each in near if isinstance(each, Tensor)]
     if not tensors:
         return None, near  # type: ignore[return-value]
-    per_row = [each for each in tensors if each.dim()]
-    like = (per_row or tensors)[0]
+    like = ([each for each in tensors if each.dim()] or tensors)[0]
     columns = [each.float() if isinstance(each, Tensor) else torch.full_like(like, each) for each in near]
     stacked = torch.stack(torch.broadcast_tensors(*columns), dim=-1).float()
     return stacked.reshape(-1, len(values)), []
 
 
-def _near(value: Tensor, device: torch.device) -> float | Tensor:
+def _near(value: float | Tensor, device: torch.device) -> float | Tensor:
     """A hyper-parameter where the kernel can read it; as everywhere in torch, a single number may be on the CPU."""
+    if not isinstance(value, Tensor):
+        return float(value)
     if value.device == device:
         return value
     if value.device.type == "cpu" and value.dim() == 0 and is_plain(value):

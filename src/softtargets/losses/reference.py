@@ -23,6 +23,9 @@ from softtargets.losses.functional import (
 )
 from softtargets.losses.rule import Rule
 
+# A hyper-parameter.
+Value = float | Tensor
+
 
 def plain_losses(batch: Batch, rule: Rule) -> Tensor:
     """The loss of every row by a rule."""
@@ -31,9 +34,7 @@ def plain_losses(batch: Batch, rule: Rule) -> Tensor:
     return _KINDS[rule.kind](batch, rule, *values)
 
 
-def labo_target(
-    batch: Batch, offset: float | Tensor, slope: float | Tensor, sharpness: float | Tensor
-) -> tuple[float | Tensor, Tensor]:
+def labo_target(batch: Batch, offset: Value, slope: Value, sharpness: Value) -> tuple[Value, Tensor]:
     """(alpha, P*): the closed-form solution of LABO's inner problem, at the network's present opinion."""
     alpha = offset
     if not (isinstance(slope, float) and slope == 0):
@@ -44,7 +45,7 @@ def labo_target(
     return alpha, F.softmax(scaled, dim=-1)
 
 
-def _mixture(batch: Batch, rule: Rule, hard: float | Tensor, soft: float | Tensor) -> Tensor:
+def _mixture(batch: Batch, rule: Rule, hard: Value, soft: Value) -> Tensor:
     if rule.table is None:
         q = batch.logits.new_full((batch.classes,), 1 / batch.classes)
     else:
@@ -52,13 +53,11 @@ def _mixture(batch: Batch, rule: Rule, hard: float | Tensor, soft: float | Tenso
     return share(hard, batch.hard()) + share(soft, batch.soft(q))
 
 
-def _penalty(batch: Batch, rule: Rule, beta: float | Tensor) -> Tensor:
+def _penalty(batch: Batch, rule: Rule, beta: Value) -> Tensor:
     return batch.hard() - batch.example_weight * beta * entropy(batch.log_p)
 
 
-def _focal(
-    batch: Batch, rule: Rule, gamma: float | Tensor, slope: float | Tensor, detached: float | Tensor
-) -> Tensor:
+def _focal(batch: Batch, rule: Rule, gamma: Value, slope: Value, detached: Value) -> Tensor:
     if batch.labels is not None:
         log_p = batch.log_p.gather(-1, batch.labels.unsqueeze(-1)).squeeze(-1)
         return -batch.example_weight * _focal_factor(log_p, gamma, slope, detached) * log_p
@@ -68,9 +67,7 @@ def _focal(
     return -(mass * _focal_factor(log_p, gamma, slope, detached) * log_p).sum(-1)
 
 
-def _focal_factor(
-    log_p: Tensor, gamma: float | Tensor, slope: float | Tensor, detached: float | Tensor
-) -> Tensor:
+def _focal_factor(log_p: Tensor, gamma: Value, slope: Value, detached: Value) -> Tensor:
     """(1 + slope p) ** gamma."""
     if detached:
         log_p = log_p.detach()
@@ -86,14 +83,7 @@ def _focal_factor(
     return torch.where(base > 0, power, at_one)
 
 
-def _labo(
-    batch: Batch,
-    rule: Rule,
-    offset: float | Tensor,
-    slope: float | Tensor,
-    sharpness: float | Tensor,
-    with_kl: float | Tensor,
-) -> Tensor:
+def _labo(batch: Batch, rule: Rule, offset: Value, slope: Value, sharpness: Value, with_kl: Value) -> Tensor:
     alpha, q = labo_target(batch, offset, slope, sharpness)
     losses = blend(alpha, batch.hard(), batch.soft(q))
     if not with_kl:
@@ -104,21 +94,14 @@ def _labo(
     return losses + batch.example_weight * moved
 
 
-def _distillation(
-    batch: Batch,
-    rule: Rule,
-    hard: float | Tensor,
-    soft: float | Tensor,
-    sharpness: float | Tensor,
-    own: float | Tensor,
-) -> Tensor:
+def _distillation(batch: Batch, rule: Rule, hard: Value, soft: Value, sharpness: Value, own: Value) -> Tensor:
     assert rule.teacher is not None
     q = F.softmax(batch.rows(rule.teacher, "teacher_logits").detach() * sharpness, dim=-1)
     log_p = F.log_softmax(batch.logits * own, dim=-1)
     return share(hard, batch.hard()) + share(soft, soft_cross_entropy(log_p, q))
 
 
-def _matching(batch: Batch, rule: Rule, hard: float | Tensor, squares: float | Tensor) -> Tensor:
+def _matching(batch: Batch, rule: Rule, hard: Value, squares: Value) -> Tensor:
     assert rule.teacher is not None
     difference = batch.logits - batch.rows(rule.teacher, "teacher_logits").detach()
     return share(hard, batch.hard()) + share(

@@ -50,7 +50,7 @@ def cases():
         kept = dict(own, REPORT_KL=False, VALUES=count)
         yield kind, kept | absent | dict(KIND=number, TABLE=0, WEIGHT=heavy, FACTOR=3, LOSS=1, DENSE=False)
     for table in (1, 2):
-        absent = dict(weight=None, teacher=None, numbers=None)
+        absent = dict(weight=None, teacher=None, values=None)
         own = COMMON | dict(OWN=False, REPORT_KL=False, ADAPTIVE=False)
         yield "mixture", own | absent | dict(KIND=0, TABLE=table, WEIGHT=False, FACTOR=0, LOSS=2, DENSE=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -153,90 +154,60 @@ def scale_(values: Tensor, factor: Tensor) -> None:
 # --- what the kernels are given, part by part, by name and in their order ---
 
 
-class Tensors(NamedTuple):
-    """What both kernels read and write."""
-
-    logits: Tensor
-    target: Tensor
-    table: Tensor | None
-    weight: Tensor | None
-    teacher: Tensor | None
-    values: Tensor | None
-    factors: Tensor | None
-    losses: Tensor | None
-    gradient: Tensor | None
-
-
-class Exchange(NamedTuple):
-    """What programs that share a row tell each other."""
-
-    sums: Tensor | None = None
-    arrivals: Tensor | None = None
-
-
-class Sizes(NamedTuple):
-    """Numbers that differ from call to call."""
-
-    rows: int
-    class_units: int
-    inner: int
-    log_classes: float
-    ignore_index: int
-    rows_per_value: int
-    n0: float
-    n1: float
-    n2: float
-    n3: float
-    z_outer: int = 0
-    z_inner: int = 0
-    z_class: int = 0
-    g_outer: int = 0
-    g_inner: int = 0
-    g_class: int = 0
-    t_outer: int = 0
-    t_inner: int = 0
-    t_class: int = 0
-
-
-class Constants(NamedTuple):
-    """What both kernels are compiled for."""
-
-    KIND: int
-    TABLE: int
-    WEIGHT: bool
-    VALUES: int
-    ADAPTIVE: bool
-    OWN: bool
-    REPORT_KL: bool
-    FACTOR: int
-    PARTIALS: int
-    LOSS: int
-    GRADIENT: bool
-    DENSE: bool
-    UNIT: int
-
-
-class TileShape(NamedTuple):
-    """What the kernel that holds rows is compiled for besides."""
-
-    ROWS: int
-    BLOCK: int
-    CHUNKS: int
-    WHOLE: int
-    SCATTER: bool
-
-
-class SweepShape(NamedTuple):
-    """What the kernel that sweeps over rows is compiled for besides."""
-
-    DEPTH: int
-    LANES: int
-    STAGES: int
-    MASKED: bool
-    PARTS: int
-    PARTS_PADDED: int
-    PHASE: int
-    HELD: bool
+# What both kernels read and write, and what programs that share a row tell each other.
+Tensors = namedtuple(
+    "Tensors", ["logits", "target", "table", "weight", "teacher", "values", "factors", "losses", "gradient"]
+)  # fmt: skip
+Exchange = namedtuple("Exchange", ["sums", "arrivals"], defaults=(None, None))
+# Numbers that differ from call to call; strides are 0 where rows lie one after another.
+Sizes = namedtuple(
+    "Sizes",
+    [
+        "rows",
+        "class_units",
+        "inner",
+        "log_classes",
+        "ignore_index",
+        "rows_per_value",
+        "n0",
+        "n1",
+        "n2",
+        "n3",
+        "z_outer",
+        "z_inner",
+        "z_class",
+        "g_outer",
+        "g_inner",
+        "g_class",
+        "t_outer",
+        "t_inner",
+        "t_class",
+    ],
+    defaults=(0, 0, 0, 0, 0, 0, 0, 0, 0),
+)
+# What both kernels are compiled for, and each of them besides.
+Constants = namedtuple(
+    "Constants",
+    [
+        "KIND",
+        "TABLE",
+        "WEIGHT",
+        "VALUES",
+        "ADAPTIVE",
+        "OWN",
+        "REPORT_KL",
+        "FACTOR",
+        "PARTIALS",
+        "LOSS",
+        "GRADIENT",
+        "DENSE",
+        "UNIT",
+    ],
+)
+TileShape = namedtuple("TileShape", ["ROWS", "BLOCK", "CHUNKS", "WHOLE", "SCATTER"])
+SweepShape = namedtuple(
+    "SweepShape", ["DEPTH", "LANES", "STAGES", "MASKED", "PARTS", "PARTS_PADDED", "PHASE", "HELD"]
+)  # fmt: skip
 
 
 def _check_order(kernel: Any, *parts: Any) -> None:
@@ -259,64 +230,50 @@ def _run(
     where: int,
     gradient: Tensor | None,
 ) -> None:
-    logits, values = call.logits, call.values
+    logits = call.logits
     rows, classes = _extent(logits)
-    on_device = values if isinstance(values, Tensor) else None
-    numbers = values if isinstance(values, tuple) else ()
+    on_device = call.values if isinstance(call.values, Tensor) else None
+    numbers = () if on_device is not None else call.values
     dense = _all_dense(logits, gradient, call.teacher)
-    constants = _constants(
-        call.kind,
-        numbers,
-        0 if call.table is None else call.table.dim(),
-        call.weight is not None,
-        factor,
-        where,
-        gradient is not None,
-        dense,
-        classes,
-    )
+    table = 0 if call.table is None else call.table.dim()
+    weighted, wanted = call.weight is not None, gradient is not None
+    constants = _constants(call.kind, numbers, table, weighted, factor, where, wanted, dense, classes)
     tensors = Tensors(
         logits, call.target, call.table, call.weight, call.teacher, on_device, factors, losses, gradient
     )
+    strides = () if dense else (*_strides(logits), *_strides(gradient), *_strides(call.teacher))
     sizes = Sizes(
-        rows,
-        classes // constants.UNIT,
-        logits.shape[2] if logits.dim() == 3 else 1,
-        math.log(classes),
-        call.ignore_index,
-        1 if on_device is None else max(1, rows // len(on_device)),
-        *(*numbers, *(0.0,) * MOST_VALUES)[:MOST_VALUES],
-        *(() if dense else (*_strides(logits), *_strides(gradient), *_strides(call.teacher))),
-    )
+        rows, classes // constants.UNIT, logits.shape[2] if logits.dim() == 3 else 1, math.log(classes),
+        call.ignore_index, 1 if on_device is None else max(1, rows // len(on_device)),
+        *(*numbers, *(0.0,) * MOST_VALUES)[:MOST_VALUES], *strides,
+    )  # fmt: skip
     if tiling.rows:
-        programs, given = _programs(tiling, rows), (*constants, *_tile_shape(tiling, classes))
-        _start(tile.tile_kernel, programs, tensors, sizes, given, tiling.warps, dense)
-        return
+        shape: tuple[Any, ...] = (*constants, *_tile_shape(tiling, classes))
+        _start(tile.tile_kernel, _programs(tiling, rows), tensors, sizes, shape, tiling.warps, dense)
+    else:
+        _sweep(tensors, sizes, constants, tiling, classes)
+
+
+def _sweep(tensors: Any, sizes: Any, constants: Any, tiling: Tiling, classes: int) -> None:
+    rows, device = sizes.rows, tensors.logits.device
     exchange = Exchange()
     if tiling.parts > 1:
         exchange = Exchange(
-            sums=torch.empty(rows * tiling.parts * 8, dtype=torch.float32, device=logits.device),
-            arrivals=torch.zeros(rows, dtype=torch.int32, device=logits.device),
+            sums=torch.empty(rows * tiling.parts * 8, dtype=torch.float32, device=device),
+            arrivals=torch.zeros(rows, dtype=torch.int32, device=device),
         )
-    side_by_side = logits.is_cuda or tiling.parts == 1
+    side_by_side = tensors.logits.is_cuda or tiling.parts == 1
     for phase in (sweep.TOGETHER,) if side_by_side else (sweep.PUBLISH, sweep.USE):
-        programs = rows * tiling.parts
-        given = (*constants, *_sweep_shape(tiling, classes, phase.value))
-        _start(sweep.sweep_kernel, programs, (*tensors, *exchange), sizes, given, tiling.warps, dense)
+        shape = (*constants, *_sweep_shape(tiling, classes, phase.value))
+        given = (*tensors, *exchange)
+        _start(sweep.sweep_kernel, rows * tiling.parts, given, sizes, shape, tiling.warps, constants.DENSE)
 
 
 @lru_cache(maxsize=4096)
 def _constants(
-    kind: str,
-    numbers: tuple[float, ...],
-    table: int,
-    weighted: bool,
-    factor: int,
-    where: int,
-    wanted: bool,
-    dense: bool,
-    classes: int,
-) -> Constants:
+    kind: str, numbers: tuple[float, ...], table: int, weighted: bool, factor: int, where: int,
+    wanted: bool, dense: bool, classes: int,
+) -> Any:  # fmt: skip
     place, count = KINDS[kind]
     unknown = not numbers  # on the host
     return Constants(
@@ -337,7 +294,7 @@ def _constants(
 
 
 @lru_cache(maxsize=4096)
-def _tile_shape(tiling: Tiling, classes: int) -> TileShape:
+def _tile_shape(tiling: Tiling, classes: int) -> Any:
     return TileShape(
         ROWS=tiling.rows,
         BLOCK=tiling.block,
@@ -348,7 +305,7 @@ def _tile_shape(tiling: Tiling, classes: int) -> TileShape:
 
 
 @lru_cache(maxsize=4096)
-def _sweep_shape(tiling: Tiling, classes: int, phase: int) -> SweepShape:
+def _sweep_shape(tiling: Tiling, classes: int, phase: int) -> Any:
     held = tiling.depth == 1 and tiling.block * tiling.parts >= classes
     ragged = classes % (tiling.depth * tiling.block) != 0
     return SweepShape(
@@ -386,25 +343,27 @@ def _start(
     # Triton launches on the current device; the logits may be on another.
     if first.is_cuda and first.device.index != torch.cuda.current_device():
         with torch.cuda.device(first.device):
-            return _start(kernel, programs, tensors, sizes, constants, warps, usual)
-    addresses = 0
-    kinds: list[torch.dtype | None] = []
-    for each in tensors:
-        if each is None:
-            kinds.append(None)
-        else:
-            kinds.append(each.dtype)
-            addresses |= each.data_ptr()
-    usual = usual and addresses % 16 == 0 and min(sizes) >= -LARGEST_INT and max(sizes) < LARGEST_INT
+            _start(kernel, programs, tensors, sizes, constants, warps, usual)
+        return
+    kinds = [each if each is None else each.dtype for each in tensors]
     key = (id(kernel), first.device, constants, warps, sizes[1:2], *kinds)
+    usual = usual and _are_usual(tensors, sizes)
     compiled = _compiled.get(key) if usual else None
     if compiled is not None:
         compiled[(programs, 1, 1)](*tensors, *sizes, *constants)
-        return None
+        return
     compiled = kernel[(programs,)](*tensors, *sizes, *constants, num_warps=warps)
-    if usual and compiled is not None:
-        _compiled[key] = compiled
-    return None
+    if usual:
+        _compiled[key] = compiled  # None in the interpreter
+
+
+def _are_usual(tensors: tuple[Tensor | None, ...], sizes: tuple[float, ...]) -> bool:
+    """Whether addresses are multiples of 16, and whole numbers no longer than usual."""
+    addresses = 0
+    for each in tensors:
+        if each is not None:
+            addresses |= each.data_ptr()
+    return addresses % 16 == 0 and min(sizes) >= -LARGEST_INT and max(sizes) < LARGEST_INT
 
 
 def _programs(tiling: Tiling, rows: int) -> int:

@@ -21,16 +21,9 @@ LOGITS, TARGET, VALUES, CONSTANTS, TABLE, WEIGHT, TEACHER, KIND, IGNORE_INDEX = 
 
 @torch.library.custom_op("softtargets::row_losses", mutates_args=())
 def row_losses(
-    logits: Tensor,
-    target: Tensor,
-    values: Tensor | None,
-    constants: list[float],
-    table: Tensor | None,
-    weight: Tensor | None,
-    teacher: Tensor | None,
-    kind: str,
-    ignore_index: int,
-) -> Tensor:
+    logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
+    weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int,
+) -> Tensor:  # fmt: skip
     """The loss of every row of logits (N, K) or (N, K, d), in single precision; 0 for ignored rows."""
     call = _call(logits, target, values, constants, table, weight, teacher, kind, ignore_index)
     return launch.per_row(call)
@@ -38,17 +31,9 @@ def row_losses(
 
 @torch.library.custom_op("softtargets::row_gradients", mutates_args=())
 def row_gradients(
-    logits: Tensor,
-    target: Tensor,
-    values: Tensor | None,
-    constants: list[float],
-    table: Tensor | None,
-    weight: Tensor | None,
-    teacher: Tensor | None,
-    kind: str,
-    ignore_index: int,
-    upstream: Tensor,
-) -> Tensor:
+    logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
+    weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int, upstream: Tensor,
+) -> Tensor:  # fmt: skip
     """The gradient of ``(upstream * row_losses(...)).sum()`` with respect to the logits."""
     gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
     call = _call(logits, target, values, constants, table, weight, teacher, kind, ignore_index)
@@ -184,16 +169,9 @@ def _one_by_one(
 
 
 def _call(
-    logits: Tensor,
-    target: Tensor,
-    values: Tensor | None,
-    constants: list[float],
-    table: Tensor | None,
-    weight: Tensor | None,
-    teacher: Tensor | None,
-    kind: str,
-    ignore_index: int,
-) -> launch.Call:
+    logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
+    weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int,
+) -> launch.Call:  # fmt: skip
     given = tuple(constants) if values is None else values.contiguous()
     table = None if table is None else table.contiguous()
     weight = None if weight is None else weight.contiguous()
