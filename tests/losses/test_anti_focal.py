@@ -120,4 +120,4 @@ def test_the_defaults_are_those_of_the_released_criterion():
     assert repr(loss) == "AntiFocalLoss(gamma=1.0, alpha=0.5, detach=True)"
     logits, labels = batch()
     rule = loss.rule(Batch(logits, labels, None, -100), None)
-    assert (rule.kind, rule.numbers) == ("focal", (1.0, 0.5, 1.0))
+    assert (rule.kind, rule.values) == ("focal", (1.0, 0.5, 1.0))

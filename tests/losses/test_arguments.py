@@ -8,14 +8,21 @@ import pytest
 import torch
 from torch import nn
 
-from softtargets.losses.arguments import choice, class_weights, count, distribution, number, stochastic
+from softtargets.losses.arguments import (
+    choice,
+    class_weights,
+    distribution,
+    hyperparameter,
+    stochastic,
+    whole_number,
+)
 
 
 @pytest.mark.parametrize(
     "value", [0, 0.25, 1, True + 0.0, np.float32(0.5), np.float64(0.5), np.int64(1), Fraction(1, 2)]
 )
 def test_any_real_number_becomes_a_float(value):
-    found = number("alpha", value, 0, 1)
+    found = hyperparameter("alpha", value, 0, 1)
     assert type(found) is float
     assert found == float(value)
 
@@ -23,7 +30,7 @@ def test_any_real_number_becomes_a_float(value):
 @pytest.mark.parametrize("value", [None, "0.1", True, [0.1], 1j, np.array([0.1])])
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(TypeError, match="alpha must be a number or a tensor of them, not"):
-        number("alpha", value, 0, 1)
+        hyperparameter("alpha", value, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -47,15 +54,15 @@ def test_what_is_no_number_is_refused(value):
 )
 def test_bounds_are_kept_and_named(bounds, inside, outside, words):
     for value in inside:
-        assert number("x", value, **bounds) == value
+        assert hyperparameter("x", value, **bounds) == value
         tensor = torch.tensor(float(value), dtype=torch.float64)
-        assert number("x", tensor, **bounds) is tensor
+        assert hyperparameter("x", tensor, **bounds) is tensor
     for value in outside:
         with pytest.raises(ValueError, match=f"^x must be {words}, not {value}$"):
-            number("x", value, **bounds)
+            hyperparameter("x", value, **bounds)
         among = torch.tensor([*map(float, inside), float(value)], dtype=torch.float64)
         with pytest.raises(ValueError, match=f"^x must be {words}, not {float(value):g}$"):
-            number("x", among, **bounds)
+            hyperparameter("x", among, **bounds)
 
 
 @pytest.mark.parametrize(
@@ -65,29 +72,29 @@ def test_tensors_must_hold_one_number_or_one_per_run(value):
     with pytest.raises(
         TypeError, match="alpha must be a number, or a floating-point tensor with one value or one per run"
     ):
-        number("alpha", value)
+        hyperparameter("alpha", value)
 
 
 def test_a_parameter_stays_a_parameter():
     parameter = nn.Parameter(torch.tensor(0.1))
-    assert number("alpha", parameter, 0, 1) is parameter
+    assert hyperparameter("alpha", parameter, 0, 1) is parameter
 
 
 @pytest.mark.parametrize(("value", "low"), [(0, 0), (3, 0), (1, 1)])
 def test_whole_numbers(value, low):
-    assert count("steps", value, low) == value
+    assert whole_number("steps", value, low) == value
 
 
 @pytest.mark.parametrize("value", [1.0, "1", None, True, torch.tensor(1)])
 def test_what_is_no_whole_number_is_refused(value):
     with pytest.raises(TypeError, match="steps must be a whole number, not"):
-        count("steps", value)
+        whole_number("steps", value)
 
 
 @pytest.mark.parametrize(("value", "low"), [(-1, 0), (0, 1)])
 def test_too_few(value, low):
     with pytest.raises(ValueError, match=f"steps must be at least {low}, not {value}"):
-        count("steps", value, low)
+        whole_number("steps", value, low)
 
 
 def test_names_and_the_nearest_to_a_misspelt_one():

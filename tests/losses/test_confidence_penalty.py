@@ -108,7 +108,7 @@ def test_what_it_says_of_itself():
     assert repr(ConfidencePenalty(0.2)) == "ConfidencePenalty(beta=0.2)"
     logits, labels = batch()
     rule = ConfidencePenalty(0.2).rule(Batch(logits, labels, None, -100), None)
-    assert (rule.kind, rule.numbers) == ("penalty", (0.2,))
+    assert (rule.kind, rule.values) == ("penalty", (0.2,))
 
 
 def test_one_hot_probabilities_are_labels():

@@ -466,9 +466,9 @@ def test_a_kernel_is_told_the_same():
     rows_ = Batch(logits, labels, None, -100)
     rule = Distillation(4.0, 0.25, True, True).rule(rows_, teacher)
     assert (rule.kind, rule.teacher is teacher) == ("distillation", True)
-    assert rule.numbers == pytest.approx((0.75, 0.25 * 16, 0.25, 0.25, 0.0))
-    assert Distillation(4.0, 0.25).rule(rows_, teacher).numbers == pytest.approx((0.75, 0.25, 0.25, 1.0, 0.0))
-    assert Distillation(4.0, 0.25, match="logits").rule(rows_, teacher).numbers == (0.75, 0.25)
+    assert rule.values == pytest.approx((0.75, 0.25 * 16, 0.25, 0.25))
+    assert Distillation(4.0, 0.25).rule(rows_, teacher).values == pytest.approx((0.75, 0.25, 0.25, 1.0))
+    assert Distillation(4.0, 0.25, match="logits").rule(rows_, teacher).values == (0.75, 0.25)
     assert Distillation().rule(rows_, top_logits(teacher, 2)) is None
     assert Distillation().rule(rows_, teacher[:, :2]) is None
     assert Distillation(weight=torch.ones(4)).rule(rows_, teacher) is None

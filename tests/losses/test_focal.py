@@ -152,4 +152,4 @@ def test_what_it_says_of_itself():
     assert repr(FocalLoss(1.0, True)) == "FocalLoss(gamma=1.0, detach=True)"
     logits, labels = batch()
     rule = FocalLoss(1.5, True).rule(Batch(logits, labels, None, -100), None)
-    assert (rule.kind, rule.numbers) == ("focal", (1.5, -1.0, 1.0))
+    assert (rule.kind, rule.values) == ("focal", (1.5, -1.0, 1.0))

@@ -348,7 +348,7 @@ def test_a_kernel_is_told_the_same_target(spread, source):
         options["matrix"].tolist() if source == "matrix" else None,
     )
     for place, y in enumerate(labels.tolist()):
-        hard, soft = (n[place].item() if isinstance(n, torch.Tensor) else n for n in rule.numbers)
+        hard, soft = (n[place].item() if isinstance(n, torch.Tensor) else n for n in rule.values)
         q = [0.25] * 4 if rule.table is None else rule.table.tolist()
         q = q[y] if source == "matrix" else q
         told = [hard * t + soft * value for t, value in zip(one_hot(y, 4), q, strict=True)]

@@ -554,19 +554,19 @@ def test_it_prints_its_options():
 def test_a_kernel_is_told_the_same():
     logits, labels = batch(6, 4)
     made = Batch(logits, labels, None, -100)
-    assert LABO(2.0, 0.4).rule(made, None).numbers == (1.0, -0.4, 0.5, 0.0)
-    assert LABO(2.0, 0.4, reading="reversed", include_kl=True).rule(made, None).numbers == (
+    assert LABO(2.0, 0.4).rule(made, None).values == (1.0, -0.4, 0.5, 0.0)
+    assert LABO(2.0, 0.4, reading="reversed", include_kl=True).rule(made, None).values == (
         0.0,
         0.4,
         0.5,
         1.0,
     )
-    assert LABO(2.0, alpha=0.3).rule(made, None).numbers == (0.3, 0.0, 0.5, 0.0)
+    assert LABO(2.0, alpha=0.3).rule(made, None).values == (0.3, 0.0, 0.5, 0.0)
     loss = LABO(2.0, warmup_steps=1)
-    warm = [float(value) for value in loss.rule(made, None).numbers]
+    warm = [float(value) for value in loss.rule(made, None).values]
     assert warm == pytest.approx([0.1, 0.0, 0.0, 0.0])
     loss(logits, labels)
-    assert [float(value) for value in loss.rule(made, None).numbers] == pytest.approx([1.0, -0.5, 0.5, 0.0])
+    assert [float(value) for value in loss.rule(made, None).values] == pytest.approx([1.0, -0.5, 0.5, 0.0])
 
 
 def test_a_learnt_alpha_gets_the_slope_of_the_loss():

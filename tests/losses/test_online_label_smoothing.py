@@ -145,7 +145,7 @@ def test_the_rule_of_the_kernel_is_the_target():
     loss = with_table(matrix(4).float(), alpha=0.3)
     logits, labels = batch(5, 4)
     rule = loss.rule(Batch(logits, labels, None, -100), None)
-    assert (rule.kind, rule.numbers) == ("mixture", (0.7, 0.3))
+    assert (rule.kind, rule.values) == ("mixture", (0.7, 0.3))
     assert rule.table is loss.table
 
 

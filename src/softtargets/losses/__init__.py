@@ -8,17 +8,17 @@ plus at most one extra term. All are called as ``loss(logits, target)`` and drop
 from typing import TYPE_CHECKING, Any
 
 from softtargets.losses.anti_focal import AntiFocalLoss
+from softtargets.losses.autograd import use_kernels
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.beta_smoothing import BetaSmoothing
 from softtargets.losses.confidence_penalty import ConfidencePenalty
-from softtargets.losses.converting import alpha_from_p, convert_alpha, p_from_alpha
+from softtargets.losses.conventions import alpha_from_p, convert_alpha, p_from_alpha
 from softtargets.losses.cross_entropy import CrossEntropy
 from softtargets.losses.cs_kd import CSKD, same_class_partners
 from softtargets.losses.distillation import Distillation, TopLogits, top_logits
 from softtargets.losses.disturb_label import DisturbLabel
 from softtargets.losses.focal import FocalLoss
 from softtargets.losses.forward_correction import ForwardCorrection
-from softtargets.losses.fusing import use_kernels
 from softtargets.losses.knowledge_refinery import KnowledgeRefinery
 from softtargets.losses.label_smoothing import LabelSmoothing
 from softtargets.losses.labo import LABO

@@ -6,7 +6,6 @@ from typing import Any
 
 from torch import Tensor
 
-from softtargets.losses.arguments import number
 from softtargets.losses.focal import FocalLoss
 
 
@@ -35,7 +34,7 @@ class AntiFocalLoss(FocalLoss):
         inplace: bool = False,
     ) -> None:
         super().__init__(gamma, detach, ignore_index, weight, reduction, inplace)
-        self._number("alpha", number("alpha", alpha, 0))
+        self._hyperparameter("alpha", alpha, 0)
 
     @property
     def slope(self) -> float | Tensor:  # type: ignore[override]

@@ -15,7 +15,7 @@ from softtargets.arrays.tolerances import TARGET
 from softtargets.exceptions import nearest
 
 
-def number(
+def hyperparameter(
     name: str,
     value: Any,
     low: float = -math.inf,
@@ -26,9 +26,9 @@ def number(
 ) -> float | Tensor:
     """A hyper-parameter: a number, or a tensor with one value, or with one value per run (1-D).
 
-    >>> number("alpha", 0.1, 0, 1)
+    >>> hyperparameter("alpha", 0.1, 0, 1)
     0.1
-    >>> number("alpha", 1.5, 0, 1)
+    >>> hyperparameter("alpha", 1.5, 0, 1)
     Traceback (most recent call last):
     ValueError: alpha must be between 0 and 1, not 1.5
     """
@@ -50,10 +50,10 @@ def number(
     return float(value)
 
 
-def count(name: str, value: Any, low: int = 0) -> int:
+def whole_number(name: str, value: Any, low: int = 0) -> int:
     """A whole number, at least `low`.
 
-    >>> count("warmup_steps", 2.5)
+    >>> whole_number("warmup_steps", 2.5)
     Traceback (most recent call last):
     TypeError: warmup_steps must be a whole number, not 2.5
     """

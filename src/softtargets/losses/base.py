@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn import functional as F
 
-from softtargets.losses.arguments import choice, class_weights
+from softtargets.losses.arguments import choice, class_weights, hyperparameter
+from softtargets.losses.autograd import (
+    fused_losses,
+    fused_reduction,
+    may_be_torchs,
+    may_fuse,
+    may_solve,
+    rule_tensors,
+    solved_reduction,
+)
 from softtargets.losses.batch import Batch, is_plain
-from softtargets.losses.functional import blend
-from softtargets.losses.fusing import Rule, fused_losses, fused_reduction, may_fuse, rule_tensors
-from softtargets.losses.ruling import plain_losses
+from softtargets.losses.functional import blend, wide
+from softtargets.losses.reference import plain_losses
+from softtargets.losses.rule import Rule
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -41,8 +52,17 @@ class SoftTargetLoss(nn.Module):
     needs: ClassVar[str] = ""
     # Losses that keep a table cannot share one among the runs of a pack.
     shares_state: ClassVar[bool] = False
+    # Losses that draw random numbers would draw others if they were asked twice.
+    draws: ClassVar[bool] = False
 
     weight: Tensor | None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Who computes something else has no use for the rule of the class above.
+        if "rule" not in vars(cls) and vars(cls).keys() & {"smoothing", "extra", "per_example"}:
+            cls.rule = SoftTargetLoss.rule  # type: ignore[method-assign]
+            cls.torchs_smoothing = SoftTargetLoss.torchs_smoothing  # type: ignore[method-assign]
 
     def __init__(
         self,
@@ -59,34 +79,34 @@ class SoftTargetLoss(nn.Module):
         self.reduction = choice("reduction", reduction, REDUCTIONS)
         self.inplace = bool(inplace)
         self.register_buffer("weight", None if weight is None else class_weights(weight))
-        self._numbers: list[str] = []
+        self._in_tensors: list[str] = []  # hyper-parameters, by name
         self._in_pack = self._learning_in_pack = False
 
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; shapes as in ``torch.nn.functional.cross_entropy``."""
-        if self._numbers and (stacked := self._per_run()):
-            losses = self._pack(stacked, logits, target, given)
-            self.called()
-            return losses
-        batch = Batch(logits, target, self.weight, self.ignore_index)
-        if self.needs and given is None:
-            raise TypeError(f"{type(self).__name__} needs {self.needs}: loss(logits, target, {self.needs})")
-        rule = self.fusible(batch, given)
-        if rule is None:
-            loss = self._reduce(self.per_example(batch, given), batch)
+        if self._in_tensors and (stacked := self._per_run()):
+            loss = self._pack(stacked, logits, target, given)
+        elif (alpha := self.torchs_smoothing()) is not None and may_be_torchs(logits, target, alpha > 0):
+            loss = self._by_torch(logits, target, alpha)
         else:
-            loss = self._fused(batch, rule)
+            batch = Batch(logits, target, self.weight, self.ignore_index)
+            if self.needs and given is None:
+                raise TypeError(
+                    f"{type(self).__name__} needs {self.needs}: loss(logits, target, {self.needs})"
+                )
+            loss = self._of_batch(batch, given)
         self.called()
         return loss
 
-    def fusible(self, batch: Batch, given: Any) -> Rule | None:
-        """The rule by which a kernel computes this call, if one may: hyper-parameters being learnt need autograd."""
-        if self._learning_in_pack or not (batch.by_index and may_fuse(batch.raw)):
+    def computable(self, batch: Batch, given: Any) -> Rule | None:
+        """The rule by which a kernel or `analytic` computes this call, if they may: what is learnt needs autograd."""
+        if self._learning_in_pack or not batch.by_index:
+            return None
+        fused = may_fuse(batch.raw)
+        if not fused and (self.draws or not may_solve(batch.raw)):
             return None
         rule = self.rule(batch, given)
-        if rule is not None and any(isinstance(each, Tensor) and each.requires_grad for each in rule.numbers):
-            return None
-        return rule
+        return None if rule is None or rule.learnt or (fused and not rule.fused) else rule
 
     def called(self) -> None:
         """Called after each loss computed, where a subclass counts its steps."""
@@ -110,7 +130,11 @@ class SoftTargetLoss(nn.Module):
         return None
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
-        """How a fused kernel would compute this; None where there is no kernel for it."""
+        """How the loss of a row follows from logits and label, where that is one of the known rules."""
+        return None
+
+    def torchs_smoothing(self) -> float | None:
+        """The ``label_smoothing`` with which ``torch.nn.functional.cross_entropy`` is this loss, if there is one."""
         return None
 
     def after_step(self, model: nn.Module) -> None:
@@ -119,8 +143,9 @@ class SoftTargetLoss(nn.Module):
     def end_epoch(self) -> None:
         """Called by a training loop when all examples have been seen once more."""
 
-    def _number(self, name: str, value: float | Tensor) -> None:
-        """Keep a hyper-parameter: a number as it is, a tensor as a buffer or parameter."""
+    def _hyperparameter(self, name: str, value: Any, *bounds: float, open_low: bool = False) -> None:
+        """Check and keep a hyper-parameter: a number as it is, a tensor as a buffer or parameter."""
+        value = hyperparameter(name, value, *bounds, open_low=open_low)
         if isinstance(value, nn.Parameter):
             self.register_parameter(name, value)
         elif isinstance(value, Tensor):
@@ -128,29 +153,13 @@ class SoftTargetLoss(nn.Module):
         else:
             setattr(self, name, value)
             return
-        self._numbers.append(name)
+        self._in_tensors.append(name)
 
     def _per_run(self) -> dict[str, Tensor]:
-        return {name: value for name in self._numbers if (value := getattr(self, name)).dim() == 1}
+        return {name: value for name in self._in_tensors if (value := getattr(self, name)).dim() == 1}
 
     def _pack(self, stacked: dict[str, Tensor], logits: Tensor, target: Tensor, given: Any) -> Tensor:
-        runs = {name: len(value) for name, value in stacked.items()}
-        if len(set(runs.values())) > 1:
-            raise ValueError(f"every hyper-parameter of a pack needs one value per run, but there are {runs}")
-        size = next(iter(runs.values()))
-        if self.shares_state:
-            raise ValueError(
-                f"{type(self).__name__} keeps a table, which the runs of a pack cannot share: stack one loss per "
-                "run with torch.func.stack_module_state and call them with torch.vmap"
-            )
-        for name, value in (("logits", logits), ("target", target)):
-            if not isinstance(value, Tensor):
-                raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
-            if value.dim() == 0 or value.shape[0] != size:
-                raise ValueError(
-                    f"{', '.join(runs)} holds {size} values, one per run, so the first dimension of {name} must be "
-                    f"{size}, the runs; its shape is {tuple(value.shape)}"
-                )
+        size = self._check_pack(stacked, logits, target)
         for run in range(size if logits.device.type == "cpu" else 1):  # inside vmap nothing can be looked at
             Batch(logits[run], target[run], self.weight, self.ignore_index)
 
@@ -168,20 +177,72 @@ class SoftTargetLoss(nn.Module):
             self._in_pack = self._learning_in_pack = False
         return losses
 
+    def _check_pack(self, stacked: dict[str, Tensor], logits: Tensor, target: Tensor) -> int:
+        """The number of runs."""
+        runs = {name: len(value) for name, value in stacked.items()}
+        if len(set(runs.values())) > 1:
+            raise ValueError(f"every hyper-parameter of a pack needs one value per run, but there are {runs}")
+        size = next(iter(runs.values()))
+        if self.shares_state:
+            raise ValueError(
+                f"{type(self).__name__} keeps a table, which the runs of a pack cannot share: stack one loss per "
+                "run with torch.func.stack_module_state and call them with torch.vmap"
+            )
+        for name, value in (("logits", logits), ("target", target)):
+            if not isinstance(value, Tensor):
+                raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
+            if value.dim() == 0 or value.shape[0] != size:
+                raise ValueError(
+                    f"{', '.join(runs)} holds {size} values, one per run, so the first dimension of {name} must be "
+                    f"{size}, the runs; its shape is {tuple(value.shape)}"
+                )
+        return size
+
+    def _by_torch(self, logits: Tensor, target: Tensor, alpha: float) -> Tensor:
+        weight = self._buffers["weight"]
+        rows = logits if logits.is_cuda else wide(logits)
+        try:
+            loss = F.cross_entropy(
+                rows,
+                target,
+                weight if weight is None else weight.to(rows.dtype),
+                ignore_index=self.ignore_index,
+                reduction=self.reduction,
+                label_smoothing=alpha,
+            )
+        except (RuntimeError, ValueError, IndexError):
+            Batch(logits, target, weight, self.ignore_index)  # which says what is wrong with which argument
+            raise
+        return loss if rows is logits else loss.to(loss_dtype(logits))
+
+    def _of_batch(self, batch: Batch, given: Any) -> Tensor:
+        """By a kernel or in closed form where that is possible, else an operation at a time."""
+        loss = None
+        rule = self.computable(batch, given)
+        if rule is not None:
+            loss = self._fused(batch, rule) if may_fuse(batch.raw) else self._solved(batch, rule)
+        return self._reduce(self.per_example(batch, given), batch) if loss is None else loss
+
     def _fused(self, batch: Batch, rule: Rule) -> Tensor:
         """By a kernel: in one pass where nothing but the reduced loss is wanted, else through an operator."""
         if self.reduction == "none" or not is_plain(*rule_tensors(batch, rule)):
             return self._reduce(fused_losses(batch, rule), batch)
+        mean, dtype = self.reduction == "mean", loss_dtype(batch.raw)
+        return fused_reduction(batch, rule, mean, dtype, self.inplace, self._plain(batch, rule))
 
+    def _solved(self, batch: Batch, rule: Rule) -> Tensor | None:
+        """In closed form; None where that does not come out as a number."""
+        return solved_reduction(batch, rule, self.reduction, loss_dtype(batch.raw), self._plain(batch, rule))
+
+    def _plain(self, batch: Batch, rule: Rule) -> Callable[[Tensor], Tensor]:
+        """The same loss from logits, an operation at a time, now or later."""
         target = batch.target  # and nothing else of the batch: this outlives the call
 
         def plain(logits: Tensor) -> Tensor:
             again = Batch(logits, target, self.weight, self.ignore_index)
             return self._reduce(plain_losses(again, rule), again)
 
-        return fused_reduction(
-            batch, rule, self.reduction == "mean", loss_dtype(batch.raw), self.inplace, plain
-        )
+        return plain
 
     def _reduce(self, losses: Tensor, batch: Batch) -> Tensor:
         losses = batch.settled(losses)
@@ -215,3 +276,12 @@ def loss_dtype(logits: Tensor) -> torch.dtype:
     if logits.dtype != torch.float64 and torch.is_autocast_enabled(logits.device.type):
         return torch.float32
     return logits.dtype
+
+
+class RuleLoss(SoftTargetLoss):
+    """A loss whose rule is known for every call, and says all there is to say about it."""
+
+    def per_example(self, batch: Batch, given: Any = None) -> Tensor:
+        """By the rule."""
+        rule = self.rule(batch, given)
+        return super().per_example(batch, given) if rule is None else plain_losses(batch, rule)

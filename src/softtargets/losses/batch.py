@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn import functional as F
 
 from softtargets.exceptions import TargetError
@@ -26,7 +27,8 @@ class Batch:
         check(logits, target)
         self.raw = logits
         # Narrow integers could not be compared with the number of classes, or with -100.
-        self.target = target if target.dtype.is_floating_point else target.long()
+        narrow = not target.dtype.is_floating_point and target.dtype != torch.int64
+        self.target = target.long() if narrow else target
         self.ignore_index = ignore_index
         self.class_dimension = 1 if logits.dim() > 1 else 0
         self.classes = logits.shape[self.class_dimension]
@@ -40,7 +42,9 @@ class Batch:
         self._log_p: Tensor | None = None
         self._kept: Tensor | None = None
         self._labels: Tensor | None = None
-        if self.by_index and target.device.type == "cpu" and is_plain(target):
+        # Whether it has been looked at that no row is ignored.
+        self.complete = False
+        if self.by_index and target.is_cpu and target.numel() and is_plain(target):
             self._check_range()
 
     @property
@@ -48,6 +52,11 @@ class Batch:
         """Of the losses, before reduction."""
         raw = self.raw.shape
         return torch.Size(raw[: self.class_dimension] + raw[self.class_dimension + 1 :])
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the computation: single precision at least."""
+        return torch.float64 if self.raw.dtype == torch.float64 else torch.float32
 
     @property
     def logits(self) -> Tensor:
@@ -73,18 +82,18 @@ class Batch:
     @property
     def labels(self) -> Tensor | None:
         """(N,): class indices, 0 for ignored rows; None where the target is probabilities."""
-        if self._labels is None and self.kept is not None:
-            labels = self.target.reshape(-1)
+        if self._labels is None and self.by_index:
+            labels = self.target if self.target.dim() == 1 else self.target.reshape(-1)
             if labels.is_cuda:
                 # Not looked at, since the host would wait: see `unknown`.
                 labels = labels.masked_fill((labels < 0) | (labels >= self.classes), 0)
-            self._labels = labels.masked_fill(~self.kept, 0)
+            self._labels = labels if self.complete or self.kept is None else labels.masked_fill(~self.kept, 0)
         return self._labels
 
     @property
     def unknown(self) -> Tensor | None:
         """(N,): rows on a GPU whose label is no class; None where that has been looked at before."""
-        if self.kept is None or not self.target.is_cuda:
+        if not self.target.is_cuda or self.kept is None:
             return None
         labels = self.target.reshape(-1)
         return self.kept & ((labels < 0) | (labels >= self.classes))
@@ -115,7 +124,9 @@ class Batch:
             raise ValueError(
                 f"{name} must have the shape of the logits, {tuple(self.raw.shape)}, not {tuple(values.shape)}"
             )
-        return wide(values.movedim(self.class_dimension, -1).reshape(-1, self.classes))
+        if values.dim() != 2:
+            values = values.movedim(self.class_dimension, -1).reshape(-1, self.classes)
+        return wide(values)
 
     def rows_of(self, table: Tensor) -> Tensor:
         """The row of a K x K table that belongs to each example: (N, K)."""
@@ -139,7 +150,7 @@ class Batch:
 
     def settled(self, losses: Tensor) -> Tensor:
         """The losses of all rows with 0 for ignored ones, and NaN for labels that are no class."""
-        if self.kept is not None:
+        if not self.complete and self.kept is not None:
             losses = losses.masked_fill(~self.kept, 0)
         if self.unknown is not None:
             losses = losses.masked_fill(self.unknown, torch.nan)
@@ -147,13 +158,18 @@ class Batch:
 
     def total_weight(self) -> Tensor | int:
         """What ``reduction="mean"`` divides by, as torch does: examples, or the weights of their labels."""
-        if self.kept is None:
+        if (self.complete and self.class_weight is None) or self.kept is None:
             return self.logits.shape[0]
         if self.weight is None:
             return self.kept.sum()
         return (self.example_weight * self.kept).sum()
 
     def _check_range(self) -> None:
+        smallest, highest = self.target.aminmax()
+        least, largest = smallest.item(), highest.item()
+        self.complete = not least <= self.ignore_index <= largest
+        if least >= 0 and largest < self.classes:
+            return
         wrong = (self.target < 0) | (self.target >= self.classes)
         wrong &= self.target != self.ignore_index
         if bool(wrong.any()):
@@ -166,6 +182,8 @@ class Batch:
 
 def check(logits: Tensor, target: Tensor) -> None:
     """Refuse what is not logits and a target for them."""
+    if _is_usual(logits, target):
+        return
     for name, value in (("logits", logits), ("target", target)):
         if not isinstance(value, Tensor):
             raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
@@ -173,32 +191,49 @@ def check(logits: Tensor, target: Tensor) -> None:
         raise TypeError(f"logits must be floating-point numbers, not {logits.dtype}")
     if logits.dim() == 0:
         raise ValueError("logits must have a dimension for the classes: (C), (N, C) or (N, C, d1, ...)")
-    if target.dtype.is_floating_point:
-        if target.shape != logits.shape:
-            raise ValueError(
-                f"target holds probabilities ({target.dtype}), so it must have the shape of the logits, "
-                f"{tuple(logits.shape)}, not {tuple(target.shape)}; class indices must be integers"
-            )
-    else:
-        if target.dtype in (torch.bool, torch.complex64, torch.complex128):
-            raise TypeError(f"target must be class indices (integers) or probabilities, not {target.dtype}")
-        if logits.dim() > 1:
-            expected = logits.shape[:1] + logits.shape[2:]
-        else:
-            expected = logits.shape[1:]
-        if target.shape != expected:
-            raise ValueError(
-                f"target must have shape {tuple(expected)} for logits of shape {tuple(logits.shape)}, "
-                f"not {tuple(target.shape)}"
-            )
+    (_check_probabilities if target.dtype.is_floating_point else _check_indices)(logits, target)
     if logits.shape[1 if logits.dim() > 1 else 0] == 0:
         raise ValueError(f"logits of shape {tuple(logits.shape)} have no classes")
     if logits.device != target.device:
         raise ValueError(f"logits are on {logits.device} but target is on {target.device}")
 
 
+def _is_usual(logits: Tensor, target: Tensor) -> bool:
+    """Whether a look at a few things is enough: this comes before every loss."""
+    if not (isinstance(logits, Tensor) and isinstance(target, Tensor) and target.dtype == torch.int64):
+        return False
+    rows = logits.shape[:1]
+    return (
+        logits.dim() == 2
+        and target.shape == rows
+        and logits.is_floating_point()
+        and (logits.device == target.device and logits.shape[1] > 0)
+    )
+
+
+def _check_probabilities(logits: Tensor, target: Tensor) -> None:
+    if target.shape != logits.shape:
+        raise ValueError(
+            f"target holds probabilities ({target.dtype}), so it must have the shape of the logits, "
+            f"{tuple(logits.shape)}, not {tuple(target.shape)}; class indices must be integers"
+        )
+
+
+def _check_indices(logits: Tensor, target: Tensor) -> None:
+    if target.dtype == torch.bool or target.dtype.is_complex:
+        raise TypeError(f"target must be class indices (integers) or probabilities, not {target.dtype}")
+    shape = logits.shape
+    expected = shape[:1] + shape[2:] if len(shape) > 1 else shape[1:]
+    if target.shape != expected:
+        raise ValueError(
+            f"target must have shape {tuple(expected)} for logits of shape {tuple(shape)}, not {tuple(target.shape)}"
+        )
+
+
 def is_plain(*tensors: Tensor) -> bool:
-    """Whether the numbers themselves are here: not while tracing, not inside vmap or another function transform."""
+    """Whether the numbers themselves are here: not while tracing, nor inside vmap, another transform or forward AD."""
     if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
+        return False
+    if forward_ad._current_level >= 0:
         return False
     return not any(torch._C._functorch.is_functorch_wrapped_tensor(each) for each in tensors)

@@ -8,11 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softtargets.losses.arguments import number
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.functional import label_cross_entropy, softened
-from softtargets.losses.fusing import Rule
+from softtargets.losses.rule import Rule
 
 
 class BetaSmoothing(SoftTargetLoss):
@@ -52,6 +51,8 @@ class BetaSmoothing(SoftTargetLoss):
     tensor(0.4895)
     """
 
+    draws = True
+
     alpha: float | Tensor
     beta: float | Tensor
     decay: float | Tensor
@@ -68,9 +69,9 @@ class BetaSmoothing(SoftTargetLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
-        self._number("alpha", number("alpha", alpha, 0, 1))
-        self._number("beta", number("beta", beta, 0, open_low=True))
-        self._number("decay", number("decay", decay, 0, 1))
+        self._hyperparameter("alpha", alpha, 0, 1)
+        self._hyperparameter("beta", beta, 0, open_low=True)
+        self._hyperparameter("decay", decay, 0, 1)
         self.averaged = None
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 

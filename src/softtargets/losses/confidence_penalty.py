@@ -6,14 +6,12 @@ from typing import Any
 
 from torch import Tensor
 
-from softtargets.losses.arguments import number
-from softtargets.losses.base import SoftTargetLoss
+from softtargets.losses.base import RuleLoss
 from softtargets.losses.batch import Batch
-from softtargets.losses.functional import entropy
-from softtargets.losses.fusing import Rule
+from softtargets.losses.rule import Rule
 
 
-class ConfidencePenalty(SoftTargetLoss):
+class ConfidencePenalty(RuleLoss):
     r"""Cross-entropy minus the entropy of the prediction: :math:`-\log p_y - \beta H(p)`.
 
     Hard targets (a = 0) and one extra term. Pereyra et al., "Regularizing neural networks by penalizing confident
@@ -36,11 +34,7 @@ class ConfidencePenalty(SoftTargetLoss):
         inplace: bool = False,
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction, inplace=inplace)
-        self._number("beta", number("beta", beta, 0))
-
-    def extra(self, batch: Batch, given: Any) -> Tensor:
-        """Paid for being sure."""
-        return -self.beta * entropy(batch.log_p)
+        self._hyperparameter("beta", beta, 0)
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(beta)."""

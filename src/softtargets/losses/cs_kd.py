@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softtargets.losses.arguments import number
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.functional import divergence, softened
@@ -45,8 +44,8 @@ class CSKD(SoftTargetLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
-        self._number("temperature", number("temperature", temperature, 0, open_low=True))
-        self._number("strength", number("strength", strength, 0))
+        self._hyperparameter("temperature", temperature, 0, open_low=True)
+        self._hyperparameter("strength", strength, 0)
 
     def forward(self, logits: Tensor, target: Tensor, partner_logits: Tensor | None = None) -> Tensor:
         """The loss of a batch; the partners' logits have the shape of the logits."""

@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from softtargets.losses.arguments import choice, number
+from softtargets.losses.arguments import choice
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.functional import blend, soft_cross_entropy, softened, wide
-from softtargets.losses.fusing import Rule
+from softtargets.losses.rule import Rule
 
 
 class TopLogits(NamedTuple):
@@ -75,8 +75,8 @@ class Distillation(SoftTargetLoss):
         inplace: bool = False,
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction, inplace=inplace)
-        self._number("temperature", number("temperature", temperature, 0, open_low=True))
-        self._number("beta", number("beta", beta, 0, 1))
+        self._hyperparameter("temperature", temperature, 0, open_low=True)
+        self._hyperparameter("beta", beta, 0, 1)
         self.student_temperature = bool(student_temperature)
         self.scale_gradients = bool(scale_gradients)
         self.match = choice("match", match, ("probabilities", "logits"))
@@ -111,14 +111,14 @@ class Distillation(SoftTargetLoss):
         return blend(self.beta, batch.hard(), soft)
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
-        """(hard mass, soft mass, 1 / T, 1 / T', 0) or (hard mass, weight of the squares)."""
+        """(hard mass, soft mass, 1 / T, 1 / T') or (hard mass, weight of the squares)."""
         if not isinstance(given, Tensor) or batch.raw.shape != given.shape or self.weight is not None:
             return None
         if self.match == "logits":
             return Rule("matching", (1 - self.beta, self.beta), teacher=given)
         own = 1 / self.temperature if self.student_temperature else 1.0
         soft = self.beta * self._gradient_scale()
-        return Rule("distillation", (1 - self.beta, soft, 1 / self.temperature, own, 0.0), teacher=given)
+        return Rule("distillation", (1 - self.beta, soft, 1 / self.temperature, own), teacher=given)
 
     def _gradient_scale(self) -> float | Tensor:
         return self.temperature**2 if self.scale_gradients else 1.0

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softtargets.losses.arguments import number
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.functional import label_cross_entropy
@@ -47,7 +46,7 @@ class DisturbLabel(SoftTargetLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
-        self._number("alpha", number("alpha", alpha, 0, 1))
+        self._hyperparameter("alpha", alpha, 0, 1)
 
     def per_example(self, batch: Batch, given: Any = None) -> Tensor:
         """Cross-entropy; in training mode with what was drawn."""

@@ -43,14 +43,14 @@ def blend(a: float | Tensor, hard: Tensor, soft: Tensor) -> Tensor:
     >>> blend(torch.tensor(0.0), torch.tensor([1.0]), torch.tensor([torch.inf]))
     tensor([1.])
     """
-    if isinstance(a, Tensor):
-        hard = hard.masked_fill((a == 1) & hard.isinf(), 0)
-        soft = soft.masked_fill((a == 0) & soft.isinf(), 0)
-    elif a == 0:
-        return hard
-    elif a == 1:
-        return soft
-    return (1 - a) * hard + a * soft
+    return share(1 - a, hard) + share(a, soft)
+
+
+def share(mass: float | Tensor, losses: Tensor) -> Tensor:
+    r"""A part of a loss, with :math:`0 \cdot \infty = 0`."""
+    if isinstance(mass, Tensor):
+        return mass * losses.masked_fill((mass == 0) & losses.isinf(), 0)
+    return mass * losses if mass else torch.zeros_like(losses)
 
 
 def entropy(log_p: Tensor) -> Tensor:

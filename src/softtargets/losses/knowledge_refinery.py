@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from softtargets.losses.arguments import count, number
+from softtargets.losses.arguments import whole_number
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.functional import divergence
@@ -61,9 +61,9 @@ class KnowledgeRefinery(SoftTargetLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
-        self.classes = count("classes", classes, 2)
-        self._number("alpha", number("alpha", alpha, 0))
-        self._number("table_lr", number("table_lr", table_lr, 0))
+        self.classes = whole_number("classes", classes, 2)
+        self._hyperparameter("alpha", alpha, 0)
+        self._hyperparameter("table_lr", table_lr, 0)
         self.register_buffer("table", torch.zeros(classes, classes))
 
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from softtargets.losses.arguments import choice, distribution, number, stochastic
+from softtargets.losses.arguments import choice, distribution, stochastic
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
-from softtargets.losses.fusing import Rule
+from softtargets.losses.rule import Rule
 
 
 class LabelSmoothing(SoftTargetLoss):
@@ -50,7 +50,7 @@ class LabelSmoothing(SoftTargetLoss):
         inplace: bool = False,
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction, inplace=inplace)
-        self._number("alpha", number("alpha", alpha, 0, 1))
+        self._hyperparameter("alpha", alpha, 0, 1)
         self.spread = choice("spread", spread, ("all", "others"))
         if prior is not None and matrix is not None:
             raise ValueError("prior and matrix exclude each other: both say where the mass goes")
@@ -72,6 +72,13 @@ class LabelSmoothing(SoftTargetLoss):
             q = self._without_label(batch, q)
         return self.alpha, q
 
+    def torchs_smoothing(self) -> float | None:
+        """Alpha, where mass goes to all classes alike and class weights leave impossible classes out of it."""
+        tables = self._buffers["prior"], self._buffers["matrix"], self._buffers["weight"]
+        if self.spread != "all" or tables != (None, None, None):
+            return None
+        return self.alpha if isinstance(self.alpha, float) and self.alpha < 1 else None
+
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(hard mass, soft mass) of the target, and the table that q is read from."""
         self._check_classes(batch.classes)
@@ -84,7 +91,7 @@ class LabelSmoothing(SoftTargetLoss):
                 # Taking the label out of q and sharing its part is moving more of q and giving the label less.
                 assert batch.labels is not None
                 own = table[batch.labels] if table.dim() == 1 else table[batch.labels, batch.labels]
-                moved = moved / (1 - own)
+                moved = moved / (1 - own.to(batch.dtype))
         return Rule("mixture", (1 - moved, moved), table)
 
     def _without_label(self, batch: Batch, q: Tensor) -> Tensor:

@@ -6,13 +6,13 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from softtargets.losses.arguments import choice, count, number
-from softtargets.losses.base import SoftTargetLoss
+from softtargets.losses.arguments import choice, whole_number
+from softtargets.losses.base import RuleLoss
 from softtargets.losses.batch import Batch
-from softtargets.losses.functional import blend, divergence_from_uniform, relative_entropy
-from softtargets.losses.fusing import Rule
+from softtargets.losses.functional import blend, divergence_from_uniform
+from softtargets.losses.reference import labo_target
+from softtargets.losses.rule import Rule
 
 
 class LABOTerms(NamedTuple):
@@ -27,7 +27,7 @@ class LABOTerms(NamedTuple):
         return self.cross_entropy + self.alpha * tau * self.divergence
 
 
-class LABO(SoftTargetLoss):
+class LABO(RuleLoss):
     r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha P^*`, P* the net's own opinion.
 
     Lu et al., "LABO: towards learning optimal label regularization via bi-level optimization", 2023. P* minimises
@@ -79,18 +79,18 @@ class LABO(SoftTargetLoss):
         inplace: bool = False,
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction, inplace=inplace)
-        self._number("tau", number("tau", tau, 0, open_low=True))
-        self._number("rho", number("rho", rho, 0, 1))
+        self._hyperparameter("tau", tau, 0, open_low=True)
+        self._hyperparameter("rho", rho, 0, 1)
         if alpha is None:
             self.alpha = None
         else:
-            self._number("alpha", number("alpha", alpha, 0, 1))
+            self._hyperparameter("alpha", alpha, 0, 1)
         if warmup_alpha is None:
             warmup_alpha = 0.1 if alpha is None else alpha
             if isinstance(warmup_alpha, Tensor):
                 warmup_alpha = warmup_alpha.detach().clone()
-        self._number("warmup_alpha", number("warmup_alpha", warmup_alpha, 0, 1))
-        self.warmup_steps = count("warmup_steps", warmup_steps)
+        self._hyperparameter("warmup_alpha", warmup_alpha, 0, 1)
+        self.warmup_steps = whole_number("warmup_steps", warmup_steps)
         self.reading = choice("reading", reading, ("literal", "reversed"))
         self.include_kl = bool(include_kl)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
@@ -99,29 +99,6 @@ class LABO(SoftTargetLoss):
         """A call in training mode is a step of the warm-up; the runs of a pack take it together."""
         if self.training and self.warmup_steps and not self._in_pack:
             self.step.add_(1)
-
-    def smoothing(self, batch: Batch, given: Any) -> tuple[float | Tensor, Tensor | None]:
-        """The closed-form solution of the inner problem, at the net's present opinion."""
-        offset, slope, sharpness = self._schedule(batch.logits.dtype)
-        alpha = offset
-        if not (isinstance(slope, float) and slope == 0):
-            alpha = offset + slope * relative_entropy(batch.log_p.detach())
-        scaled = batch.logits.detach() * sharpness
-        if isinstance(sharpness, Tensor):
-            scaled = torch.where(sharpness == 0, 0, scaled)  # uniform, even where a logit is -inf
-        return alpha, F.softmax(scaled, dim=-1)
-
-    def extra(self, batch: Batch, given: Any) -> Tensor | None:
-        """The value of beta KL(P* || U), without gradient, if asked for."""
-        if not self.include_kl:
-            return None
-        alpha, q = self.smoothing(batch, given)
-        assert q is not None
-        moved = alpha * divergence_from_uniform(q.log())
-        sharpness = self._schedule(batch.logits.dtype)[2]
-        if isinstance(sharpness, Tensor):
-            return torch.where(sharpness == 0, 0, moved / sharpness)
-        return moved / sharpness
 
     def terms(self, logits: Tensor, target: Tensor) -> LABOTerms:
         """Cross-entropy, alpha and KL(P* || U) of every example, to be logged; counts as no step.
@@ -136,17 +113,15 @@ class LABO(SoftTargetLoss):
             )
         with torch.no_grad():
             batch = Batch(logits, target, None, self.ignore_index)
-            alpha, q = self.smoothing(batch, None)
-            assert q is not None
+            alpha, q = labo_target(batch, *self._schedule(batch.dtype))
             cross_entropy = blend(alpha, batch.hard(), batch.soft(q))
             parts = (cross_entropy, torch.zeros_like(cross_entropy) + alpha, divergence_from_uniform(q.log()))
             return LABOTerms(*(batch.settled(part).reshape(batch.shape) for part in parts))
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(offset and slope of alpha over relative entropy, 1 / tau, 1 if the KL term is to be added)."""
-        if self.include_kl and self.weight is not None:
-            return None
-        return Rule("labo", (*self._schedule(torch.float32), float(self.include_kl)))
+        values = (*self._schedule(batch.dtype), float(self.include_kl))
+        return Rule("labo", values, fused=not (self.include_kl and self.weight is not None))
 
     def _schedule(self, dtype: torch.dtype) -> tuple[float | Tensor, float | Tensor, float | Tensor]:
         """(offset, slope, sharpness): alpha is offset + slope * H(p) / log K, and P* is softmax(z * sharpness)."""

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import Function
 
-from softtargets.losses.arguments import count
+from softtargets.losses.arguments import whole_number
+from softtargets.losses.autograd import fused_chunk, fused_losses, may_fuse, scale_, solved_chunk
 from softtargets.losses.base import SoftTargetLoss, loss_dtype
 from softtargets.losses.batch import Batch
 from softtargets.losses.distillation import TopLogits
@@ -60,7 +61,7 @@ class LinearLoss(nn.Module):
         if accumulate is not None and not accumulate.is_floating_point:
             raise TypeError(f"accumulate must be a floating-point dtype, not {accumulate}")
         self.loss = loss
-        self.chunk_rows = None if chunk_rows is None else count("chunk_rows", chunk_rows, 1)
+        self.chunk_rows = None if chunk_rows is None else whole_number("chunk_rows", chunk_rows, 1)
         self.accumulate = accumulate
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
@@ -161,24 +162,23 @@ class _Job(NamedTuple):
         return losses
 
     def _losses_of(self, batch: Batch, given: Any) -> Tensor:
-        rule = self.loss.fusible(batch, given)
-        if rule is not None:
-            from softtargets.losses.fusing import fused_losses
-
+        rule = self.loss.computable(batch, given)
+        if rule is not None and may_fuse(batch.raw):
             return fused_losses(batch, rule)
         return batch.settled(self.loss.per_example(batch, given))
 
     def into_gradient(self, logits: Tensor, part: slice, factor: Tensor) -> tuple[Tensor, Tensor]:
-        """(losses, gradient) of a chunk; the gradient, times a factor for all or for each row, replaces the logits."""
+        """(losses, gradient) of a chunk, the latter times a factor for all or each row; a kernel overwrites the logits."""
         batch, given = self.batch(logits, part), self.taught(part)
-        rule = self.loss.fusible(batch, given)
-        if rule is not None:
-            from softtargets.losses.fusing import fused_chunk
-
+        rule = self.loss.computable(batch, given)
+        if rule is not None and may_fuse(logits):
             return fused_chunk(batch, rule, factor), logits
+        if rule is not None and (solved := solved_chunk(batch, rule, factor)) is not None:
+            return solved
         with torch.enable_grad():
             leaf = logits.detach().requires_grad_()
-            losses = self._losses_of(self.batch(leaf, part), given)
+            again = self.batch(leaf, part)
+            losses = again.settled(self.loss.per_example(again, given))
             (gradient,) = torch.autograd.grad((losses * factor).sum(), leaf)
         return losses.detach(), gradient
 
@@ -234,7 +234,7 @@ class _OnePass(Function):
         for gradient, dtype in zip(
             (gradients.of_rows, gradients.of_weight, gradients.of_bias), ctx.dtypes, strict=True
         ):
-            found.append(None if gradient is None else _times(gradient, upstream).to(dtype))
+            found.append(None if gradient is None else scale_(gradient, upstream).to(dtype))
         return *found, None
 
 
@@ -268,12 +268,6 @@ def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
         torch.ops.aten.addmm.dtype_out(total, left, right, torch.float32, out=total)
     else:
         total += torch.mm(left, right)
-
-
-def _times(gradient: Tensor, upstream: Tensor) -> Tensor:
-    from softtargets.losses.fusing import scale_
-
-    return scale_(gradient, upstream)
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:
@@ -320,7 +314,11 @@ def _check(hidden: Tensor, weight: Tensor, target: Tensor, bias: Tensor | None) 
         )
     if target.dtype.is_floating_point:
         raise TypeError("target must be class indices: probabilities would be as large as the logits")
-    if target.shape != hidden.shape[:-1]:
-        raise ValueError(f"target must have shape {tuple(hidden.shape[:-1])}, not {tuple(target.shape)}")
-    if bias is not None and bias.shape != weight.shape[:1]:
-        raise ValueError(f"bias must have shape {tuple(weight.shape[:1])}, not {tuple(bias.shape)}")
+    _check_shape("target", target, hidden.shape[:-1])
+    if bias is not None:
+        _check_shape("bias", bias, weight.shape[:1])
+
+
+def _check_shape(name: str, value: Tensor, expected: torch.Size) -> None:
+    if value.shape != expected:
+        raise ValueError(f"{name} must have shape {tuple(expected)}, not {tuple(value.shape)}")

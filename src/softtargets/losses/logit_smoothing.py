@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from softtargets.losses.arguments import number, stochastic
+from softtargets.losses.arguments import stochastic
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.functional import label_cross_entropy, soft_cross_entropy
@@ -50,7 +50,7 @@ class LogitSmoothing(SoftTargetLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
-        self._number("alpha", number("alpha", alpha, 0, 1))
+        self._hyperparameter("alpha", alpha, 0, 1)
         self.register_buffer("matrix", None if matrix is None else stochastic("matrix", matrix))
 
     def per_example(self, batch: Batch, given: Any = None) -> Tensor:

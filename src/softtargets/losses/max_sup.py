@@ -6,7 +6,6 @@ from typing import Any
 
 from torch import Tensor
 
-from softtargets.losses.arguments import number
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
 
@@ -35,7 +34,7 @@ class MaxSup(SoftTargetLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
-        self._number("alpha", number("alpha", alpha, 0))
+        self._hyperparameter("alpha", alpha, 0)
 
     def extra(self, batch: Batch, given: Any) -> Tensor | None:
         """Paid for one logit above the others, the label's or not."""

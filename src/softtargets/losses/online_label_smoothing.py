@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from softtargets.losses.arguments import count, number
+from softtargets.losses.arguments import hyperparameter, whole_number
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
-from softtargets.losses.fusing import Rule
+from softtargets.losses.rule import Rule
 
 
 class OnlineLabelSmoothing(SoftTargetLoss):
@@ -57,9 +57,9 @@ class OnlineLabelSmoothing(SoftTargetLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
-        self.classes = count("classes", classes, 1)
-        self._number("alpha", number("alpha", alpha, 0, 1))
-        self.freeze = None if freeze is None else number("freeze", freeze, 0, 1, open_low=True)
+        self.classes = whole_number("classes", classes, 1)
+        self._hyperparameter("alpha", alpha, 0, 1)
+        self.freeze = None if freeze is None else hyperparameter("freeze", freeze, 0, 1, open_low=True)
         self.register_buffer("table", torch.full((classes, classes), 1 / classes))
         self.register_buffer("sums", torch.zeros(classes, classes))
         self.register_buffer("counts", torch.zeros(classes))

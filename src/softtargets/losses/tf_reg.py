@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from softtargets.losses.arguments import choice, number
+from softtargets.losses.arguments import choice
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.functional import label_cross_entropy, soft_cross_entropy, softened
@@ -60,10 +60,10 @@ class TFReg(SoftTargetLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
-        self._number("alpha", number("alpha", alpha, 0, 1))
-        self._number("temperature", number("temperature", temperature, 0, open_low=True))
-        self._number("multiplier", number("multiplier", multiplier, 0))
-        self._number("correct", number("correct", correct, 0, 1))
+        self._hyperparameter("alpha", alpha, 0, 1)
+        self._hyperparameter("temperature", temperature, 0, open_low=True)
+        self._hyperparameter("multiplier", multiplier, 0)
+        self._hyperparameter("correct", correct, 0, 1)
         self.student_temperature = bool(student_temperature)
         self.divergence = choice("divergence", divergence, ("mean", "batchmean"))
 

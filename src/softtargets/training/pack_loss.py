@@ -130,7 +130,7 @@ class StackedLoss:
     def state(self, run: int) -> dict[str, Tensor]:
         """What the loss of one run keeps."""
         group, place = self._find(run)
-        numbers = group.skeleton._numbers  # the recipe has them already
+        numbers = group.skeleton._in_tensors  # the recipe has them already
         return {name: value[place] for name, value in group.state.items() if name not in numbers}
 
     def load(self, run: int, state: Mapping[str, Tensor]) -> None:

@@ -28,31 +28,31 @@ def plan(name, rows, classes):
     power = 1 << (classes - 1).bit_length()
     quarter, eighth = max(2, power // 4), max(1, power // 8)
     return {
-        "tile": launch.Plan(rows=2, block=max(16, power), warps=1),
-        "tile in chunks": launch.Plan(rows=2, block=quarter, warps=1, scatter=True),
-        "one row at a time": launch.Plan(rows=1, block=power, warps=1, programs=2),
-        "held": launch.Plan(rows=0, block=quarter, warps=1, parts=-(-classes // quarter)),
-        "sweep": launch.Plan(rows=0, block=eighth, warps=1, depth=2),
-        "parts": launch.Plan(rows=0, block=eighth, warps=1, depth=1, parts=3),
+        "tile": launch.Tiling(rows=2, block=max(16, power), warps=1),
+        "tile in chunks": launch.Tiling(rows=2, block=quarter, warps=1, scatter=True),
+        "one row at a time": launch.Tiling(rows=1, block=power, warps=1, programs=2),
+        "held": launch.Tiling(rows=0, block=quarter, warps=1, parts=-(-classes // quarter)),
+        "sweep": launch.Tiling(rows=0, block=eighth, warps=1, depth=2),
+        "parts": launch.Tiling(rows=0, block=eighth, warps=1, depth=1, parts=3),
     }[name]
 
 
 @contextmanager
 def planned(name):
     """Kernels always, with this plan ("chosen": the one they choose); gives a list of the launches' sizes."""
-    seen, choose = [], launch.plan_for
+    seen, choose = [], launch.tiling_for
 
     def plan_for(rows, classes, *rest, **more):
         seen.append((rows, classes))
         chosen = choose(rows, classes, *rest, **more)
         return chosen if name == "chosen" else plan(name, rows, classes)
 
-    launch.plan_for = plan_for
+    launch.tiling_for = plan_for
     try:
         with use_kernels("always"):
             yield seen
     finally:
-        launch.plan_for = choose
+        launch.tiling_for = choose
 
 
 def losses(classes, **options):

@@ -17,13 +17,13 @@ from triton.compiler import ASTSource, compile
 from softtargets.losses.kernels import reductions, sweep, tile
 
 TYPES = {"target": "*i64", "arrivals": "*i32", "log_classes": "fp32", "ignore_index": "i64"}
-for name in ("table", "weight", "numbers", "factors", "losses", "sums", "partials", "partial_losses"):
+for name in ("table", "weight", "values", "factors", "losses", "sums", "partials", "partial_losses"):
     TYPES[name] = "*fp32"
-TYPES |= {f"n{place}": "fp32" for place in range(5)}
+TYPES |= {f"n{place}": "fp32" for place in range(4)}
 
 
 def compiled(kernel, constants, dtype="bf16", warps=4, capability=90):
-    types = TYPES | dict.fromkeys(("logits", "teacher", "gradient", "values", "loss", "factor"), f"*{dtype}")
+    types = TYPES | dict.fromkeys(("logits", "teacher", "gradient", "loss", "factor"), f"*{dtype}")
     signature = {p.name: "constexpr" if p.name in constants else types.get(p.name, "i32") for p in kernel.params}
     source = ASTSource(kernel, signature, constants)
     found = compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": warps})
@@ -32,9 +32,9 @@ def compiled(kernel, constants, dtype="bf16", warps=4, capability=90):
     assert ".local" not in found.asm["ptx"], (constants, "does not fit into registers")
 
 
-ABSENT = dict.fromkeys(("table", "weight", "teacher", "numbers"))
-COMMON = dict(ADAPTIVE=True, OWN=True, REPORT_KL=True, PARTIALS=64, GRADIENT=True, UNIT=4, NUMBERS=0)
-KINDS = dict(mixture=(0, 2), penalty=(1, 1), focal=(2, 3), labo=(3, 4), distillation=(4, 5), matching=(5, 2))
+ABSENT = dict.fromkeys(("table", "weight", "teacher", "values"))
+COMMON = dict(ADAPTIVE=True, OWN=True, REPORT_KL=True, PARTIALS=64, GRADIENT=True, UNIT=4, VALUES=0)
+KINDS = dict(mixture=(0, 2), penalty=(1, 1), focal=(2, 3), labo=(3, 4), distillation=(4, 4), matching=(5, 2))
 
 
 def cases():
@@ -43,14 +43,14 @@ def cases():
         absent = {name: None for name in ABSENT if not (taught and name == "teacher")}
         own = COMMON | dict(OWN=kind == "distillation", REPORT_KL=kind == "labo", ADAPTIVE=kind == "labo")
         yield kind, own | absent | dict(KIND=number, TABLE=0, WEIGHT=False, FACTOR=1, LOSS=2, DENSE=True)
-        absent.pop("numbers"), absent.pop("weight")
+        absent.pop("values"), absent.pop("weight")
         heavy = not taught
         if not heavy:
             absent["weight"] = None
-        kept = dict(own, REPORT_KL=False, NUMBERS=count)
+        kept = dict(own, REPORT_KL=False, VALUES=count)
         yield kind, kept | absent | dict(KIND=number, TABLE=0, WEIGHT=heavy, FACTOR=3, LOSS=1, DENSE=False)
     for table in (1, 2):
-        absent = dict(weight=None, teacher=None, numbers=None)
+        absent = dict(weight=None, teacher=None, values=None)
         own = COMMON | dict(OWN=False, REPORT_KL=False, ADAPTIVE=False)
         yield "mixture", own | absent | dict(KIND=0, TABLE=table, WEIGHT=False, FACTOR=0, LOSS=2, DENSE=True)
 
@@ -75,7 +75,7 @@ for place, (kind, constants) in enumerate(cases()):
         else:
             compiled(sweep.sweep_kernel, constants | rest | several, "fp32", 4, 80)
 if which == "tile":
-    compiled(reductions.count_kernel, dict(WEIGHT=True, BLOCK=1024))
+    compiled(reductions.weigh_kernel, dict(WEIGHT=True, BLOCK=1024))
     compiled(reductions.finish_kernel, dict(MEAN=True, PARTIALS=64, BLOCK=4096), "fp16")
     compiled(reductions.scale_kernel, dict(BLOCK=8192), "bf16")
 print("compiled")

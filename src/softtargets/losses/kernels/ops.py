@@ -1,7 +1,7 @@
 """The kernels as PyTorch operators, so that torch.compile, torch.func and autograd know what they do.
 
 `row_losses` gives the loss of every row and `row_gradients` its gradient; under vmap many runs become one launch. In
-eager mode `softtargets.losses.fusing` goes past these to compute loss and gradient in one reading of the logits.
+eager mode `softtargets.losses.autograd` goes past these to compute loss and gradient in one reading of the logits.
 """
 
 from __future__ import annotations
@@ -16,42 +16,27 @@ from torch.autograd.function import Function
 from softtargets.losses.kernels import launch
 
 # Positions among the arguments of `row_losses`.
-LOGITS, TARGET, NUMBERS, CONSTANTS, TABLE, WEIGHT, TEACHER, KIND, IGNORE_INDEX = range(9)
+LOGITS, TARGET, VALUES, CONSTANTS, TABLE, WEIGHT, TEACHER, KIND, IGNORE_INDEX = range(9)
 
 
 @torch.library.custom_op("softtargets::row_losses", mutates_args=())
 def row_losses(
-    logits: Tensor,
-    target: Tensor,
-    numbers: Tensor | None,
-    constants: list[float],
-    table: Tensor | None,
-    weight: Tensor | None,
-    teacher: Tensor | None,
-    kind: str,
-    ignore_index: int,
-) -> Tensor:
+    logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
+    weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int,
+) -> Tensor:  # fmt: skip
     """The loss of every row of logits (N, K) or (N, K, d), in single precision; 0 for ignored rows."""
-    call = _call(logits, target, numbers, constants, table, weight, teacher, kind, ignore_index)
+    call = _call(logits, target, values, constants, table, weight, teacher, kind, ignore_index)
     return launch.per_row(call)
 
 
 @torch.library.custom_op("softtargets::row_gradients", mutates_args=())
 def row_gradients(
-    logits: Tensor,
-    target: Tensor,
-    numbers: Tensor | None,
-    constants: list[float],
-    table: Tensor | None,
-    weight: Tensor | None,
-    teacher: Tensor | None,
-    kind: str,
-    ignore_index: int,
-    upstream: Tensor,
-) -> Tensor:
+    logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
+    weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int, upstream: Tensor,
+) -> Tensor:  # fmt: skip
     """The gradient of ``(upstream * row_losses(...)).sum()`` with respect to the logits."""
     gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    call = _call(logits, target, numbers, constants, table, weight, teacher, kind, ignore_index)
+    call = _call(logits, target, values, constants, table, weight, teacher, kind, ignore_index)
     launch.gradient_of_rows(call, upstream.contiguous(), gradient)
     return gradient
 
@@ -67,7 +52,7 @@ def _(logits: Tensor, *_arguments: Any) -> Tensor:
 
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    ctx.save_for_backward(*(inputs[place] for place in (LOGITS, TARGET, NUMBERS, TABLE, WEIGHT, TEACHER)))
+    ctx.save_for_backward(*(inputs[place] for place in (LOGITS, TARGET, VALUES, TABLE, WEIGHT, TEACHER)))
     ctx.constants, ctx.kind, ctx.ignore_index = inputs[CONSTANTS], inputs[KIND], inputs[IGNORE_INDEX]
 
 
@@ -76,9 +61,9 @@ def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
 
 
 def _gradient_arguments(ctx: Any, upstream: Tensor) -> tuple[Any, ...]:
-    logits, target, numbers, table, weight, teacher = ctx.saved_tensors
+    logits, target, values, table, weight, teacher = ctx.saved_tensors
     rest = (ctx.constants, table, weight, teacher, ctx.kind, ctx.ignore_index)
-    return (logits, target, numbers, *rest, upstream.float())
+    return (logits, target, values, *rest, upstream.float())
 
 
 row_losses.register_autograd(_backward, setup_context=_setup_context)
@@ -155,14 +140,14 @@ def _shared(dims: tuple[int | None, ...]) -> bool:
 
 
 def _flattened(runs: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The rows of all runs one after another, each run with its own numbers."""
+    """The rows of all runs one after another, each run with its own values."""
     flat = list(arguments[: IGNORE_INDEX + 1])
     for place in (LOGITS, TARGET, TEACHER):
         if flat[place] is not None:
             flat[place] = _stacked(flat[place], dims[place], runs).flatten(0, 1)
-    numbers = flat[NUMBERS]
-    if numbers is not None and (dims[NUMBERS] is not None or len(numbers) > 1):
-        flat[NUMBERS] = _stacked(numbers, dims[NUMBERS], runs).flatten(0, 1)
+    values = flat[VALUES]
+    if values is not None and (dims[VALUES] is not None or len(values) > 1):
+        flat[VALUES] = _stacked(values, dims[VALUES], runs).flatten(0, 1)
     return tuple(flat)
 
 
@@ -184,17 +169,10 @@ def _one_by_one(
 
 
 def _call(
-    logits: Tensor,
-    target: Tensor,
-    numbers: Tensor | None,
-    constants: list[float],
-    table: Tensor | None,
-    weight: Tensor | None,
-    teacher: Tensor | None,
-    kind: str,
-    ignore_index: int,
-) -> launch.Call:
-    values = tuple(constants) if numbers is None else numbers.contiguous()
+    logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
+    weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int,
+) -> launch.Call:  # fmt: skip
+    given = tuple(constants) if values is None else values.contiguous()
     table = None if table is None else table.contiguous()
     weight = None if weight is None else weight.contiguous()
-    return launch.Call(logits, target.contiguous(), kind, values, table, weight, teacher, ignore_index)
+    return launch.Call(logits, target.contiguous(), kind, given, table, weight, teacher, ignore_index)

@@ -36,7 +36,7 @@ KINDS = {
     "penalty": (1, 1),
     "focal": (2, 3),
     "labo": (3, 4),
-    "distillation": (4, 5),
+    "distillation": (4, 4),
     "matching": (5, 2),
 }
 
@@ -64,7 +64,7 @@ else:
 
 
 @triton.jit
-def number(value):
+def as_single(value):
     """A logit as single precision, with LEAST for -inf; NaN stays."""
     return tl.maximum(value.to(tl.float32), LEAST, propagate_nan=tl.PropagateNan.ALL)
 
@@ -131,6 +131,9 @@ def total(
             s0, s2, s3 = tl.reduce((c0, c2, c3), AXIS, _add3)
             s1 = s0
         s4 = s0
+    elif KIND == DISTILLATION:
+        s0, s1, s2, s3 = tl.reduce((c0, c1, c2, c3), AXIS, _add4)
+        s4 = s0
     else:
         s0, s1, s2, s3, s4 = tl.reduce((c0, c1, c2, c3, c4), AXIS, _add5)
     return s0, s1, s2, s3, s4
@@ -185,7 +188,6 @@ def contributions(
         if MASKED:
             c2 = tl.where(valid, c2, 0.0)
         c3 = c2 * d
-        c4 = c2 * scaled
     if KIND == MATCHING:
         c1 = 0.5 * (z - t) * (z - t)
         if MASKED:
@@ -195,7 +197,7 @@ def contributions(
 
 @triton.jit
 def settle(
-    s0, s1, s2, s3, s4, dy, wy, n0, n1, n2, n3, n4, classes, log_classes,
+    s0, s1, s2, s3, s4, dy, wy, n0, n1, n2, n3, classes, log_classes,
     KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, ADAPTIVE: tl.constexpr, OWN: tl.constexpr,
     REPORT_KL: tl.constexpr,
 ):  # fmt: skip
@@ -259,13 +261,12 @@ def settle(
         if REPORT_KL:
             loss += tl.where(n3 == 0.0, 0.0, wy * n3 * divergence(s2, s3, n2, alpha, log_classes))
     if KIND == DISTILLATION:
-        # n0 = hard mass, n1 = soft mass, n2 = 1 / T, n3 = 1 / T' of the student, n4 = 1 to subtract the entropy of q.
+        # n0 = hard mass, n1 = soft mass, n2 = 1 / T, n3 = 1 / T' of the student.
         mean = s3 / s2 * LN2
         if OWN:
             soft = tl.log2(s1) * LN2 - n3 * mean
         else:
             soft = log_s - mean
-        soft -= n4 * (tl.log2(s2) - s4 / s2) * LN2
         y = n0 * wy
         loss = y * hard + n1 * soft
         a = y

@@ -26,10 +26,10 @@ from softtargets.losses.kernels.rules import (
     PENALTY,
     UNIFORM,
     VECTOR,
+    as_single,
     contributions,
     exp2,
     fold,
-    number,
     peak,
     settle,
     total,
@@ -116,7 +116,6 @@ def collect(
         scale_t = exp2(shift_t)
         s2 = tl.sum(scale_t * each2, axis=0)
         s3 = tl.sum(scale_t * (each3 + shift * each2), axis=0)
-        s4 = tl.sum(scale_t * (each4 + shift_t * each2), axis=0)
     return m, mt, s0, s1, s2, s3, s4
 
 
@@ -127,7 +126,7 @@ def read_stretch(
 ):  # fmt: skip
     """Logits, soft target, class weights and teacher of the classes k; what a rule does not use is a copy."""
     inside = k < classes
-    z = number(tl.load(logits + class_offset(k, z_class, DENSE), mask=inside, other=-float("inf")))
+    z = as_single(tl.load(logits + class_offset(k, z_class, DENSE), mask=inside, other=-float("inf")))
     q = z
     w = z
     t = z
@@ -139,17 +138,17 @@ def read_stretch(
     if WEIGHT:
         w = tl.load(weight + k, mask=inside, other=0.0).to(tl.float32)
     if (KIND == DISTILLATION) or (KIND == MATCHING):
-        t = number(tl.load(teacher + class_offset(k, t_class, DENSE), mask=inside, other=-float("inf")))
+        t = as_single(tl.load(teacher + class_offset(k, t_class, DENSE), mask=inside, other=-float("inf")))
     return inside, z, q, w, t
 
 
-@triton.jit(do_not_specialize=["rows", "ignore_index", "rows_per_number"])
+@triton.jit(do_not_specialize=["rows", "ignore_index", "rows_per_value"])
 def sweep_kernel(
-    logits, target, table, weight, teacher, numbers, factors, losses, gradient, sums, arrivals,
-    rows, class_units, inner, log_classes, ignore_index, rows_per_number,
-    n0, n1, n2, n3, n4,
+    logits, target, table, weight, teacher, values, factors, losses, gradient, sums, arrivals,
+    rows, class_units, inner, log_classes, ignore_index, rows_per_value,
+    n0, n1, n2, n3,
     z_outer, z_inner, z_class, g_outer, g_inner, g_class, t_outer, t_inner, t_class,
-    KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, NUMBERS: tl.constexpr,
+    KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, VALUES: tl.constexpr,
     ADAPTIVE: tl.constexpr, OWN: tl.constexpr, REPORT_KL: tl.constexpr,
     FACTOR: tl.constexpr, PARTIALS: tl.constexpr, LOSS: tl.constexpr, GRADIENT: tl.constexpr,
     DENSE: tl.constexpr, UNIT: tl.constexpr, DEPTH: tl.constexpr, LANES: tl.constexpr,
@@ -181,18 +180,15 @@ def sweep_kernel(
         a1 = n1 + 0.0
         a2 = n2 + 0.0
         a3 = n3 + 0.0
-        a4 = n4 + 0.0
-        if NUMBERS > 0:
-            own_numbers = numbers + (row // rows_per_number) * NUMBERS
-            a0 = tl.load(own_numbers)
-            if NUMBERS > 1:
-                a1 = tl.load(own_numbers + 1)
-            if NUMBERS > 2:
-                a2 = tl.load(own_numbers + 2)
-            if NUMBERS > 3:
-                a3 = tl.load(own_numbers + 3)
-            if NUMBERS > 4:
-                a4 = tl.load(own_numbers + 4)
+        if VALUES > 0:
+            own_values = values + (row // rows_per_value) * VALUES
+            a0 = tl.load(own_values)
+            if VALUES > 1:
+                a1 = tl.load(own_values + 1)
+            if VALUES > 2:
+                a2 = tl.load(own_values + 2)
+            if VALUES > 3:
+                a3 = tl.load(own_values + 3)
         wy = 1.0
         qy = 0.0
         ty = 0.0
@@ -204,8 +200,8 @@ def sweep_kernel(
             if TABLE == MATRIX:
                 qy = tl.load(table + y.to(tl.int64) * classes + y).to(tl.float32)
         if (KIND == DISTILLATION) or (KIND == MATCHING):
-            ty = number(tl.load(teacher_row + class_offset(y, t_class, DENSE)))
-        zy = number(tl.load(logits + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
+            ty = as_single(tl.load(teacher_row + class_offset(y, t_class, DENSE)))
+        zy = as_single(tl.load(logits + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
 
         inside, z, q, w, t = read_stretch(
             logits, table, weight, teacher_row, first * DEPTH * LANES + lane, y, classes, z_class, t_class,
@@ -237,20 +233,9 @@ def sweep_kernel(
                     for step in tl.static_range(DEPTH):
                         k = (stretch * DEPTH + step) * LANES + lane
                         inside, z, q, w, t = read_stretch(
-                            logits,
-                            table,
-                            weight,
-                            teacher_row,
-                            k,
-                            y,
-                            classes,
-                            z_class,
-                            t_class,
-                            KIND,
-                            TABLE,
-                            WEIGHT,
-                            DENSE,
-                        )
+                            logits, table, weight, teacher_row, k, y, classes, z_class, t_class,
+                            KIND, TABLE, WEIGHT, DENSE,
+                        )  # fmt: skip
                         e, c1, c2, c3, c4 = contributions(
                             z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, MASKED
                         )
@@ -310,7 +295,7 @@ def sweep_kernel(
         if PHASE != PUBLISH:
             s0 = tl.where(m <= NOTHING, float("nan"), s0)
             loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
-                s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
+                s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, classes, log_classes,
                 KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
             )  # fmt: skip
             factor = 1.0

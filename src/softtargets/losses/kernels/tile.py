@@ -7,6 +7,7 @@ per row is computed for several rows at a time, and only the last chunk has to a
 import triton
 import triton.language as tl
 
+from softtargets.losses.kernels.reductions import label_weights
 from softtargets.losses.kernels.rules import (
     DISTILLATION,
     LOG2E,
@@ -15,9 +16,9 @@ from softtargets.losses.kernels.rules import (
     MIXTURE,
     NOTHING,
     VECTOR,
+    as_single,
     contributions,
     fold,
-    number,
     peak,
     settle,
     total,
@@ -27,7 +28,7 @@ from softtargets.losses.kernels.rules import gradient as gradient_of
 # What the gradient of a row is multiplied by, and its loss in a sum.
 ONE = tl.constexpr(0)  # reduction="sum"
 COUNTED = tl.constexpr(1)  # reduction="mean": one over the sum of the partial counts
-COUNTING = tl.constexpr(2)  # the same where a single program sees all rows and counts them itself
+COUNTING = tl.constexpr(2)  # the same where every program counts all rows itself
 UPSTREAM = tl.constexpr(3)  # a number per row, from the layer above
 
 # Where the loss goes.
@@ -66,7 +67,7 @@ def read_chunk(
     read = kept[:, None]
     if MASKED:
         read = read & inside[None, :]
-    z = number(
+    z = as_single(
         tl.load(
             z_row[:, None] + class_offset(column, z_class, DENSE)[None, :], mask=read, other=-float("inf")
         )
@@ -83,7 +84,7 @@ def read_chunk(
         w = tl.load(weight + column, mask=inside, other=0.0).to(tl.float32)[None, :]
     if (KIND == DISTILLATION) or (KIND == MATCHING):
         t_place = t_row[:, None] + class_offset(column, t_class, DENSE)[None, :]
-        t = number(tl.load(t_place, mask=read, other=-float("inf")))
+        t = as_single(tl.load(t_place, mask=read, other=-float("inf")))
     return inside[None, :], z, q, w, t
 
 
@@ -97,13 +98,13 @@ def write_chunk(written, g, column, classes, g_class, exists, DENSE: tl.constexp
     tl.store(place, g.to(written.dtype.element_ty), mask=write)
 
 
-@triton.jit(do_not_specialize=["rows", "ignore_index", "rows_per_number"])
+@triton.jit(do_not_specialize=["rows", "ignore_index", "rows_per_value"])
 def tile_kernel(
-    logits, target, table, weight, teacher, numbers, factors, losses, gradient,
-    rows, class_units, inner, log_classes, ignore_index, rows_per_number,
-    n0, n1, n2, n3, n4,
+    logits, target, table, weight, teacher, values, factors, losses, gradient,
+    rows, class_units, inner, log_classes, ignore_index, rows_per_value,
+    n0, n1, n2, n3,
     z_outer, z_inner, z_class, g_outer, g_inner, g_class, t_outer, t_inner, t_class,
-    KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, NUMBERS: tl.constexpr,
+    KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, VALUES: tl.constexpr,
     ADAPTIVE: tl.constexpr, OWN: tl.constexpr, REPORT_KL: tl.constexpr,
     FACTOR: tl.constexpr, PARTIALS: tl.constexpr, LOSS: tl.constexpr, GRADIENT: tl.constexpr,
     DENSE: tl.constexpr, UNIT: tl.constexpr,
@@ -115,6 +116,8 @@ def tile_kernel(
     mean_factor = 1.0
     if FACTOR == COUNTED:
         mean_factor = 1.0 / tl.sum(tl.load(factors + tl.arange(0, PARTIALS)))
+    if FACTOR == COUNTING:
+        mean_factor = 1.0 / label_weights(target, weight, 0, 128, rows, classes, ignore_index, WEIGHT, 128)
     summed = tl.zeros([ROWS], tl.float32)
     for begin_row in range(tl.program_id(0) * ROWS, rows, tl.num_programs(0) * ROWS):
         row = begin_row + tl.arange(0, ROWS)
@@ -124,24 +127,21 @@ def tile_kernel(
         known = kept & (y >= 0) & (y < classes)
         y = tl.where(known, y, 0).to(tl.int32)
         z_row = logits + row_offset(row, inner, z_outer, z_inner, classes, DENSE)
-        zy = number(tl.load(z_row + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
+        zy = as_single(tl.load(z_row + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
 
         a0 = tl.full([ROWS], n0, tl.float32)
         a1 = tl.full([ROWS], n1, tl.float32)
         a2 = tl.full([ROWS], n2, tl.float32)
         a3 = tl.full([ROWS], n3, tl.float32)
-        a4 = tl.full([ROWS], n4, tl.float32)
-        if NUMBERS > 0:
-            own_numbers = numbers + (row // rows_per_number) * NUMBERS
-            a0 = tl.load(own_numbers, mask=kept, other=0.0)
-            if NUMBERS > 1:
-                a1 = tl.load(own_numbers + 1, mask=kept, other=0.0)
-            if NUMBERS > 2:
-                a2 = tl.load(own_numbers + 2, mask=kept, other=0.0)
-            if NUMBERS > 3:
-                a3 = tl.load(own_numbers + 3, mask=kept, other=0.0)
-            if NUMBERS > 4:
-                a4 = tl.load(own_numbers + 4, mask=kept, other=0.0)
+        if VALUES > 0:
+            own_values = values + (row // rows_per_value) * VALUES
+            a0 = tl.load(own_values, mask=kept, other=0.0)
+            if VALUES > 1:
+                a1 = tl.load(own_values + 1, mask=kept, other=0.0)
+            if VALUES > 2:
+                a2 = tl.load(own_values + 2, mask=kept, other=0.0)
+            if VALUES > 3:
+                a3 = tl.load(own_values + 3, mask=kept, other=0.0)
 
         # What belongs to the label alone: its weight, its part of q, what the teacher says of it.
         wy = tl.full([ROWS], 1.0, tl.float32)
@@ -159,7 +159,7 @@ def tile_kernel(
                 qy = tl.load(q_row + y, mask=known, other=0.0).to(tl.float32)
         if (KIND == DISTILLATION) or (KIND == MATCHING):
             t_row = teacher + row_offset(row, inner, t_outer, t_inner, classes, DENSE)
-            ty = number(tl.load(t_row + class_offset(y, t_class, DENSE), mask=known, other=0.0))
+            ty = as_single(tl.load(t_row + class_offset(y, t_class, DENSE), mask=known, other=0.0))
 
         # Every chunk is read once, and its numbers are kept for all that follows.
         chunks = ()
@@ -201,14 +201,11 @@ def tile_kernel(
         s0, s1, s2, s3, s4 = total(v0, v1, v2, v3, v4, 1, KIND, TABLE, WEIGHT, ADAPTIVE)
         s0 = tl.where(m <= NOTHING, float("nan"), s0)
         loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
-            s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, a4, classes, log_classes,
+            s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, classes, log_classes,
             KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
         )  # fmt: skip
 
         factor = tl.full([ROWS], 1.0, tl.float32) * mean_factor
-        if FACTOR == COUNTING:
-            mean_factor = 1.0 / tl.sum(tl.where(kept, wy, 0.0))
-            factor = factor * mean_factor
         if FACTOR == UPSTREAM:
             factor = tl.load(factors + row, mask=exists, other=0.0)
         if LOSS == PER_ROW:

@@ -25,7 +25,7 @@ from softtargets.losses import (
     FocalLoss,
     LabelSmoothing,
     OnlineLabelSmoothing,
-    fusing,
+    autograd,
     use_kernels,
 )
 from softtargets.losses.kernels import launch
@@ -59,25 +59,25 @@ def small(dtype=torch.float32, rows=3, classes=7):
 
 
 def test_the_mode_holds_inside_the_block_and_nowhere_else():
-    before = fusing._mode
+    before = autograd._mode
     with use_kernels("always"):
-        assert fusing._mode == "always"
+        assert autograd._mode == "always"
         with use_kernels("never"):
-            assert fusing._mode == "never"
-        assert fusing._mode == "always"
-    assert fusing._mode == before
+            assert autograd._mode == "never"
+        assert autograd._mode == "always"
+    assert autograd._mode == before
     with pytest.raises(KeyError), use_kernels("always"):
         raise KeyError
-    assert fusing._mode == before
+    assert autograd._mode == before
 
 
 def test_other_modes_are_refused_and_change_nothing():
-    before = fusing._mode
+    before = autograd._mode
     with pytest.raises(
         ValueError, match=r"'auto', 'always' or 'never', not 'allways' \(did you mean 'always'"
     ):
         use_kernels("allways").__enter__()
-    assert fusing._mode == before
+    assert autograd._mode == before
 
 
 def in_a_program(value):
@@ -153,7 +153,7 @@ def test_the_gradient_is_multiplied_by_what_comes_from_above(reduction, factor, 
 
 
 def test_large_gradients_are_multiplied_by_a_kernel_to_the_same_effect(monkeypatch):
-    monkeypatch.setattr(fusing, "LOOK_FIRST", 1)
+    monkeypatch.setattr(autograd, "LOOK_FIRST", 1)
     logits, labels = small()
     for factor in (1.0, 3.0):
         close(
@@ -536,7 +536,7 @@ def operator_arguments(kind="labo", **options):
     labels[1] = -100
     numbers = {"labo": [1.0, -0.5, 0.8, 0.0], "mixture": [0.9, 0.1], "matching": [0.5, 0.5]}[kind]
     return (
-        options.get("logits", logits), labels, options.get("numbers"), [] if "numbers" in options else numbers,
+        options.get("logits", logits), labels, options.get("values"), [] if "values" in options else numbers,
         options.get("table"), options.get("weight"), teacher if kind == "matching" else None, kind, -100,
     )  # fmt: skip
 
@@ -546,10 +546,10 @@ def operator_arguments(kind="labo", **options):
     [
         {},
         {"kind": "mixture", "table": matrix(6).float(), "weight": class_weights(6)},
-        {"numbers": torch.tensor([[1.0, -0.5, 0.8, 0.0]])},
+        {"values": torch.tensor([[1.0, -0.5, 0.8, 0.0]])},
         {"kind": "matching"},
     ],
-    ids=["numbers", "table and weights", "numbers in a tensor", "teacher"],
+    ids=["values", "table and weights", "numbers in a tensor", "teacher"],
 )
 def test_the_operators_are_what_torch_expects_of_operators(options):
     from softtargets.losses.kernels import ops

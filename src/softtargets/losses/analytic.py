@@ -1,0 +1,273 @@
+r"""Losses and gradients of rows in closed form, in PyTorch: what `kernels.rules` says, on a CPU and in any precision.
+
+With :math:`d_k = z_k - \max z` a rule gives the loss of a row and four coefficients, and with those the gradient
+
+.. math:: (A + B d_k)\, p_k - C q_k - Y [k = y]
+
+where p is softmax(z), and q belongs to the rule: the soft part of the target, or what else pulls at single classes. A
+block of rows is finished while it lies in the cache, so that logits are read from memory once and gradients written
+once. Where a logit is infinite the loss may come out as no number though it is one: `reference` has the last word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from softtargets.losses.batch import Batch
+from softtargets.losses.rule import Rule
+
+# Of fewer logits the number of operations decides, of more that of exponentials and copies.
+FEW = 1 << 13
+# Logits in a block, for each thread: with all that is computed from them they fit into a core's own cache.
+BLOCK = 1 << 17
+LOG2E = 1 / math.log(2)
+
+# One number for all rows, or one for each: (n, 1).
+Column = Tensor | float
+
+
+def losses_and_gradient(
+    batch: Batch, rule: Rule, factor: Column = 1.0, gradient: Tensor | None = None
+) -> Tensor:
+    """The loss of every row, (N, 1), whether it counts or not; the gradient of ``(factor * losses).sum()`` is written.
+
+    `gradient` has the shape of ``batch.logits``; without one the losses are all.
+    """
+    if torch.is_autocast_enabled("cpu"):
+        with torch.autocast("cpu", enabled=False):  # which would take products in half precision
+            return losses_and_gradient(batch, rule, factor, gradient)
+    logits, labels = batch.logits.detach(), batch.labels
+    assert labels is not None
+    rows, classes = logits.shape
+    call = _Call(
+        logits,
+        labels.unsqueeze(1),
+        gradient,
+        None if rule.teacher is None else batch.rows(rule.teacher.detach(), "teacher_logits"),
+        tuple(_column(each, logits.dtype) for each in rule.values),
+        factor,
+        batch.weight,
+        rule.table,
+    )
+    step = max(1, BLOCK * torch.get_num_threads() // classes)
+    parts = call.parts(step) if step < rows else [call]
+    losses = [_Block(part).solved(_KINDS[rule.kind]) for part in parts]
+    if not (gradient is None or batch.complete or batch.kept is None):
+        gradient.masked_fill_(~batch.kept.unsqueeze(1), 0)
+    return torch.cat(losses) if len(losses) > 1 else losses[0]
+
+
+class _Call(NamedTuple):
+    """What is read, for all rows or some, and where the gradient is written."""
+
+    logits: Tensor  # (n, K)
+    labels: Tensor  # (n, 1)
+    gradient: Tensor | None  # (n, K)
+    teacher: Tensor | None  # (n, K)
+    values: tuple[Column, ...]
+    factor: Column
+    weight: Tensor | None  # (K,)
+    table: Tensor | None  # (K,) or (K, K)
+
+    def parts(self, step: int) -> Iterator[_Call]:
+        for begin in range(0, len(self.logits), step):
+            rows = slice(begin, begin + step)
+
+            def some(value: Any, rows: slice = rows) -> Any:
+                return value[rows] if isinstance(value, Tensor) else value
+
+            rowwise = (some(each) for each in self[:4])
+            values = tuple(some(each) for each in self.values)
+            yield _Call(*rowwise, values, some(self.factor), self.weight, self.table)  # type: ignore[call-arg]
+
+
+class _Solution(NamedTuple):
+    """The loss of every row, (n, 1), and the coefficients of its gradient."""
+
+    loss: Tensor
+    y: Column
+    a: Column = 1.0
+    b: float = 0.0
+    c: Column = 0.0
+    q: Tensor | float | None = None
+
+
+class _Block:
+    """Some rows: logits less a number (d), the exponentials of those (e) with their sum, and the loss of the labels."""
+
+    def __init__(self, call: _Call) -> None:
+        self.call = call
+        self.few = call.logits.numel() < FEW
+        self.sum: Column
+        self.log_sum: Column
+        if self.few:
+            self.d = torch.log_softmax(call.logits, 1)
+            self.e, self.sum, self.log_sum = torch.exp(self.d, out=call.gradient), 1.0, 0.0
+        else:
+            self.d = call.logits - call.logits.amax(1, keepdim=True)
+            self.e, self.sum = self.exponentials(1.0, call.gradient)
+            self.log_sum = torch.log(self.sum)  # type: ignore[arg-type]
+        self.hard = self.cross_entropy(self.d.gather(1, call.labels))
+
+    def exponentials(self, by: float, out: Tensor | None = None) -> tuple[Tensor, Column]:
+        """The exponentials of d times a number, and their sum; normalised already where the sum is 1."""
+        if self.few:
+            return torch.softmax(self.d * by, 1), 1.0
+        e = torch.mul(self.d, by * LOG2E, out=out).exp2_()  # several times as fast as exp
+        return e, e.sum(1, keepdim=True)
+
+    def cross_entropy(self, mean: Tensor) -> Tensor:
+        """The cross-entropy of a target, from the mean of d by it."""
+        return mean.neg() if self.few else self.log_sum - mean
+
+    def mean(self, weights: Tensor | float, total: Column = 1.0) -> Tensor:
+        """Of d, for each row, by weights with this total."""
+        if isinstance(weights, float):
+            mean = self.d.sum(1, keepdim=True).mul_(weights)
+        elif weights.dim() == 1:
+            mean = (self.d @ weights).unsqueeze(1)
+        else:
+            mean = _dot(weights, self.d)
+        return mean.div_(total) if isinstance(total, Tensor) else mean
+
+    def solved(self, solve: Callable[..., _Solution]) -> Tensor:
+        """The losses of these rows; their gradient is written where the exponentials are."""
+        found = solve(self, *self.call.values)
+        weight, factor = self.call.weight, self.call.factor
+        of_label = weight[self.call.labels] if weight is not None and solve in _WEIGHTED_AS_A_WHOLE else None
+        if self.call.gradient is not None:
+            self._into_gradient(found, factor if of_label is None else factor * of_label)
+        return found.loss if of_label is None else found.loss * of_label
+
+    def _into_gradient(self, found: _Solution, factor: Column) -> None:
+        y = found.y * -factor
+        scale = self.sum.reciprocal().mul_(factor) if isinstance(self.sum, Tensor) else factor
+        a = scale if isinstance(found.a, float) and found.a == 1 else found.a * scale
+        if found.b:
+            a = self.d.mul_(scale * found.b).add_(a)
+        self.e.mul_(a)
+        if isinstance(found.q, float):
+            self.e.sub_(found.c * factor * found.q)
+        elif found.q is not None:
+            self._subtract(found.c, factor, found.q)
+        if isinstance(y, Tensor):
+            self.e.scatter_add_(1, self.call.labels, y)
+        else:
+            self.e.scatter_(1, self.call.labels, y, reduce="add")
+
+    def _subtract(self, c: Column, factor: Column, q: Tensor) -> None:
+        """c * factor * q, in as few operations as what these are allows."""
+        if isinstance(c, Tensor) and isinstance(factor, float):
+            self.e.addcmul_(q, c, value=-factor)
+        elif isinstance(by := c * factor, Tensor):
+            self.e.addcmul_(q, by, value=-1)
+        else:
+            self.e.sub_(q, alpha=by)
+
+
+def _mixture(block: _Block, hard: Column, soft: Column) -> _Solution:
+    weight, table, labels = block.call.weight, block.call.table, block.call.labels
+    y = hard if weight is None else hard * weight[labels]
+    if isinstance(soft, float) and soft == 0:
+        return _Solution(y * block.hard, y, a=y)
+    q: Tensor | float = 1 / block.d.shape[1]
+    if table is not None:
+        q = (table if table.dim() == 1 else table[labels.squeeze(1)]).to(block.d.dtype)
+    if weight is not None:
+        q = q * weight
+    mass = q.sum(-1, keepdim=True) if isinstance(q, Tensor) else 1.0
+    loss = y * block.hard + soft * (mass * block.log_sum - block.mean(q))
+    return _Solution(loss, y, a=y + soft * mass, c=soft, q=q)
+
+
+def _penalty(block: _Block, beta: float) -> _Solution:
+    mean = block.mean(block.e, block.sum)
+    loss = torch.sub(block.hard, block.cross_entropy(mean), alpha=beta)
+    return _Solution(loss, 1.0, a=mean.mul_(-beta).add_(1), b=beta)
+
+
+def _focal(block: _Block, gamma: float, slope: float, detached: float) -> _Solution:
+    log_p = -block.hard
+    p = log_p.exp()
+    base = -torch.expm1(log_p) if slope == -1 else 1 + slope * p
+    safe = base.clamp_min(torch.finfo(base.dtype).tiny)
+    factor = torch.where(base > 0, safe**gamma, 1.0 if gamma == 0 else 0.0)
+    a = factor
+    if not detached:
+        a = factor * (1 + torch.where(base > 0, gamma * slope * p * log_p / safe, 0))
+    return _Solution(factor * block.hard, a, a=a)
+
+
+def _labo(block: _Block, offset: float, slope: float, sharpness: float, with_kl: float) -> _Solution:
+    log_classes, weight = math.log(block.d.shape[1]), block.call.weight
+    if slope and log_classes:
+        entropy = block.cross_entropy(block.mean(block.e, block.sum))
+        alpha = entropy.mul_(slope / log_classes).add_(offset)
+    else:
+        alpha = torch.full_like(block.hard, offset)
+    q, total = block.exponentials(sharpness)
+    mean = block.mean(q, total)
+    kl = None
+    if with_kl and sharpness:
+        kl = (log_classes - torch.logsumexp(block.d * sharpness, 1, keepdim=True)) / sharpness + mean
+    a: Column
+    if weight is None:
+        loss, y, a = torch.lerp(block.hard, block.cross_entropy(mean), alpha), 1 - alpha, 1.0
+    else:
+        of_label = weight[block.call.labels]
+        y, q = (1 - alpha) * of_label, q.mul_(weight)
+        mass = q.sum(1, keepdim=True) / total
+        loss = y * block.hard + alpha * (mass * block.log_sum - block.mean(q, total))
+        a = y + alpha * mass
+        kl = None if kl is None else kl * of_label
+    loss = loss if kl is None else loss + alpha * kl
+    return _Solution(loss, y, a=a, c=alpha / total if isinstance(total, Tensor) else alpha, q=q)
+
+
+def _distillation(block: _Block, hard: float, soft: float, sharpness: float, own: float) -> _Solution:
+    assert block.call.teacher is not None
+    q = torch.softmax(block.call.teacher.to(block.d.dtype) * sharpness, 1)
+    if own == 1:
+        loss = hard * block.hard + soft * (block.log_sum - block.mean(q))
+        return _Solution(loss, hard, a=hard + soft, c=soft, q=q)
+    log_student = torch.log_softmax(block.d * own, 1)
+    loss = hard * block.hard - soft * _dot(q, log_student)
+    return _Solution(loss, hard, a=hard, c=soft * own, q=q.sub_(log_student.exp_()))
+
+
+def _matching(block: _Block, hard: float, squares: float) -> _Solution:
+    assert block.call.teacher is not None
+    away = block.call.teacher.to(block.d.dtype) - block.call.logits
+    return _Solution(hard * block.hard + squares * 0.5 * _dot(away, away), hard, a=hard, c=squares, q=away)
+
+
+_KINDS: dict[str, Callable[..., _Solution]] = {
+    "mixture": _mixture,
+    "penalty": _penalty,
+    "focal": _focal,
+    "labo": _labo,
+    "distillation": _distillation,
+    "matching": _matching,
+}
+# The loss of an example is multiplied by the weight of its label, and that is all that weights do.
+_WEIGHTED_AS_A_WHOLE = (_penalty, _focal, _matching)
+
+
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    """The product of two rows, for each: (n, 1)."""
+    if a.numel() < FEW:
+        return (a * b).sum(1, keepdim=True)
+    dots: Tensor = torch.linalg.vecdot(a, b)
+    return dots.unsqueeze(1)
+
+
+def _column(value: float | Tensor, dtype: torch.dtype) -> Column:
+    """A hyper-parameter as a number, or one for each row."""
+    if not isinstance(value, Tensor):
+        return value
+    return value.item() if value.dim() == 0 else value.to(dtype).unsqueeze(1)
