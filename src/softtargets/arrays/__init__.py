@@ -27,9 +27,15 @@ if TYPE_CHECKING:
         sum_tolerance,
     )
     from softtargets.arrays.seeds import over_seeds
-    from softtargets.arrays.stochastic import as_numbers, as_stochastic, check_distributions
+    from softtargets.arrays.stochastic import as_numbers, as_stochastic, check_distributions, wrong_row
+    from softtargets.arrays.tolerances import ROUNDED, SAVED, TARGET, THROUGH_HALF, WRITTEN
 
 __all__ = [
+    "ROUNDED",
+    "SAVED",
+    "TARGET",
+    "THROUGH_HALF",
+    "WRITTEN",
     "ArrayLike",
     "ScoreFault",
     "as_floating",
@@ -49,11 +55,12 @@ __all__ = [
     "single_or_double",
     "sum_tolerance",
     "whole_numbers",
+    "wrong_row",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    for home in ("stochastic", "seeds", "scores", "labels") if name in __all__ else ():
+    for home in ("tolerances", "stochastic", "seeds", "scores", "labels") if name in __all__ else ():
         module = import_module(f"softtargets.arrays.{home}")
         if hasattr(module, name):
             return getattr(module, name)

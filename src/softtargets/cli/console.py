@@ -14,8 +14,7 @@ from typing import Any
 
 from softtargets.cli.pace import Clock, Lap, Pace
 from softtargets.recipes import Recipe
-from softtargets.runs import Run
-from softtargets.runs.provenance import now
+from softtargets.runs import Run, now
 from softtargets.training import Plan, Watcher, Watchers
 
 LINE_SECONDS = 10.0
@@ -27,7 +26,7 @@ def watching(tensorboard: Path | None = None) -> Iterator[Watcher]:
     with ExitStack() as stack:
         watchers: list[Watcher] = []
         if tensorboard is not None:
-            from softtargets.training.tensorboard import TensorBoard
+            from softtargets.training import TensorBoard
 
             watchers.append(stack.enter_context(TensorBoard(tensorboard)))
         watchers.append(stack.enter_context(console_watcher()))

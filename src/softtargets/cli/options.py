@@ -53,7 +53,7 @@ def worker_count(explicit: int | None, device: str) -> int:
 
 def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
     """Read ``KEY=VALUE`` words; values are read as YAML, so numbers, lists and true/false work."""
-    from softtargets.recipes.yaml import parse_yaml
+    from softtargets.recipes import parse_yaml
 
     read: dict[str, Any] = {}
     for pair in pairs or []:

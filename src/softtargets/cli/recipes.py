@@ -31,8 +31,7 @@ def check(recipe: Path, changes: Set = None, as_json: Json = False) -> None:
 @app.command()
 def parts(as_json: Json = False) -> None:
     """List every field of a recipe, what it accepts, and its default."""
-    from softtargets.recipes import Part, Recipe, describe, kinds
-    from softtargets.recipes.schema import field_types
+    from softtargets.recipes import Part, Recipe, describe, field_types, kinds
 
     rows = []
     for name, hint in field_types(Recipe).items():

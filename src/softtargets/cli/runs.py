@@ -110,8 +110,7 @@ def export(
     runs_dir: RunsDir = None,
 ) -> None:
     """Write recipes, metrics and provenance of finished and failed runs to one file, without their weights."""
-    from softtargets.runs import Run, RunStore, check_filter
-    from softtargets.runs.exporting import export_logs
+    from softtargets.runs import Run, RunStore, check_filter, export_logs
 
     wanted = assignments(where, "--where")
     store = RunStore(runs_directory(runs_dir))

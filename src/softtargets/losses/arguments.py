@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softtargets.arrays.stochastic import as_numbers, check_distributions
-from softtargets.arrays.tolerances import TARGET
+from softtargets.arrays import TARGET, as_numbers, check_distributions
 from softtargets.exceptions import nearest
 
 

@@ -10,8 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ScoreFault, find_fault, sum_tolerance
-from softtargets.arrays.tolerances import ROUNDED, SAVED, THROUGH_HALF
+from softtargets.arrays import ROUNDED, SAVED, THROUGH_HALF, ScoreFault, find_fault, sum_tolerance
 from softtargets.predictions.errors import PredictionFileError
 
 Kind = Literal["logits", "probabilities"]

@@ -67,7 +67,8 @@ from softtargets.recipes.regularisers import (
     Regulariser,
     TFReg,
 )
-from softtargets.recipes.schema import Part, build, describe, kinds
+from softtargets.recipes.schema import Part, build, describe, field_types, kinds
+from softtargets.recipes.yaml import parse_yaml
 
 __all__ = [
     "CIFAR10",
@@ -137,5 +138,7 @@ __all__ = [
     "TinyImageNet",
     "build",
     "describe",
+    "field_types",
     "kinds",
+    "parse_yaml",
 ]

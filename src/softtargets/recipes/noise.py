@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, Literal
 
-from softtargets.arrays.stochastic import wrong_row
-from softtargets.arrays.tolerances import WRITTEN
+from softtargets.arrays import WRITTEN, wrong_row
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Part, Probability
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from softtargets.arrays.stochastic import wrong_row
-from softtargets.arrays.tolerances import TARGET
+from softtargets.arrays import TARGET, wrong_row
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Index, NonNegative, Part, Positive, Probability, Range
 

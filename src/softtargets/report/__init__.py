@@ -1,6 +1,6 @@
 """Reports: a study, or a file of predictions, as one page that a person wants to read."""
 
-from softtargets.report.page import Code, Column, Figure, Page, Section, Table, Verdict, Widget, columns
+from softtargets.report.page import Code, Column, Figure, Page, Section, Table, Tone, Verdict, Widget, columns
 from softtargets.report.writing import write_page
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Page",
     "Section",
     "Table",
+    "Tone",
     "Verdict",
     "Widget",
     "columns",

@@ -40,7 +40,7 @@ class TrainedNets:
         data: whose training images.
         most: only so many, the first ones.
         """
-        from softtargets.training.precision import float32_products
+        from softtargets.training import float32_products
         from softtargets.training.tasks.images import ImageTask, Split
 
         supplies = self.supplies(run)

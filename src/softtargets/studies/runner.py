@@ -12,8 +12,7 @@ from typing import Any
 
 from softtargets.exceptions import RunError, StorageError, StudyError
 from softtargets.report import Column, Page, Table, write_page
-from softtargets.runs import Run, RunStore
-from softtargets.runs.provenance import code_version, now
+from softtargets.runs import Run, RunStore, code_version, now
 from softtargets.storage import make_directory
 from softtargets.studies.results import Results
 from softtargets.studies.study import Outcome, Place, Settings, Study, Trial

@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from softtargets.arrays.stochastic import as_numbers, check_distributions
-from softtargets.arrays.tolerances import WRITTEN
+from softtargets.arrays import WRITTEN, as_numbers, check_distributions
 from softtargets.exceptions import nearest
 
 Array: TypeAlias = NDArray[np.float64]

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from softtargets.arrays.stochastic import as_numbers
+from softtargets.arrays import as_numbers
 from softtargets.theory.arguments import (
     SPREADS,
     Array,

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from softtargets.arrays.stochastic import as_numbers
+from softtargets.arrays import as_numbers
 from softtargets.theory.arguments import KINDS, Array, as_choice, one_number_of_classes
 from softtargets.theory.loss import generalization_loss
 from softtargets.theory.optimum import optimal_p

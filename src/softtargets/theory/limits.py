@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softtargets.arrays.stochastic import as_numbers
+from softtargets.arrays import as_numbers
 from softtargets.theory.agreement import cross_entropy
 from softtargets.theory.arguments import KINDS, Numbers, as_choice, as_rates, as_result
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softtargets.arrays.stochastic import as_stochastic
+from softtargets.arrays import as_stochastic
 from softtargets.theory.agreement import agreeing
 from softtargets.theory.arguments import (
     KINDS,

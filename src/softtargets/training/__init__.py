@@ -3,6 +3,7 @@
 from softtargets.training.devices import choose_device
 from softtargets.training.engine import CHECKPOINT_SECONDS, train
 from softtargets.training.events import Plan, Watcher, Watchers
+from softtargets.training.precision import float32_products
 from softtargets.training.tensorboard import TensorBoard
 from softtargets.training.workers import cores
 
@@ -14,5 +15,6 @@ __all__ = [
     "Watchers",
     "choose_device",
     "cores",
+    "float32_products",
     "train",
 ]

@@ -7,8 +7,7 @@ import math
 from softtargets.inspection.advise.finding import USUAL, Advice
 from softtargets.inspection.advise.uniformity import FAR
 from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
-from softtargets.report import Verdict
-from softtargets.report.page import Tone
+from softtargets.report import Tone, Verdict
 
 # So few wrong labels cannot be told from none: the share of right ones was found within 0.01 in simulations, where
 # everything that the estimate assumes did hold.

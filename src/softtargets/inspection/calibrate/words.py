@@ -26,8 +26,7 @@ from softtargets.inspection.shared.numbers import (
     temperature,
 )
 from softtargets.inspection.shared.two_passes import FEWEST, FOLDS
-from softtargets.report import Verdict
-from softtargets.report.page import Tone
+from softtargets.report import Tone, Verdict
 
 # A stated confidence of 90 % that means 88 to 92 %: few decisions would change, and fewer nets are better unscaled.
 GOOD = 0.02

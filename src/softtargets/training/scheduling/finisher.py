@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softtargets.recipes import Recipe
-from softtargets.runs import Run, RunWriter
-from softtargets.runs.provenance import environment, now
+from softtargets.runs import Run, RunWriter, environment, now
 from softtargets.training.events import Watcher
 from softtargets.training.fleet import Fleet
 from softtargets.training.pack import Pack

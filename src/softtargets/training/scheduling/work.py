@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from softtargets.runs import RunWriter
-from softtargets.runs.provenance import now
+from softtargets.runs import RunWriter, now
 from softtargets.training.pack import Start
 
 
