@@ -19,14 +19,14 @@ def off_by(by: float) -> list[list[float]]:
 
 
 TAKERS = {
-    "noise": (lambda m: noise.class_conditional_transitions(m, 2), WRITTEN),
-    "theory": (lambda m: theory.optimal_matrix(m, "alpha"), WRITTEN),
-    "loss": (lambda m: LabelSmoothing(1.0, matrix=torch.tensor(m, dtype=torch.float64)), TARGET),
+    "noise": (lambda m: noise.class_conditional_transitions(m, 2), 1e-3),
+    "theory": (lambda m: theory.optimal_matrix(m, "alpha"), 1e-3),
+    "loss": (lambda m: LabelSmoothing(1.0, matrix=torch.tensor(m, dtype=torch.float64)), 1e-4),
     "recipe of a loss": (
         lambda m: recipes.LabelSmoothing(alpha=1.0, matrix=tuple(map(tuple, m))).check(),
-        TARGET,
+        1e-4,
     ),
-    "recipe of noise": (lambda m: recipes.ClassConditional(matrix=tuple(map(tuple, m))).check(), WRITTEN),
+    "recipe of noise": (lambda m: recipes.ClassConditional(matrix=tuple(map(tuple, m))).check(), 1e-3),
 }
 
 
