@@ -49,11 +49,10 @@ def test_the_first_wrong_row_of_a_stack_is_named():
     stack[2, 1] = [0.5, 0.25, 0.5]
     with pytest.raises(ValueError, match=r"T must have rows that sum to 1, but row 1 sums to 1\.25; divide"):
         as_stochastic("T", stack)
-    stack[1, 2, 0] = np.inf
-    with pytest.raises(
-        ValueError, match="T must hold probabilities, at least 0, but row 2, column 0 has inf"
-    ):
-        as_stochastic("T", stack)
+    for value, words in ((np.nan, "row 2, column 0 has nan"), (np.inf, "but row 2 sums to inf")):
+        stack[1, 2, 0] = value
+        with pytest.raises(ValueError, match=words):
+            as_stochastic("T", stack)
 
 
 def test_only_a_matrix_whose_columns_add_up_is_to_be_transposed():
