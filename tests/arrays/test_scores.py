@@ -54,6 +54,11 @@ def test_logits_are_not_taken_for_probabilities():
         as_probabilities(torch.tensor([[0.5, 0.5], [-3.0, 4.0]]))
 
 
+def test_a_negative_number_is_no_probability_though_the_row_adds_up():
+    with pytest.raises(ValueError, match=r"example 0 has -0\.2 to 0\.6; pass softmax"):
+        as_probabilities(torch.tensor([[-0.2, 0.6, 0.6]]))
+
+
 def test_probabilities_must_add_up():
     with pytest.raises(ValueError, match=r"those of example 1 add up to 0\.9;"):
         as_probabilities(torch.tensor([[0.5, 0.5], [0.5, 0.4]]))

@@ -71,6 +71,17 @@ def test_records_with_a_field_for_each_class(tmp_path):
     assert same(tmp_path / "a.npy", scores, labels).class_names == ("a", "b", "c")
 
 
+def test_names_of_fields_in_any_script(tmp_path):
+    """They are written in numpy's third format, in UTF-8."""
+    records = np.zeros(3, dtype=[("label", "<i4"), ("猫", "<f4"), ("Hündin", "<f4")])
+    records["猫"] = [1, 2, 3]
+    with pytest.warns(UserWarning, match="format 3.0"):
+        np.save(tmp_path / "a.npy", records)
+    found = open_predictions(tmp_path / "a.npy")
+    assert found.class_names == ("猫", "Hündin")
+    assert found.load()[0].tolist() == [[1, 0], [2, 0], [3, 0]]
+
+
 def test_an_array_alone_has_no_labels(tmp_path):
     np.save(tmp_path / "a.npy", logits()[0])
     refusal(tmp_path / "a.npy", "has no labels", "(40, 5) float32", "with labels")

@@ -36,10 +36,11 @@ def test_tokens_become_rows(tmp_path_factory, n, t, k, rows, compressed, order):
         refusal(path, "no example left", ignore_index=-100)
 
 
-def test_a_token_is_named_by_row_and_position(tmp_path):
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_a_token_is_named_by_row_and_position(tmp_path, save):
     scores, labels = logits(24, 3)
     scores[13, 1] = np.nan
-    np.savez(tmp_path / "a.npz", logits=scores.reshape(4, 6, 3), labels=labels.reshape(4, 6))
+    save(tmp_path / "a.npz", logits=scores.reshape(4, 6, 3), labels=labels.reshape(4, 6))
     refusal(tmp_path / "a.npz", "nan in row 2, position 1, class 1")
     scores, labels = logits(24, 3)
     labels[23] = 3

@@ -37,3 +37,4 @@ def test_places_in_tables_are_named():
 def test_equal_frequencies_unless_others_are_given():
     assert as_prior(None, 4).tolist() == [0.25] * 4
     assert as_prior(torch.tensor([0.75, 0.25]), 2).tolist() == [0.75, 0.25]
+    assert as_prior([0.333, 0.333, 0.333], 3).tolist() == [1 / 3] * 3  # divided by their sum

@@ -71,7 +71,7 @@ def check_distributions(
     """
     import numpy as np
 
-    wrong = ~((found >= 0) & np.isfinite(found))  # NaN too
+    wrong = ~(found >= 0)  # NaN too; what is infinite does not sum to 1
     if wrong.any():
         *_, row, column = (0, *(int(index) for index in np.argwhere(wrong)[0]))
         place = f"row {row}, column {column}" if rows else f"class {column}"

@@ -65,7 +65,7 @@ PREFIXES = sorted((*SCORES, "p", "class", "cls"), key=len, reverse=True)
 
 def normal(name: str) -> str:
     """A name as the lists above have it: ``Test/True-Label`` becomes ``test_true_label``."""
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return re.sub(r"[\W_]+", "_", name.lower()).strip("_")
 
 
 def named(names: Sequence[str], usual: Sequence[str]) -> Names:

@@ -164,9 +164,8 @@ def _content(path: Path, program: bytes) -> Any:
             if opcode.name in FORBIDDEN:
                 raise _Refused(f"uses the operation {opcode.name}")
             # The memo is an array as long as its largest index: one of 4 billion would take 32 GB.
-            if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(argument or 0) <= len(
-                program
-            ):
+            numbers = opcode.name in ("PUT", "BINPUT", "LONG_BINPUT")
+            if numbers and not 0 <= int(argument or 0) <= len(program):
                 raise _Refused(f"numbers an object {argument}")
         return _Unpickler(io.BytesIO(program)).load()
     except _Refused as refused:
