@@ -96,7 +96,9 @@ def deep_imports(path: Path) -> set[str]:
 def test_rooms_are_entered_through_their_doors():
     for path in PACKAGE.rglob("*.py"):
         past = {module for module in deep_imports(path) if not DOORS.fullmatch(module)}
-        assert not past, f"{path.relative_to(PACKAGE)} imports {past}: export there what the room has to offer"
+        assert not past, (
+            f"{path.relative_to(PACKAGE)} imports {past}: export there what the room has to offer"
+        )
 
 
 def test_no_two_rooms_import_each_other():

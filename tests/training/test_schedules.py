@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softtargets.recipes import Constant, Cosine, InverseSqrt, Linear, Schedule, Step
-from softtargets.training.schedules import rate_factor, rate_factors
+from softtargets.training.schedules import rate_factor
 
 
 def factors(schedule, steps_per_epoch, total):
@@ -153,19 +153,6 @@ def test_the_inverse_root_is_that_of_the_transformer(warmup):
 
 def test_the_inverse_root_does_not_depend_on_the_length():
     assert rate_factor(InverseSqrt(warmup=4), 50, 7, 100) == rate_factor(InverseSqrt(warmup=4), 50, 7, 10**6)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    schedule=kinds,
-    first=st.integers(0, 60),
-    count=st.integers(0, 40),
-    steps_per_epoch=st.integers(1, 20),
-    total=st.integers(1, 100),
-)
-def test_many_factors_are_those_of_the_steps_one_by_one(schedule, first, count, steps_per_epoch, total):
-    found = rate_factors(schedule, first, count, steps_per_epoch, total)
-    assert found == [rate_factor(schedule, first + k, steps_per_epoch, total) for k in range(count)]
 
 
 def test_a_schedule_without_a_rule_is_refused():

@@ -126,8 +126,8 @@ class RunStore:
         fresh: dict[str, Any] = {}
         found = []
         for name in self._ids():
-            stamp, old = _stamp(self.root / name / MANIFEST), known.get(name, {})
-            if stamp is not None and old.get("stamp") == stamp:
+            stamp, old = _stamp(self.root / name / MANIFEST), known.get(name, {"stamp": ()})
+            if old["stamp"] == stamp:
                 found.append(ListedRun(**old["entry"]))
                 fresh[name] = old
             else:

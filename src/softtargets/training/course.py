@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from softtargets.recipes import Recipe, Schedule
-from softtargets.training.schedules import rate_factor, rate_factors
+from softtargets.training.schedules import rate_factor
 from softtargets.training.tasks import Epoch, Task
 
 
@@ -81,5 +81,6 @@ def _rates(
     """Remembered, since all runs of a pack may ask for the same, while the device waits."""
     first = epoch * steps_per_epoch
     count = max(0, min(steps_per_epoch, total_steps - first))
-    factors = rate_factors(schedule, first, count, steps_per_epoch, total_steps)
-    return (*(lr * factor for factor in factors), *(0.0,) * (steps_per_epoch - count))
+    steps = range(first, first + count)
+    moving = (lr * rate_factor(schedule, step, steps_per_epoch, total_steps) for step in steps)
+    return (*moving, *(0.0,) * (steps_per_epoch - count))

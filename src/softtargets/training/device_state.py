@@ -233,20 +233,20 @@ class DeviceState:
     # --- the step ---
 
     def _step(self, shape: Any) -> None:
-        batch = self.feed.batch(self._place, shape)
+        shown = self.feed.batch(self._place, shape)
         self.nets.set_place(self._steps)
         with autocast(self.recipe.precision, self.device):
-            said = self.nets.train(batch.inputs).flatten(1, -2)  # a row for each label
+            said = self.nets.train(shown.inputs).flatten(1, -2)  # a row for each label
             given = None
             if self.adviser is not None:
-                given = self.adviser.ask(batch, self._steps, self._epochs)
-            losses = self.loss(said, batch.labels, given)
+                given = self.adviser.ask(shown, self._steps, self._epochs)
+            losses = self.loss(said, shown.labels, given)
         whole = (losses * self._multiplier).sum()
         gradients = torch.autograd.grad(whole, self.nets.leaves, allow_unused=True, materialize_grads=True)
         with torch.no_grad():
             self._move(losses.detach(), self.nets.collected(gradients))
             if not self._fused:
-                correct = (said.argmax(-1) == batch.labels).sum(-1)
+                correct = (said.argmax(-1) == shown.labels).sum(-1)
                 self._correct.index_copy_(1, self._place, correct.unsqueeze(1))
             if isinstance(self.nets, Single) and isinstance(self.loss, SingleLoss):
                 self.loss.loss.after_step(self.nets.model)

@@ -32,15 +32,3 @@ def rate_factor(schedule: Schedule, step: int, steps_per_epoch: int, total_steps
     if isinstance(schedule, Cosine):
         return schedule.end + (1 - schedule.end) * (1 + math.cos(math.pi * progress)) / 2
     raise TypeError(f"no rule for the schedule {schedule!r}")
-
-
-def rate_factors(
-    schedule: Schedule, first_step: int, count: int, steps_per_epoch: int, total_steps: int
-) -> list[float]:
-    """The factors of consecutive steps, as `rate_factor` gives them one by one.
-
-    >>> rate_factors(InverseSqrt(warmup=2), 0, 9, 10, 100)[::2]
-    [0.5, 1.0, 0.7071067811865476, 0.5773502691896257, 0.5]
-    """
-    steps = range(first_step, first_step + count)
-    return [rate_factor(schedule, step, steps_per_epoch, total_steps) for step in steps]

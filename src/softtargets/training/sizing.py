@@ -65,7 +65,7 @@ class Footprint:
 
 
 @dataclass(frozen=True)
-class Activations:
+class ActivationBytes:
     """The bytes of what the layers of a net say.
 
     saved:  in a training step, and until the backward pass is done.
@@ -108,7 +108,7 @@ def footprint(recipe: Recipe, task: Task, device: torch.device, stacked: bool) -
     return Footprint(run, seen.shown, measured, at_a_time, _WORKSPACE if on_gpu else 0, stacked)
 
 
-def activations(model: Classifier, inputs: Sequence[Tensor], precision: str) -> Activations | None:
+def activations(model: Classifier, inputs: Sequence[Tensor], precision: str) -> ActivationBytes | None:
     """What the layers of a net say of a batch without content; None if they cannot say so.
 
     Lower precision is that of the whole net here, where autocast keeps weights and statistics in float32.
@@ -126,7 +126,7 @@ def activations(model: Classifier, inputs: Sequence[Tensor], precision: str) -> 
             model.eval()(*shown())
     except Exception:  # nets that are not ours may ask a tensor for its values, and fail in any way
         return None
-    return Activations(saved, -(-counter.most // len(inputs[0])))
+    return ActivationBytes(saved, -(-counter.most // len(inputs[0])))
 
 
 def outline(recipe: Recipe, task: Task) -> Classifier:

@@ -24,7 +24,7 @@ from softtargets.randomness import key_words, permutation, stacked_keys
 from softtargets.recipes import Dataset, Model, Recipe
 from softtargets.recipes.schema import Count, ProperFraction
 from softtargets.training.precision import autocast
-from softtargets.training.tasks import TASKS, Batch, Epoch, Feed, Task
+from softtargets.training.tasks import TASKS, Epoch, Feed, Shown, Task
 
 TEXT = Path(__file__).parents[3] / "LICENSE"
 BUCKETS = (12, 28, 60)
@@ -198,12 +198,12 @@ class CharacterFeed(Feed):
     def open(self, epochs: Tensor) -> None:
         self._rows.copy_(self._layout.table(self._keys, epochs, blank=len(self._train)))
 
-    def batch(self, place: Tensor, shape: tuple[int, int]) -> Batch:
+    def batch(self, place: Tensor, shape: tuple[int, int]) -> Shown:
         rows, length = shape
         where = self._begins.index_select(0, place) + self._within[:rows]
         chosen = self._rows.index_select(1, where)
         tokens, labels = self._train.tokens[:, :length], self._train.labels[:, :length]
-        return Batch((tokens[chosen],), labels[chosen].flatten(1))
+        return Shown((tokens[chosen],), labels[chosen].flatten(1))
 
     @torch.no_grad()
     def score(self, nets: Any) -> dict[str, Tensor]:

@@ -42,7 +42,7 @@ class Epoch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Batch:
+class Shown:
     """What the nets are shown in a step, the runs first: what they are called with, and labels (runs, rows).
 
     A label of -100 does not count: padding.
@@ -63,7 +63,7 @@ class Feed(ABC):
         """Draw all that an epoch draws; `epochs` (runs,), counted from 0, is on the device."""
 
     @abstractmethod
-    def batch(self, place: Tensor, shape: Any) -> Batch:
+    def batch(self, place: Tensor, shape: Any) -> Shown:
         """The batch at a place (1,) of the epoch, for a step of this shape."""
 
     @abstractmethod
@@ -83,7 +83,7 @@ class Teacher:
 class Adviser(Protocol):
     """Somebody with an opinion on what the nets are shown."""
 
-    def ask(self, batch: Any, steps: Tensor, epochs: Tensor) -> Tensor:
+    def ask(self, shown: Any, steps: Tensor, epochs: Tensor) -> Tensor:
         """Logits (runs, rows, classes), without gradient; `steps` and `epochs` (runs,) say where each run is."""
 
 

@@ -12,7 +12,7 @@ from softtargets.randomness import below, key_words, words
 from softtargets.recipes import Recipe
 from softtargets.training.nets import Nets, Single, Stacked
 from softtargets.training.precision import autocast
-from softtargets.training.tasks.images.feed import ImageBatch
+from softtargets.training.tasks.images.feed import ShownImages
 from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Adviser, Teacher
 
@@ -67,13 +67,13 @@ class TeacherAdviser:
             self.stored = torch.stack(said)
 
     @torch.no_grad()
-    def ask(self, batch: ImageBatch, steps: Tensor, epochs: Tensor) -> Tensor:
+    def ask(self, shown: ShownImages, steps: Tensor, epochs: Tensor) -> Tensor:
         """What the teachers say of the same images."""
         if self.stored is not None:
-            return self.stored[self._whose[:, None], batch.chosen]
-        flat = self._first.task.standardise(batch.images.flatten(0, 1))
+            return self.stored[self._whose[:, None], shown.chosen]
+        flat = self._first.task.standardise(shown.images.flatten(0, 1))
         with autocast(self._first.recipe.precision, flat.device):
-            return self._nets.look((flat.unflatten(0, batch.chosen.shape),), shared=False).float()
+            return self._nets.look((flat.unflatten(0, shown.chosen.shape),), shared=False).float()
 
 
 class PartnerAdviser:
@@ -95,9 +95,9 @@ class PartnerAdviser:
         self._starts = self._sizes.cumsum(0) - self._sizes
 
     @torch.no_grad()
-    def ask(self, batch: ImageBatch, steps: Tensor, epochs: Tensor) -> Tensor:
+    def ask(self, shown: ShownImages, steps: Tensor, epochs: Tensor) -> Tensor:
         """What the net says of the partners."""
-        labels, chosen = batch.labels[0], batch.chosen[0]
+        labels, chosen = shown.labels[0], shown.chosen[0]
         drawn = words(self._partner_key, chosen, epochs)[:, 0]
         partners = self._members[self._starts[labels] + below(drawn, self._sizes[labels])]
         # By the place of the anchor: two anchors may have the same partner.
@@ -116,6 +116,6 @@ class AveragedAdviser:
         self._task = task
         self._loss = loss
 
-    def ask(self, batch: ImageBatch, steps: Tensor, epochs: Tensor) -> Tensor:
+    def ask(self, shown: ShownImages, steps: Tensor, epochs: Tensor) -> Tensor:
         """What the averaged net says of the same images."""
-        return self._loss.ask(self._task.standardise(batch.images[0])).float().unsqueeze(0)
+        return self._loss.ask(self._task.standardise(shown.images[0])).float().unsqueeze(0)

@@ -16,13 +16,13 @@ from softtargets.training.nets import Nets
 from softtargets.training.precision import autocast
 from softtargets.training.tasks.images.split import Split
 from softtargets.training.tasks.images.task import ImageTask
-from softtargets.training.tasks.task import Batch, Feed
+from softtargets.training.tasks.task import Feed, Shown
 
 Views = list[dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
-class ImageBatch(Batch):
+class ShownImages(Shown):
     """A batch with the images before they were standardised, and their places in the training set."""
 
     images: Tensor
@@ -69,7 +69,7 @@ class ImageFeed(Feed):
             for name, values in drawn.items():
                 table[name].copy_(values)
 
-    def batch(self, place: Tensor, shape: int) -> ImageBatch:
+    def batch(self, place: Tensor, shape: int) -> ShownImages:
         """So many images."""
         where = place * self._recipe.batch + self._within[:shape]
         chosen, labels = self._order.index_select(1, where), self._epoch_labels.index_select(1, where)
@@ -81,7 +81,7 @@ class ImageFeed(Feed):
         images, inputs = (
             each.unflatten(0, chosen.shape) for each in make(self._images, chosen.flatten(), views)
         )
-        return ImageBatch((inputs,), labels, images, chosen)
+        return ShownImages((inputs,), labels, images, chosen)
 
     def score(self, nets: Nets) -> dict[str, Tensor]:
         """Negative log-likelihood and accuracy."""
