@@ -165,7 +165,7 @@ def _input(found: Advice) -> Table:
         "method": f"{found.estimate.method}: {found.method_reason}",
         **({"model": found.trained} if found.trained else {}),
     }
-    return read_table([{"what": what, "value": value} for what, value in told.items()], "Input.")
+    return read_table({"": told}, "Input.")
 
 
 def summary_rows(found: Advice) -> list[tuple[str, str]]:

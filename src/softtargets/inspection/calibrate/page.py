@@ -140,8 +140,7 @@ def _worst_classes(found: Diagnosis) -> Table:
 def _input(found: Diagnosis) -> Table:
     read = found.understood
     sizes = {"examples": f"{read.examples:,}", "classes": f"{read.classes:,}"}
-    told = {**read.origin(), **sizes, "class names": _some(read.class_names)}
-    return read_table({"what": what, "value": value} for what, value in told.items())
+    return read_table({"": {**read.origin(), **sizes, "class names": _some(read.class_names)}})
 
 
 def _some(names: tuple[str, ...] | None, most: int = 12) -> str:

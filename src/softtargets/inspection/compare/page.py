@@ -23,6 +23,7 @@ def compare_page(found: Comparison, command: str, provenance: Mapping[str, Any])
     """All of a comparison as a page."""
     a, b = words.names(found)
     files = {a: found.a, b: found.b}
+    origins = {"A": found.a.understood.origin(), "B": found.b.understood.origin()}
     return Page(
         name=f"{found.a.understood.path.name} {found.b.understood.path.name}",
         title=f"{a} against {b}",
@@ -36,7 +37,7 @@ def compare_page(found: Comparison, command: str, provenance: Mapping[str, Any])
             Section("Differences", words.difference_words(found), (_differences(found),)),
             Section("Mistakes they share", (words.mistakes_words(found),), (_mistakes(found),)),
             Section("Each by itself", exhibits=_metrics(found)),
-            Section("What was read", exhibits=(_input(found),)),
+            Section("What was read", exhibits=(read_table(origins),)),
         ),
         command=command,
         provenance=provenance,
@@ -109,15 +110,6 @@ def _metrics(found: Comparison) -> tuple[Table, ...]:
         )
         for named, both in tables.items()
     )
-
-
-def _input(found: Comparison) -> Table:
-    rows = [
-        {"model": letter, "what": what, "value": value}
-        for letter, side in (("A", found.a), ("B", found.b))
-        for what, value in side.understood.origin().items()
-    ]
-    return read_table(rows, first="model | ")
 
 
 def difference_lines(found: Comparison) -> list[tuple[str, ...]]:

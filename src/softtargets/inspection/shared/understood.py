@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,11 @@ class Understood:
         return {what: str(self.path), "used": self.source, "taken for": f"{self.kind}: {self.reason}"}
 
 
-def read_table(rows: Iterable[dict[str, Any]], title: str = "Input", first: str = "") -> Table:
-    """What was read, at the end of a page."""
-    return table("read", title, f"{first}what | value = understood as", rows)
+def read_table(told: Mapping[str, Mapping[str, str]], title: str = "Input") -> Table:
+    """What was read, at the end of a page: of one file under an empty name, of several each under its own."""
+    rows = [
+        {**({"model": name} if name else {}), "what": what, "value": value}
+        for name, words in told.items()
+        for what, value in words.items()
+    ]
+    return table("read", title, ("model | " if len(told) > 1 else "") + "what | value = understood as", rows)

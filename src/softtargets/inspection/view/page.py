@@ -72,12 +72,12 @@ def collapse_table(found: PenultimateView) -> Table:
         "net | split | classes | examples | nc1 = NC1 | nc2_means_norms = NC2 norms of means | "
         "nc2_means_angles = angles of means | nc2_weights_norms = norms of templates | "
         "nc2_weights_angles = angles of templates | nc3 = NC3 | nc4 = NC4 : %",
-        [_collapse_row(panel) for panel in found.panels],
+        [{**_named(panel), **_collapse_numbers(panel)} for panel in found.panels],
         "0 is complete collapse in every column.",
     )
 
 
-def _collapse_row(panel: PanelView) -> dict[str, Any]:
+def _collapse_numbers(panel: PanelView) -> dict[str, Any]:
     found = panel.collapse
     nc2 = {
         f"nc2_{what}_{name.removeprefix('equal_')}": getattr(simplex, name)
@@ -85,7 +85,6 @@ def _collapse_row(panel: PanelView) -> dict[str, Any]:
         for name in ("equal_norms", "equal_angles", "maximal_angles")
     }
     return {
-        **_named(panel),
         "classes": found.classes,
         "examples": found.examples,
         "nc1": found.nc1,
@@ -109,21 +108,16 @@ def _named(panel: PanelView) -> dict[str, str]:
 
 def numbers(found: PenultimateView) -> dict[str, Any]:
     """All of it as plain data, for scripts."""
-    rows = zip(found.panels, measures_table(found).rows, collapse_table(found).rows, strict=True)
     return {
         "classes": list(found.classes),
         "names": list(found.names),
         "picked": found.kind,
         "reason": found.reason,
         "panels": [
-            {**_named(panel), "three_classes": _rest(three), "all_classes": _rest(every)}
-            for panel, three, every in rows
+            {**_named(one), "three_classes": vars(one.view.measures), "all_classes": _collapse_numbers(one)}
+            for one in found.panels
         ],
     }
-
-
-def _rest(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if key not in ("net", "split")}
 
 
 HEADINGS = ("net", "split", "examples", "spread", "over templates", "triangle", "NC1", "NC2", "NC3", "NC4")
