@@ -9,7 +9,7 @@ import time
 import pytest
 
 from softtargets.exceptions import StorageError
-from softtargets.storage import exclusive
+from softtargets.storage import acquire, exclusive, is_held
 
 
 def test_only_one_at_a_time(tmp_path):
