@@ -9,7 +9,7 @@ import time
 import pytest
 
 from softtargets.exceptions import StorageError
-from softtargets.storage import exclusive
+from softtargets.storage import acquire, exclusive, is_held
 
 
 def test_only_one_at_a_time(tmp_path):
@@ -52,3 +52,18 @@ def test_a_killed_holder_leaves_no_lock(tmp_path):
 def test_a_directory_that_is_not_there_is_a_storage_error(tmp_path):
     with pytest.raises(StorageError, match="cannot lock"), exclusive(tmp_path / "none" / "lock"):
         pass
+
+
+def test_a_lock_that_was_moved_away_leaves_the_one_in_its_place_alone(tmp_path):
+    directory = tmp_path / "run"
+    directory.mkdir()
+    old = acquire(directory / "lock")
+    directory.rename(tmp_path / "moved")
+    directory.mkdir()
+    new = acquire(directory / "lock")
+    assert new is not None
+    old.release()
+    assert is_held(directory / "lock")
+    assert acquire(directory / "lock") is None
+    new.release()
+    assert not (directory / "lock").exists()
