@@ -14,6 +14,7 @@ from .making import (
     by_rows,
     cross_entropy,
     distribution,
+    log_softmax,
     matrix,
     mixed,
     one_hot,
@@ -353,3 +354,14 @@ def test_a_kernel_is_told_the_same_target(spread, source):
         q = q[y] if source == "matrix" else q
         told = [hard * t + soft * value for t, value in zip(one_hot(y, 4), q, strict=True)]
         assert told == pytest.approx(smoothed(one_hot(y, 4), 0.3, spread, *given))
+
+
+def test_an_impossible_class_that_has_no_weight_costs_nothing():
+    """Unlike in torch, where no weight times an infinite loss is no number."""
+    logits, labels = torch.tensor([[0.5, -1.0, -math.inf]]), torch.tensor([0])
+    weight = torch.tensor([1.0, 2.0, 0.0])
+    found, gradient = value_and_gradient(LabelSmoothing(0.3, weight=weight), logits, labels)
+    assert torch.isnan(torch.nn.functional.cross_entropy(logits, labels, weight, label_smoothing=0.3))
+    log_p = log_softmax([0.5, -1.0])
+    assert found.item() == pytest.approx(-(0.7 + 0.1) * log_p[0] - 0.1 * 2 * log_p[1], rel=1e-6)
+    assert gradient.isfinite().all()

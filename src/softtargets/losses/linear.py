@@ -168,7 +168,7 @@ class _Job(NamedTuple):
         return batch.settled(self.loss.per_example(batch, given))
 
     def into_gradient(self, logits: Tensor, part: slice, factor: Tensor) -> tuple[Tensor, Tensor]:
-        """(losses, gradient) of a chunk, the latter times a factor for all or for each; kernels overwrite the logits."""
+        """(losses, gradient) of a chunk, this times a factor for all or each row; a kernel overwrites the logits."""
         batch, given = self.batch(logits, part), self.taught(part)
         rule = self.loss.computable(batch, given)
         if rule is not None and may_fuse(logits):
