@@ -15,7 +15,7 @@ from softtargets.cli.options import DataDir, Json, assignments
 from softtargets.exceptions import SofttargetsError
 
 if TYPE_CHECKING:
-    from softtargets.inspection.advise.sample import Evidence
+    from softtargets.inspection.advise import Evidence
 
 LIMIT, FOLDS = 5000, 5
 OF_FILES = ("labels", "kind", "scores_name", "labels_name", "ignore_index", "sample")
@@ -60,8 +60,7 @@ def advise(
 
     Predictions must be out of fold: each example's by a model that was not trained on it.
     """
-    from softtargets.inspection.advise import code, finding, page
-    from softtargets.inspection.advise.sample import sample_of
+    from softtargets.inspection.advise import finding, loss_lines, page, sample_of
 
     started = time.monotonic()
     with naming_options(context):
@@ -78,7 +77,7 @@ def advise(
                 given = _trained(str(data), data_dir, options, limit, folds, method, told)
             found = finding.advise(given, test_labels=test_labels, purpose=purpose, told=told)
     made = page.advise_page(found, command_line(context), pages.provenance(started, file=file, labels=labels))
-    lines = code.loss_lines(found.alpha_all.value, found.alpha_others.value) if found.recommends else {}
+    lines = loss_lines(found.alpha_all.value, found.alpha_others.value) if found.recommends else {}
     if as_json:
         return pages.as_json(made, directory, found.numbers(), warnings=made.warnings, code=lines)
     pages.as_text(
@@ -115,8 +114,7 @@ def _trained(
 ) -> Evidence:
     """A dataset's labels, predicted out of fold by a small model."""
     from softtargets.data import load
-    from softtargets.inspection.advise.own_model import train_out_of_fold
-    from softtargets.inspection.advise.sample import check_method
+    from softtargets.inspection.advise import check_method, train_out_of_fold
 
     if limit is not None and limit < 2:
         raise SofttargetsError(f"must be at least 2 examples, not {limit}", argument="limit")

@@ -28,7 +28,7 @@ def calibrate(
 ) -> None:
     """Measure calibration of predictions, fit a temperature, and say what to do about it."""
     from softtargets.inspection.calibrate import finding, page, words
-    from softtargets.inspection.shared.measured import check_bins
+    from softtargets.inspection.shared import check_bins
 
     started = time.monotonic()
     directory = out or Path("reports") / f"calibrate-{pages.stem(file)}"

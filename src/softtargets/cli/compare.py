@@ -29,7 +29,7 @@ def compare(
 ) -> None:
     """Compare two models: accuracy, likelihood, calibration, and which mistakes they share."""
     from softtargets.inspection.compare import finding, page
-    from softtargets.inspection.shared.measured import check_bins
+    from softtargets.inspection.shared import check_bins
 
     started = time.monotonic()
     directory = out or Path("reports") / f"compare-{pages.stem(a)}-{pages.stem(b)}"

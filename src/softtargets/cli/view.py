@@ -67,8 +67,8 @@ def view(
     on "train"), or by you: softtargets view hard:train=a.npz hard:test=b.npz smooth:train=c.npz smooth:test=d.npz
     """
     from softtargets.geometry import UNITS
-    from softtargets.inspection.shared.choices import check_choice
-    from softtargets.inspection.view import class_names, finding, page, words
+    from softtargets.inspection.shared import check_choice
+    from softtargets.inspection.view import find_classes, finding, page, read_names, words
     from softtargets.report import write_page
 
     started = time.monotonic()
@@ -82,8 +82,8 @@ def view(
         for option in elsewhere.values():
             option.refuse_unused(panels)
         count = len(panels[0].source.weights)
-        known = class_names.read_names(names, count) if names is not None else {}
-        chosen = class_names.find_classes(classes, known, count) if classes is not None else None
+        known = read_names(names, count) if names is not None else {}
+        chosen = find_classes(classes, known, count) if classes is not None else None
         directory = out or Path("reports") / f"view-{_stem(files[0])}"
         with making(directory) as told:
             found = finding.look(panels, classes=chosen, pick=pick, names=known, told=told)
