@@ -41,19 +41,8 @@ def losses_and_gradient(
     if torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):  # which would take products in half precision
             return losses_and_gradient(batch, rule, factor, gradient)
-    logits, labels = batch.logits.detach(), batch.labels
-    assert labels is not None
-    rows, classes = logits.shape
-    call = _Call(
-        logits,
-        labels.unsqueeze(1),
-        gradient,
-        None if rule.teacher is None else batch.rows(rule.teacher.detach(), "teacher_logits"),
-        tuple(_column(each, logits.dtype) for each in rule.values),
-        factor,
-        batch.weight,
-        rule.table,
-    )
+    call = _Call.of(batch, rule, factor, gradient)
+    rows, classes = call.logits.shape
     step = max(1, BLOCK * torch.get_num_threads() // classes)
     parts = call.parts(step) if step < rows else [call]
     losses = [_Block(part).solved(_KINDS[rule.kind]) for part in parts]
@@ -73,6 +62,14 @@ class _Call(NamedTuple):
     factor: Column
     weight: Tensor | None  # (K,)
     table: Tensor | None  # (K,) or (K, K)
+
+    @classmethod
+    def of(cls, batch: Batch, rule: Rule, factor: Column, gradient: Tensor | None) -> _Call:
+        logits, labels = batch.logits.detach(), batch.labels
+        assert labels is not None
+        teacher = None if rule.teacher is None else batch.rows(rule.teacher.detach(), "teacher_logits")
+        values = tuple(_column(each, logits.dtype) for each in rule.values)
+        return cls(logits, labels.unsqueeze(1), gradient, teacher, values, factor, batch.weight, rule.table)
 
     def parts(self, step: int) -> Iterator[_Call]:
         for begin in range(0, len(self.logits), step):

@@ -84,12 +84,16 @@ def may_be_torchs(logits: Any, target: Any, smoothed: bool) -> bool:
     """Whether torch's own cross-entropy is the shortest way: on a CPU, and on a GPU that waits for the host."""
     if _mode != "auto" or not (isinstance(logits, Tensor) and isinstance(target, Tensor)):
         return False
-    by_index, size = target.dtype == torch.long, logits.numel()
     if logits.is_cuda:
-        return (by_index or target.is_floating_point()) and not smoothed and 0 < size <= SMALL
-    # Not of probabilities: torch's are no number where one of 0 meets a logit of -inf.
-    fits = by_index and target.dim() + 1 == logits.dim() and target.device == logits.device
-    return fits and size > 0 and logits.is_cpu and is_plain(logits, target)
+        known = target.dtype == torch.long or target.is_floating_point()
+        return known and not smoothed and 0 < logits.numel() <= SMALL
+    return _are_torchs(logits, target)
+
+
+def _are_torchs(logits: Tensor, target: Tensor) -> bool:
+    """On a CPU, and not probabilities: torch's loss is no number where one of 0 meets a logit of -inf."""
+    fits = target.dtype == torch.long and target.dim() + 1 == logits.dim() and target.device == logits.device
+    return fits and logits.is_cpu and logits.numel() > 0 and is_plain(logits, target)
 
 
 # --- in closed form, on a CPU ---
