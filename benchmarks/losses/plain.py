@@ -13,6 +13,7 @@ import platform
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -48,7 +49,7 @@ def line(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
-def turn(loss, logits: Tensor, target: Tensor, calls: int) -> float:
+def turn(loss: Callable[[Tensor, Tensor], Tensor], logits: Tensor, target: Tensor, calls: int) -> float:
     """Seconds for a call forward and backward."""
     begin = time.perf_counter()
     for _ in range(calls):

@@ -55,6 +55,13 @@ _STYLE: dict[Any, Any] = {
 }
 
 
+def canvas(width: float, height: float) -> Drawing:
+    """A picture of so many inches whose parts do not overlap."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
 @contextmanager
 def house_style() -> Iterator[None]:
     """Draw inside this to get the project's look, whatever the user's matplotlib settings are."""

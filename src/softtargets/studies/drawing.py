@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from softtargets.claims import Sample
-from softtargets.report.drawing import Axes, Drawing
+from softtargets.report.drawing import Axes, Drawing, canvas
 from softtargets.studies.results import Row
 
 Beside = Literal["outside lower center", "outside right center"]
@@ -25,9 +25,7 @@ def panel_rows(
     rows: int, count: int, width: float, height: float, ratios: Sequence[float] | None = None
 ) -> tuple[Drawing, list[list[Axes]]]:
     """Several rows of axes."""
-    from matplotlib.figure import Figure
-
-    drawing = Figure(figsize=(width, height), layout="constrained")
+    drawing = canvas(width, height)
     return drawing, drawing.subplots(rows, count, width_ratios=ratios, squeeze=False).tolist()
 
 

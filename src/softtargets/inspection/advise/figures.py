@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 import softtargets.theory as theory
 from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
 from softtargets.inspection.advise.words import JUDGED
-from softtargets.inspection.shared.exhibits import Drawing, canvas, table
 from softtargets.inspection.shared.numbers import number, percent
 from softtargets.report import Figure, Table
-from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, plain
+from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, canvas, plain
 from softtargets.theory.drawing import draw_landscape, draw_optimum
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def matrix_table(found: Advice) -> Table:
     """T entry by entry; with more classes than `LISTED` the largest entries off the diagonal."""
     places = list(np.ndindex(found.matrix.shape)) if found.classes <= LISTED else largest(found)
     columns = "clean|label|share|low|high|target"
-    return table("noise_matrix", "Noise", columns, matrix_rows(found, places))
+    return Table.of("noise_matrix", "Noise", columns, matrix_rows(found, places))
 
 
 def largest(found: Advice, most: int = LARGEST) -> list[tuple[int, int]]:
@@ -86,7 +85,7 @@ def landscape_figure(found: Advice) -> Figure:
         name="landscape",
         title="Where these labels are.",
         draw=lambda: _draw_landscape(found),
-        data=table("best_p", "The best p over the clean rate", "test_labels | a | best_p", rows),
+        data=Table.of("best_p", "The best p over the clean rate", "test_labels | a | best_p", rows),
         caption=(
             f"Left: the expected loss of uniform noise for {JUDGED[found.test_labels]}, dark where it is low, and the "
             "best p as a white line (Chen et al. 2020). The point is the recommendation for these labels with the "
@@ -105,7 +104,7 @@ def loss_figure(found: Advice) -> Figure:
         name="expected_loss",
         title="Expected loss over p.",
         draw=lambda: _draw_losses(found, rows),
-        data=table("expected_loss_over_p", "Expected loss over p", columns, rows),
+        data=Table.of("expected_loss_over_p", "Expected loss over p", columns, rows),
         caption=(
             f"For {JUDGED[found.test_labels]} and the noise found here; p = 1 is no smoothing. Above, a net that has "
             "learned every label by heart: the theory. Below, one that has learned none by heart. Real nets lie "

@@ -8,7 +8,6 @@ from typing import Any
 
 from softtargets.inspection.advise import code, figures, words
 from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
-from softtargets.inspection.shared.exhibits import table
 from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
 from softtargets.inspection.shared.understood import read_table
 from softtargets.report import Code, Figure, Page, Section, Table
@@ -87,10 +86,10 @@ def _recommended(found: Advice) -> Table:
         "label smoothing, shared among the K − 1 others": found.alpha_others,
         "mass on the label, p in Chen et al.": found.p,
     }
-    return table(
+    return Table.of(
         "recommended",
         "Recommended.",
-        "what = the same smoothing as | shown = value (95 % interval)",
+        "what: the same smoothing as | shown: value (95 % interval)",
         [{"what": what, **vars(one), "shown": _plain(one)} for what, one in same.items()],
         "Libraries differ in what alpha means.",
     )
@@ -116,10 +115,10 @@ def _largest_table(found: Advice) -> Table:
     for row in figures.matrix_rows(found, figures.largest(found)):
         classes = {key: found.understood.called(int(row[key])) for key in ("clean", "label")}
         rows.append(classes | {key: row[key] for key in ("share", "low", "high")})
-    return table(
+    return Table.of(
         "largest",
         "The commonest mistakes of labels.",
-        "clean = examples of | label = are labelled | share : % | low = at least : % | high = at most : %",
+        "clean: examples of | label: are labelled | share .1% | low .1%: at least | high .1%: at most",
         rows,
         "Shares of a class; the largest of many look larger than they are.",
     )
@@ -137,10 +136,10 @@ def _losses(found: Advice) -> Table:
         }
         for one in found.predicted
     ]
-    return table(
+    return Table.of(
         "expected_losses",
         "Expected test loss in nats.",
-        "smoothing | p | heart_shown = learned by heart | averaged_shown = on the average",
+        "smoothing | p | heart_shown: learned by heart | averaged_shown: on the average",
         rows,
         "Intervals are what the two ends of the clean rate make of it.",
     )
@@ -153,8 +152,8 @@ def _methods(found: Advice) -> Table:
         shown = estimated(found.clean_rate) if used else percent(rate)
         called = f"{name} (used)" if used else name
         rows.append({"method": called, "clean_rate": rate, "shown": shown, "meaning": METHODS[name]})
-    columns = "method | shown = right labels | meaning = what it does"
-    return table("methods", "Right labels, by method.", columns, rows)
+    columns = "method | shown: right labels | meaning: what it does"
+    return Table.of("methods", "Right labels, by method.", columns, rows)
 
 
 def _input(found: Advice) -> Table:

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from softtargets.calibration import Reliability
 from softtargets.calibration.drawing import draw_counts, draw_diagram
 from softtargets.inspection.calibrate.finding import Diagnosis
-from softtargets.inspection.shared.exhibits import Drawing, canvas
 from softtargets.inspection.shared.numbers import LEVEL
 from softtargets.inspection.shared.reliability_figures import reliability_figure
 from softtargets.report import Figure
-from softtargets.report.drawing import BLUE
+from softtargets.report.drawing import BLUE, Drawing, canvas
 
 
 def before_and_after(found: Diagnosis) -> Figure:

@@ -9,7 +9,6 @@ from softtargets.inspection.calibrate import words
 from softtargets.inspection.calibrate.figures import before_and_after
 from softtargets.inspection.calibrate.finding import Diagnosis
 from softtargets.inspection.calibrate.scalings import FOLDS as RICHER_FOLDS
-from softtargets.inspection.shared.exhibits import table
 from softtargets.inspection.shared.metrics import metric_rows
 from softtargets.inspection.shared.numbers import count, estimated
 from softtargets.inspection.shared.reliability_figures import sweep_figure
@@ -54,11 +53,11 @@ def _metric_rows(found: Diagnosis) -> list[dict[str, Any]]:
 
 
 def _metrics(found: Diagnosis) -> Table:
-    after = f"after_shown = scaled ({FOLDS}-fold) | " if found.scaled else ""
-    return table(
+    after = f"after_shown: scaled ({FOLDS}-fold) | " if found.scaled else ""
+    return Table.of(
         "metrics",
         "All metrics",
-        f"metric | before_shown = as they are | {after}meaning = what it is",
+        f"metric | before_shown: as they are | {after}meaning: what it is",
         _metric_rows(found),
         "with 95 % intervals in brackets. Those of calibration errors allow for what scatter adds to an error, so that "
         "a value may lie above its interval; that of the debiased error is for the root mean square gap that it "
@@ -93,10 +92,10 @@ def _richer_table(found: Diagnosis) -> Table:
         verdict = "helps" if gain.above_zero else worse
         rows.append({"scaling": name, **gain.cells("gain"), "shown": shown, "verdict": verdict})
     examples = count(found.richer.examples, "example")
-    return table(
+    return Table.of(
         "richer_scalings",
         "More than a temperature",
-        "scaling = scaling with | shown = lower NLL than with a temperature alone | verdict",
+        "scaling: scaling with | shown: lower NLL than with a temperature alone | verdict",
         rows,
         f"measured on examples that were not fitted to ({RICHER_FOLDS}-fold, {examples}), in nats.",
     )
@@ -104,10 +103,10 @@ def _richer_table(found: Diagnosis) -> Table:
 
 def _brier_parts(found: Diagnosis) -> Table:
     measured = {"as they are": found.before} | ({"scaled": found.after} if found.after else {})
-    return table(
+    return Table.of(
         "brier_decomposition",
         "Brier score in parts.",
-        "predictions | score = Brier score : 4 | reliability : 4 | resolution : 4 | uncertainty : 4 | within_bins : 4",
+        "predictions | score .4f: Brier score | reliability .4f | resolution .4f | uncertainty .4f | within_bins .4f",
         [{"predictions": name, **vars(one.brier_decomposition)} for name, one in measured.items()],
         "Score = reliability (calibration; 0 is best) − resolution (how much predictions tell examples apart) + "
         "uncertainty (of the labels) + within bins (what bins hide).",
@@ -126,11 +125,11 @@ def _worst_classes(found: Diagnosis) -> Table:
     ]
     classes = count(found.understood.classes, "class")
     all_of_them = len(rows) == found.understood.classes
-    return table(
+    return Table.of(
         "worst_classes",
         "Classes with the largest errors.",
-        "class | examples | error : 4 % | mean_probability : 4 % | share = share of labels : 4 % | "
-        "shown = predicted too often by",
+        "class | examples | error .2% | mean_probability .2% | share .2%: share of labels | "
+        "shown: predicted too often by",
         rows,
         f"{f'All {classes}' if all_of_them else f'The worst {len(rows)} of {classes}'}, as they are. The worst of many "
         "look worse than they are: take intervals that hardly exclude 0 for chance.",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from softtargets.calibration.drawing import draw_reliability
-from softtargets.inspection.shared.exhibits import Drawing, canvas
 from softtargets.inspection.shared.numbers import LEVEL
 from softtargets.inspection.shared.reliability_figures import COLOURS, Files, reliability_figure
 from softtargets.report import Figure
-from softtargets.report.drawing import plain
+from softtargets.report.drawing import Drawing, canvas, plain
 
 
 def overlaid(files: Files) -> Figure:

@@ -10,7 +10,6 @@ from softtargets.inspection.compare import words
 from softtargets.inspection.compare.figures import overlaid
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import METRICS, Differences
-from softtargets.inspection.shared.exhibits import table
 from softtargets.inspection.shared.metrics import BY_KEY, metric_rows
 from softtargets.inspection.shared.numbers import count, estimated
 from softtargets.inspection.shared.reliability_figures import sweep_figure
@@ -47,10 +46,10 @@ def compare_page(found: Comparison, command: str, provenance: Mapping[str, Any])
 
 
 def _differences(found: Comparison) -> Table:
-    return table(
+    return Table.of(
         "differences",
         "Differences",
-        "predictions | metric | a_shown = A | b_shown = B | shown = B − A | better",
+        "predictions | metric | a_shown: A | b_shown: B | shown: B − A | better",
         _difference_rows(found),
         "with 95 % intervals; below 0 is in favour of B, but for accuracy.",
     )
@@ -93,16 +92,16 @@ def _mistakes(found: Comparison) -> Table:
         "both wrong, with the same class": o.same_mistake,
     }
     rows = [{"case": case, "examples": value, "share": value / o.examples} for case, value in cases.items()]
-    return table("mistakes", "Who is right where", "case | examples | share : 4 %", rows)
+    return Table.of("mistakes", "Who is right where", "case | examples | share .2%", rows)
 
 
 def _metrics(found: Comparison) -> tuple[Table, ...]:
     tables = {("metrics", "As they are"): {"a": found.a.before, "b": found.b.before}}
     if found.a.after and found.b.after:
         tables["metrics_scaled", f"Scaled ({FOLDS}-fold)"] = {"a": found.a.after, "b": found.b.after}
-    columns = "metric | a_shown = A | b_shown = B | meaning = what it is"
+    columns = "metric | a_shown: A | b_shown: B | meaning: what it is"
     return tuple(
-        table(
+        Table.of(
             *named,
             columns,
             metric_rows(both, found.bins, found.a.understood.classes),

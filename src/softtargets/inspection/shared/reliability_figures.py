@@ -7,11 +7,10 @@ from typing import Any
 
 from softtargets.calibration import Reliability, TemperatureSweep
 from softtargets.calibration.sweep_drawing import draw_sweep
-from softtargets.inspection.shared.exhibits import Drawing, canvas, table
 from softtargets.inspection.shared.measured import Measured
 from softtargets.inspection.shared.numbers import LEVEL
-from softtargets.report import Figure, Widget
-from softtargets.report.drawing import BLUE, ORANGE, plain
+from softtargets.report import Figure, Table, Widget
+from softtargets.report.drawing import BLUE, ORANGE, Drawing, canvas, plain
 
 COLOURS = (BLUE, ORANGE)
 Files = Mapping[str, Measured]  # one or two, by their names
@@ -22,12 +21,12 @@ def reliability_figure(
 ) -> Figure:
     """Reliability `shown` in a picture, and the widget with a temperature to turn."""
     bins = [{"predictions": name, **vars(one)} for name, curve in shown.items() for one in curve.table(LEVEL)]
-    keys = "predictions|low|high|count|share|confidence|accuracy|accuracy_low|accuracy_high"
+    keys = "predictions | low | high | count | share | confidence | accuracy | accuracy_low | accuracy_high"
     return Figure(
         name="reliability",
         title="Reliability.",
         draw=draw,
-        data=table("reliability_bins", "Bins", keys, bins),
+        data=Table.of("reliability_bins", "Bins", keys, bins),
         caption=caption,
         alt=alt,
         widget=Widget("reliability", reliability_data(files)),
@@ -45,7 +44,9 @@ def sweep_figure(files: Files) -> Figure:
         name="sweep",
         title="Calibration over temperature.",
         draw=lambda: _draw_sweeps(files),
-        data=table("sweep", "Calibration over temperature", "curve|temperature=T|ece=ECE|nll=NLL", rows),
+        data=Table.of(
+            "sweep", "Calibration over temperature", "curve | temperature: T | ece: ECE | nll: NLL", rows
+        ),
         caption=(
             "Expected calibration error and negative log-likelihood when all logits are divided by T. T = 1 changes "
             "nothing; T above 1 makes predictions less sure."

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from softtargets.inspection.shared.exhibits import table
 from softtargets.predictions import Predictions
 from softtargets.report import Table
 
@@ -52,4 +51,6 @@ def read_table(told: Mapping[str, Mapping[str, str]], title: str = "Input") -> T
         for name, words in told.items()
         for what, value in words.items()
     ]
-    return table("read", title, ("model | " if len(told) > 1 else "") + "what | value = understood as", rows)
+    return Table.of(
+        "read", title, ("model | " if len(told) > 1 else "") + "what | value: understood as", rows
+    )

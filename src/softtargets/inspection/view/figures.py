@@ -9,10 +9,10 @@ from typing import Any
 
 from softtargets.geometry import FairPanel, fair_panels
 from softtargets.geometry.drawing import COLOURS, draw_panels
-from softtargets.inspection.shared.exhibits import Drawing, canvas, table
 from softtargets.inspection.shared.numbers import listed
 from softtargets.inspection.view.finding import PanelView, PenultimateView
-from softtargets.report import Figure, Widget
+from softtargets.report import Figure, Table, Widget
+from softtargets.report.drawing import Drawing, canvas
 
 COLUMNS = 4
 WRAP = 18  # letters on a line above a panel, beside the name of the split
@@ -34,7 +34,7 @@ def plane_figure(found: PenultimateView, units: str) -> Figure:
         name="plane",
         title="Examples on the plane of their templates.",
         draw=lambda: _draw(found, units),
-        data=table("points", "Points", "", _points(found, panels)),
+        data=Table.of("points", "Points", "", _points(found, panels)),
         caption=f"{shown:,} points, at most {found.most} of each class in a panel. {lengths}{axes}",
         alt=f"Scatter plots of {listed(found.names)}, one panel each for {titles}.",
         widget=Widget("plane", plane_data(found, panels, units)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from softtargets.inspection.shared.exhibits import table
 from softtargets.inspection.shared.numbers import listed
 from softtargets.inspection.view import words
 from softtargets.inspection.view.figures import plane_figure
@@ -54,11 +53,11 @@ def view_page(
 
 def measures_table(found: PenultimateView) -> Table:
     """The three classes: one row per panel."""
-    return table(
+    return Table.of(
         "measures",
         "The three classes.",
-        "net | split | examples | spread | spread_in_space = in space | spread_over_templates = over templates | "
-        "centres_equilateral = triangle of means | templates_equilateral = triangle of templates",
+        "net | split | examples | spread | spread_in_space: in space | spread_over_templates: over templates | "
+        "centres_equilateral: triangle of means | templates_equilateral: triangle of templates",
         [{**_named(panel), **vars(panel.view.measures)} for panel in found.panels],
         "Each row is a panel; all examples of the three classes count, drawn or not.",
     )
@@ -66,12 +65,12 @@ def measures_table(found: PenultimateView) -> Table:
 
 def collapse_table(found: PenultimateView) -> Table:
     """All classes: NC1 to NC4, one row per panel."""
-    return table(
+    return Table.of(
         "neural_collapse",
         "All classes.",
-        "net | split | classes | examples | nc1 = NC1 | nc2_means_norms = NC2 norms of means | "
-        "nc2_means_angles = angles of means | nc2_weights_norms = norms of templates | "
-        "nc2_weights_angles = angles of templates | nc3 = NC3 | nc4 = NC4 : %",
+        "net | split | classes | examples | nc1: NC1 | nc2_means_norms: NC2 norms of means | "
+        "nc2_means_angles: angles of means | nc2_weights_norms: norms of templates | "
+        "nc2_weights_angles: angles of templates | nc3: NC3 | nc4 .1%: NC4",
         [{**_named(panel), **_collapse_numbers(panel)} for panel in found.panels],
         "0 is complete collapse in every column.",
     )
@@ -98,8 +97,8 @@ def _collapse_numbers(panel: PanelView) -> dict[str, Any]:
 
 def _sources(found: PenultimateView) -> Table:
     rows = [{**_named(one), "examples": one.collapse.examples, "source": one.source} for one in found.panels]
-    columns = "net | split | examples | source = read from"
-    return table("sources", "Where the panels are from", columns, rows)
+    columns = "net | split | examples | source: read from"
+    return Table.of("sources", "Where the panels are from", columns, rows)
 
 
 def _named(panel: PanelView) -> dict[str, str]:
