@@ -33,7 +33,7 @@ def torchs(logits: Tensor, target: Tensor) -> Tensor:
     return F.cross_entropy(logits, target, label_smoothing=0.1)
 
 
-CONTESTANTS = {
+CONTESTANTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "torch": torchs,
     "LabelSmoothing": LabelSmoothing(0.1),
     "LabelSmoothing, others": LabelSmoothing(0.1, "others"),
