@@ -101,9 +101,9 @@ def test_the_speed_of_others_counts_from_when_we_began(tmp_path, clock):
     lines.planned(Plan(5, 0))
     clock.wait(10)
     lines.finished(ended(tmp_path, before, started="2020-01-01T00:00:00+00:00"))
-    assert lines.pace.images_per_second() is None
+    assert lines.pace.units_per_second() is None
     lines.finished(ended(tmp_path, after, started="9999-01-01T00:00:00+00:00"))
-    assert lines.pace.images_per_second() == 100
+    assert lines.pace.units_per_second() == 100
 
 
 def test_overview_from_beginning_to_end(tmp_path, clock):
@@ -138,7 +138,7 @@ def test_the_watcher_suits_standard_error(stream, term, kind, monkeypatch):
 
 
 def test_tensorboard_is_asked_for_by_its_directory(tmp_path, monkeypatch, capsys):
-    import softtargets.training.tensorboard as module
+    import softtargets.training as module
 
     heard = []
 
@@ -167,3 +167,13 @@ def test_a_refusal_of_tensorboard_comes_before_anything_is_shown(tmp_path, capsy
     with pytest.raises(SofttargetsError), watching(tmp_path / "file"):
         pass
     assert capsys.readouterr().err == ""
+
+
+def test_work_is_counted_in_the_unit_of_the_data(clock, monkeypatch):
+    lines, (first, second) = PlainLines(clock), recipes(2)
+    lines.planned(Plan(runs=2, reused=0))
+    lines.started(first, 0, 10)
+    assert "images/s" in overview(lines.pace)
+    monkeypatch.setattr(type(second.data), "unit", "tokens")
+    lines.started(second, 0, 10)
+    assert "units/s" in overview(lines.pace)

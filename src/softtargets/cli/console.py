@@ -89,8 +89,8 @@ def overview(pace: Pace) -> str:
     parts += [f"{count} {what}" for what, count in counts.items() if count]
     if pace.done == pace.runs:
         return ", ".join([*parts, elapsed])
-    speed, left = rounded(pace.images_per_second()), duration(pace.seconds_left())
-    return ", ".join([*parts, f"{speed} images/s", elapsed, f"{left} left"])
+    speed, left = rounded(pace.units_per_second()), duration(pace.seconds_left())
+    return ", ".join([*parts, f"{speed} {pace.unit}/s", elapsed, f"{left} left"])
 
 
 @dataclass
@@ -129,7 +129,7 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
     def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
         """One more under way."""
         with self.lock:
-            lap = self.pace.started(recipe.id, step, total_steps, recipe.batch)
+            lap = self.pace.started(recipe.id, step, total_steps, recipe.batch, recipe.data.unit)
             self.under_way[recipe.id] = UnderWay(recipe.id, describe(recipe), lap, {})
             self.waits_for = None
 

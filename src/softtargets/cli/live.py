@@ -24,7 +24,7 @@ from softtargets.cli.console import (
     overview,
     rounded,
 )
-from softtargets.cli.pace import Clock
+from softtargets.cli.pace import Clock, common_unit
 from softtargets.runs import Run
 
 REFRESHES_PER_SECOND = 3
@@ -139,6 +139,7 @@ def table(runs: Sequence[UnderWay], width: int, height: int, plain: bool = False
 
 def _columns(runs: Sequence[UnderWay], full: str, empty: str) -> dict[str, _Column]:
     """What is said of each run, from left to right."""
+    unit = common_unit({run.lap.unit for run in runs})
     said: dict[str, tuple[str, int, Callable[[UnderWay], str]]] = {
         "id": ("id", _ID, lambda run: run.id[:_ID]),
         "bar": ("", _BAR, lambda run: _bar(run.lap.fraction, full, empty)),
@@ -146,7 +147,7 @@ def _columns(runs: Sequence[UnderWay], full: str, empty: str) -> dict[str, _Colu
         "step": ("step", 9, lambda run: f"{run.lap.step}/{run.lap.total}"),
         "loss": ("loss", 6, lambda run: _metric(run.row, "train_loss")),
         "accuracy": ("accuracy", 10, lambda run: _accuracy(run.row)),
-        "rate": ("images/s", 9, lambda run: rounded(run.lap.images_per_second())),
+        "rate": (f"{unit}/s", 9, lambda run: rounded(run.lap.units_per_second())),
         "left": ("left", 7, lambda run: duration(run.lap.seconds_left())),
     }
     return {

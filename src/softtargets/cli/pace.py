@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 Clock = Callable[[], float]
 
@@ -68,18 +68,21 @@ class Lap:
     What was done before it was resumed is progress, but not speed.
     """
 
-    def __init__(self, step: int, total: int, batch: int, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self, step: int, total: int, batch: int, clock: Clock = time.monotonic, unit: str = "images"
+    ) -> None:
         self.step = self._first = step
         self.total = total
+        self.unit = unit
         self._batch = batch
-        self._images = 0
+        self._units = 0
         self._rate = Rate(clock)
 
-    def progressed(self, step: int, images: int) -> None:
-        """So many steps are done, and `images` were seen since the last call."""
+    def progressed(self, step: int, units: int) -> None:
+        """So many steps are done, and `units` were seen since the last call."""
         self.step = step
-        self._images += images
-        self._rate.add(images)
+        self._units += units
+        self._rate.add(units)
 
     @property
     def fraction(self) -> float:
@@ -87,84 +90,100 @@ class Lap:
         return min(1.0, self.step / self.total) if self.total > 0 else 1.0
 
     @property
-    def images(self) -> float:
-        """How many images the whole run sees; estimated, because the last batch of an epoch is smaller."""
-        return self.total * self._images_per_step
+    def units(self) -> float:
+        """How many images or tokens the whole run sees; estimated, because the last batch may be smaller."""
+        return self.total * self._units_per_step
 
     @property
-    def images_left(self) -> float:
+    def units_left(self) -> float:
         """How many it will still see."""
-        return max(0, self.total - self.step) * self._images_per_step
+        return max(0, self.total - self.step) * self._units_per_step
 
-    def images_per_second(self) -> float | None:
+    def units_per_second(self) -> float | None:
         """Lately; None until it is known."""
         return self._rate.per_second()
 
     def seconds_left(self) -> float | None:
         """Until this run is finished; None until it is known."""
         rate = self._rate.per_second()
-        return self.images_left / rate if rate else None
+        return self.units_left / rate if rate else None
 
     @property
-    def _images_per_step(self) -> float:
+    def _units_per_step(self) -> float:
         steps = self.step - self._first
-        return self._images / steps if steps > 0 and self._images > 0 else float(self._batch)
+        return self._units / steps if steps > 0 and self._units > 0 else float(self._batch)
+
+
+def common_unit(units: Collection[str]) -> str:
+    """What several runs count their work in.
+
+    >>> common_unit({"images"}), common_unit({"images", "tokens"})
+    ('images', 'units')
+    """
+    return next(iter(units)) if len(set(units)) == 1 else "units"
 
 
 class Pace:
     """A whole command: what is done, what is under way, and how long the rest takes.
 
-    The work left is counted in images: of runs under way what they still need, of others what the plan says they
-    need, or else as much as the runs known so far need on average. The speed is ours, over the last half minute, and
-    that of other processes, as far as they finished runs that began after us.
+    The work left is counted in units (images, tokens): of runs under way what they still need, of others what the plan
+    says they need, or else as much as the runs known so far need on average. The speed is ours, over the last half
+    minute, and that of other processes, as far as they finished runs that began after us.
     """
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self.runs = self.done = self.reused = self.resumed = self.failed = 0
         self.laps: dict[str, Lap] = {}
+        self._words: set[str] = set()
         self._clock = clock
         self._begun = clock()
         self._rate = Rate(clock)
         self._elsewhere = 0
         self._to_begin: dict[str, int] = {}
-        self._ended, self._ended_images = 0, 0.0
+        self._ended, self._ended_units = 0, 0.0
 
-    def planned(self, runs: int, reused: int, images: Mapping[str, int] | None = None) -> None:
-        """The command needs so many runs; `images` says what those to be trained will see, where it is known."""
+    def planned(self, runs: int, reused: int, units: Mapping[str, int] | None = None) -> None:
+        """The command needs so many runs; `units` says what those to be trained will see, where it is known."""
         self.runs, self.done, self.reused = runs, reused, reused
-        self._to_begin = dict(images or {})
+        self._to_begin = dict(units or {})
 
-    def started(self, run: str, step: int, total: int, batch: int) -> Lap:
+    @property
+    def unit(self) -> str:
+        """What work is counted in, where all runs that have begun agree on it."""
+        return common_unit(self._words)
+
+    def started(self, run: str, step: int, total: int, batch: int, unit: str = "images") -> Lap:
         """A run begins, or goes on from `step`."""
+        self._words.add(unit)
         self._to_begin.pop(run, None)
         self.resumed += step > 0 and run not in self.laps
-        self.laps[run] = Lap(step, total, batch, self._clock)
+        self.laps[run] = Lap(step, total, batch, self._clock, unit)
         return self.laps[run]
 
-    def progressed(self, run: str, step: int, images: int) -> None:
+    def progressed(self, run: str, step: int, units: int) -> None:
         """A run got on."""
         if run in self.laps:
-            self.laps[run].progressed(step, images)
-        self._rate.add(images)
+            self.laps[run].progressed(step, units)
+        self._rate.add(units)
 
-    def finished(self, run: str, failed: bool = False, images: int = 0, since_we_began: bool = False) -> None:
-        """A run has ended; `images` is what it saw, and is asked for only if it was not trained here."""
+    def finished(self, run: str, failed: bool = False, units: int = 0, since_we_began: bool = False) -> None:
+        """A run has ended; `units` is what it saw, and is asked for only if it was not trained here."""
         self._to_begin.pop(run, None)
         self.done += 1
         self.failed += failed
         lap = self.laps.pop(run, None)
         if lap is None and since_we_began:
-            self._elsewhere += images
-        size = lap.images if lap else images
+            self._elsewhere += units
+        size = lap.units if lap else units
         if size > 0 and not (failed and lap is None):
             self._ended += 1
-            self._ended_images += size
+            self._ended_units += size
 
     def elapsed(self) -> float:
         """Seconds since the beginning."""
         return self._clock() - self._begun
 
-    def images_per_second(self) -> float | None:
+    def units_per_second(self) -> float | None:
         """Of all runs together; None until it is known."""
         ours, elapsed = self._rate.per_second(), self.elapsed()
         theirs = self._elsewhere / elapsed if elapsed > 0 else 0.0
@@ -176,16 +195,16 @@ class Pace:
             return None
         if self.done >= self.runs:
             return 0.0
-        left, rate = self._images_left(), self.images_per_second()
+        left, rate = self._units_left(), self.units_per_second()
         return left / rate if left is not None and rate else None
 
-    def _images_left(self) -> float | None:
-        left = sum(lap.images_left for lap in self.laps.values()) + sum(self._to_begin.values())
+    def _units_left(self) -> float | None:
+        left = sum(lap.units_left for lap in self.laps.values()) + sum(self._to_begin.values())
         unknown = self.runs - self.done - len(self.laps) - len(self._to_begin)
         if unknown <= 0:
             return left
         known = self._ended + len(self.laps) + len(self._to_begin)
         if not known:
             return None
-        sizes = sum(lap.images for lap in self.laps.values()) + sum(self._to_begin.values())
-        return left + unknown * (self._ended_images + sizes) / known
+        sizes = sum(lap.units for lap in self.laps.values()) + sum(self._to_begin.values())
+        return left + unknown * (self._ended_units + sizes) / known
