@@ -205,17 +205,17 @@ def test_gamma_of_nets_without_a_teacher_is_their_alpha(tiny):
 
 def test_a_teacher_is_asked_once(tiny, monkeypatch):
     """All temperatures of the hard teacher come from one look at it."""
-    from softtargets.training import prediction
+    from softtargets.training.tasks.images import ImageTask
 
     _, store, settings = tiny
     asked = []
 
-    def counting(recipe, *rest):
+    def counting(task, recipe, *rest):
         asked.append(recipe.id)
-        return original(recipe, *rest)
+        return original(task, recipe, *rest)
 
-    original = prediction.predict
-    monkeypatch.setattr(prediction, "predict", counting)
+    original = ImageTask.say
+    monkeypatch.setattr(ImageTask, "say", counting)
     gauge = Smoothness(Place(device="cpu"))
     found = {
         trial.labels["temperature"]: gauge(trial, store.find(trial.recipe))["gamma"]

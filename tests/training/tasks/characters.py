@@ -58,7 +58,10 @@ class WindowNet(Classifier):
         self.number_dropouts()
 
     def features(self, tokens: Tensor) -> Tensor:
-        seen = F.pad(self.embedding(tokens), (0, 0, self.sees - 1, 0))
+        # As a product: compiled for a GPU, the gradient of a look-up is added up in whatever order threads come.
+        table = self.embedding.weight
+        known = F.one_hot(tokens, len(table)).to(table.dtype) @ table
+        seen = F.pad(known, (0, 0, self.sees - 1, 0))
         windows = [seen[:, place : place + tokens.shape[1]] for place in range(self.sees)]
         return self.body(torch.cat(windows, -1))
 

