@@ -292,7 +292,7 @@ def test_piped_progress_is_plain_lines(tmp_path, recipe_file):
 
 
 def test_metrics_are_logged_for_tensorboard_on_request(run, recipe_file, tmp_path, monkeypatch):
-    import softtargets.training.tensorboard as module
+    import softtargets.training as module
 
     heard = []
 
@@ -328,7 +328,7 @@ def test_without_tensorboard_nothing_is_trained(run, recipe_file, tmp_path, monk
 
 def test_an_interrupted_study_goes_on_logging(run, tmp_path, monkeypatch):
     import softtargets.studies
-    import softtargets.training.tensorboard as module
+    import softtargets.training as module
 
     def pressed(*_: object, command: str, **__: object) -> None:
         assert "tensorboard" not in command, "the page can be made again without"

@@ -59,7 +59,7 @@ def columns(spec: str) -> tuple[Column, ...]:
     >>> columns("test_error .2%")[0].show(0.0074)
     '0.74 %'
     """
-    return tuple(_column(part.strip()) for part in spec.split("|") if spec)
+    return tuple(_column(part.strip()) for part in spec.split("|"))
 
 
 def _column(part: str) -> Column:

@@ -34,7 +34,7 @@ def plane_figure(found: PenultimateView, units: str) -> Figure:
         name="plane",
         title="Examples on the plane of their templates.",
         draw=lambda: _draw(found, units),
-        data=Table.of("points", "Points", "", _points(found, panels)),
+        data=Table("points", "Points", (), tuple(_points(found, panels))),
         caption=f"{shown:,} points, at most {found.most} of each class in a panel. {lengths}{axes}",
         alt=f"Scatter plots of {listed(found.names)}, one panel each for {titles}.",
         widget=Widget("plane", plane_data(found, panels, units)),
