@@ -95,7 +95,7 @@ class _Solution(NamedTuple):
 
 
 class _Block:
-    """Some rows: logits less a number (d), the exponentials of those (e) with their sum, and the loss of the labels."""
+    """Some rows: logits less a number (d), the exponentials of those (e) with their sum, and d of the labels."""
 
     def __init__(self, call: _Call) -> None:
         self.call = call
@@ -109,7 +109,7 @@ class _Block:
             self.d = call.logits - call.logits.amax(1, keepdim=True)
             self.e, self.sum = self.exponentials(1.0, call.gradient)
             self.log_sum = torch.log(self.sum)  # type: ignore[arg-type]
-        self.hard = self.cross_entropy(self.d.gather(1, call.labels))
+        self.of_label = self.d.gather(1, call.labels)
 
     def exponentials(self, by: float, out: Tensor | None = None) -> tuple[Tensor, Column]:
         """The exponentials of d times a number, and their sum; normalised already where the sum is 1."""
@@ -117,6 +117,10 @@ class _Block:
             return torch.softmax(self.d * by, 1), 1.0
         e = torch.mul(self.d, by * LOG2E, out=out).exp2_()  # several times as fast as exp
         return e, e.sum(1, keepdim=True)
+
+    def hard(self) -> Tensor:
+        """The cross-entropy of the labels."""
+        return self.cross_entropy(self.of_label)
 
     def cross_entropy(self, mean: Tensor) -> Tensor:
         """The cross-entropy of a target, from the mean of d by it."""
@@ -171,25 +175,26 @@ def _mixture(block: _Block, hard: Column, soft: Column) -> _Solution:
     weight, table, labels = block.call.weight, block.call.table, block.call.labels
     y = hard if weight is None else hard * weight[labels]
     if isinstance(soft, float) and soft == 0:
-        return _Solution(y * block.hard, y, a=y)
+        return _Solution(y * block.hard(), y, a=y)
     q: Tensor | float = 1 / block.d.shape[1]
     if table is not None:
         q = (table if table.dim() == 1 else table[labels.squeeze(1)]).to(block.d.dtype)
     if weight is not None:
         q = q * weight
     mass = q.sum(-1, keepdim=True) if isinstance(q, Tensor) else 1.0
-    loss = y * block.hard + soft * (mass * block.log_sum - block.mean(q))
+    loss = y * block.hard() + soft * (mass * block.log_sum - block.mean(q))
     return _Solution(loss, y, a=y + soft * mass, c=soft, q=q)
 
 
 def _penalty(block: _Block, beta: float) -> _Solution:
     mean = block.mean(block.e, block.sum)
-    loss = torch.sub(block.hard, block.cross_entropy(mean), alpha=beta)
+    loss = torch.sub(block.hard(), block.cross_entropy(mean), alpha=beta)
     return _Solution(loss, 1.0, a=mean.mul_(-beta).add_(1), b=beta)
 
 
 def _focal(block: _Block, gamma: float, slope: float, detached: float) -> _Solution:
-    log_p = -block.hard
+    hard = block.hard()
+    log_p = -hard
     p = log_p.exp()
     base = -torch.expm1(log_p) if slope == -1 else 1 + slope * p
     safe = base.clamp_min(torch.finfo(base.dtype).tiny)
@@ -197,16 +202,17 @@ def _focal(block: _Block, gamma: float, slope: float, detached: float) -> _Solut
     a = factor
     if not detached:
         a = factor * (1 + torch.where(base > 0, gamma * slope * p * log_p / safe, 0))
-    return _Solution(factor * block.hard, a, a=a)
+    return _Solution(factor * hard, a, a=a)
 
 
 def _labo(block: _Block, offset: float, slope: float, sharpness: float, with_kl: float) -> _Solution:
     log_classes, weight = math.log(block.d.shape[1]), block.call.weight
     if slope and log_classes:
-        entropy = block.cross_entropy(block.mean(block.e, block.sum))
-        alpha = entropy.mul_(slope / log_classes).add_(offset)
+        mean = block.mean(block.e, block.sum)
+        negentropy = mean if block.few else mean.sub_(block.log_sum)
+        alpha = negentropy.mul_(-slope / log_classes).add_(offset)
     else:
-        alpha = torch.full_like(block.hard, offset)
+        alpha = torch.full_like(block.of_label, offset)
     q, total = block.exponentials(sharpness)
     mean = block.mean(q, total)
     kl = None
@@ -214,12 +220,12 @@ def _labo(block: _Block, offset: float, slope: float, sharpness: float, with_kl:
         kl = (log_classes - torch.logsumexp(block.d * sharpness, 1, keepdim=True)) / sharpness + mean
     a: Column
     if weight is None:
-        loss, y, a = torch.lerp(block.hard, block.cross_entropy(mean), alpha), 1 - alpha, 1.0
+        loss, y, a = block.cross_entropy(torch.lerp(block.of_label, mean, alpha)), alpha.neg().add_(1), 1.0
     else:
         of_label = weight[block.call.labels]
         y, q = (1 - alpha) * of_label, q.mul_(weight)
         mass = q.sum(1, keepdim=True) / total
-        loss = y * block.hard + alpha * (mass * block.log_sum - block.mean(q, total))
+        loss = y * block.hard() + alpha * (mass * block.log_sum - block.mean(q, total))
         a = y + alpha * mass
         kl = None if kl is None else kl * of_label
     loss = loss if kl is None else loss + alpha * kl
@@ -230,17 +236,17 @@ def _distillation(block: _Block, hard: float, soft: float, sharpness: float, own
     assert block.call.teacher is not None
     q = torch.softmax(block.call.teacher.to(block.d.dtype) * sharpness, 1)
     if own == 1:
-        loss = hard * block.hard + soft * (block.log_sum - block.mean(q))
+        loss = hard * block.hard() + soft * (block.log_sum - block.mean(q))
         return _Solution(loss, hard, a=hard + soft, c=soft, q=q)
     log_student = torch.log_softmax(block.d * own, 1)
-    loss = hard * block.hard - soft * _dot(q, log_student)
+    loss = hard * block.hard() - soft * _dot(q, log_student)
     return _Solution(loss, hard, a=hard, c=soft * own, q=q.sub_(log_student.exp_()))
 
 
 def _matching(block: _Block, hard: float, squares: float) -> _Solution:
     assert block.call.teacher is not None
     away = block.call.teacher.to(block.d.dtype) - block.call.logits
-    return _Solution(hard * block.hard + squares * 0.5 * _dot(away, away), hard, a=hard, c=squares, q=away)
+    return _Solution(hard * block.hard() + squares * 0.5 * _dot(away, away), hard, a=hard, c=squares, q=away)
 
 
 _KINDS: dict[str, Callable[..., _Solution]] = {
