@@ -26,6 +26,8 @@ FEW = 1 << 13
 # Logits in a block, for each thread: with all that is computed from them they fit into a core's own cache.
 BLOCK = 1 << 17
 LOG2E = 1 / math.log(2)
+# Of any precision, and sooner at hand than a number, of which each operation makes a tensor first.
+ONE = torch.ones((), device="cpu")
 
 # One number for all rows, or one for each: (n, 1).
 Column = Tensor | float
@@ -95,7 +97,7 @@ class _Solution(NamedTuple):
 
 
 class _Block:
-    """Some rows: logits less a number (d), the exponentials of those (e) with their sum, and d of the labels."""
+    """Some rows: logits less a number (d), and the exponentials of those (e) with their sum."""
 
     def __init__(self, call: _Call) -> None:
         self.call = call
@@ -109,12 +111,16 @@ class _Block:
             self.d = call.logits - call.logits.amax(1, keepdim=True)
             self.e, self.sum = self.exponentials(1.0, call.gradient)
             self.log_sum = torch.log(self.sum)  # type: ignore[arg-type]
-        self.of_label = self.d.gather(1, call.labels)
+
+    @property
+    def of_label(self) -> Tensor:
+        """d of the labels: (n, 1)."""
+        return self.d.gather(1, self.call.labels)
 
     def exponentials(self, by: float, out: Tensor | None = None) -> tuple[Tensor, Column]:
         """The exponentials of d times a number, and their sum; normalised already where the sum is 1."""
         if self.few:
-            return torch.softmax(self.d * by, 1), 1.0
+            return torch.softmax(torch.mul(self.d, by, out=out), 1), 1.0
         e = torch.mul(self.d, by * LOG2E, out=out).exp2_()  # several times as fast as exp
         return e, e.sum(1, keepdim=True)
 
@@ -126,14 +132,14 @@ class _Block:
         """The cross-entropy of a target, from the mean of d by it."""
         return mean.neg() if self.few else self.log_sum - mean
 
-    def mean(self, weights: Tensor | float, total: Column = 1.0) -> Tensor:
-        """Of d, for each row, by weights with this total."""
+    def mean(self, weights: Tensor | float, total: Column = 1.0, out: Tensor | None = None) -> Tensor:
+        """Of d, for each row, by weights with this total; `out` is room for products where each row has its own."""
         if isinstance(weights, float):
             mean = self.d.sum(1, keepdim=True).mul_(weights)
         elif weights.dim() == 1:
             mean = (self.d @ weights).unsqueeze(1)
         else:
-            mean = _dot(weights, self.d)
+            mean = _dot(weights, self.d, out)
         return mean.div_(total) if isinstance(total, Tensor) else mean
 
     def solved(self, solve: Callable[..., _Solution]) -> Tensor:
@@ -158,7 +164,7 @@ class _Block:
             self._subtract(found.c, factor, found.q)
         if isinstance(y, Tensor):
             self.e.scatter_add_(1, self.call.labels, y)
-        else:
+        elif y:
             self.e.scatter_(1, self.call.labels, y, reduce="add")
 
     def _subtract(self, c: Column, factor: Column, q: Tensor) -> None:
@@ -206,30 +212,33 @@ def _focal(block: _Block, gamma: float, slope: float, detached: float) -> _Solut
 
 
 def _labo(block: _Block, offset: float, slope: float, sharpness: float, with_kl: float) -> _Solution:
-    log_classes, weight = math.log(block.d.shape[1]), block.call.weight
+    log_classes, weight, labels = math.log(block.d.shape[1]), block.call.weight, block.call.labels
+    room = torch.empty_like(block.d)  # used again while it lies in the cache
     if slope and log_classes:
-        mean = block.mean(block.e, block.sum)
+        mean = block.mean(block.e, block.sum, room)
         negentropy = mean if block.few else mean.sub_(block.log_sum)
-        alpha = negentropy.mul_(-slope / log_classes).add_(offset)
+        alpha = torch.rsub(negentropy, offset, alpha=slope / log_classes)
     else:
-        alpha = torch.full_like(block.of_label, offset)
-    q, total = block.exponentials(sharpness)
-    mean = block.mean(q, total)
-    kl = None
+        alpha = block.d.new_full((len(labels), 1), offset)
+    q, total = block.exponentials(sharpness, room)
+    kl: Tensor | None = None
     if with_kl and sharpness:
-        kl = (log_classes - torch.logsumexp(block.d * sharpness, 1, keepdim=True)) / sharpness + mean
-    a: Column
-    if weight is None:
-        loss, y, a = block.cross_entropy(torch.lerp(block.of_label, mean, alpha)), alpha.neg().add_(1), 1.0
-    else:
-        of_label = weight[block.call.labels]
+        log_sum = torch.logsumexp(block.d * sharpness, 1, keepdim=True)
+        kl = (log_classes - log_sum) / sharpness + block.mean(q, total)
+    if weight is not None:
+        of_label = weight[labels]
         y, q = (1 - alpha) * of_label, q.mul_(weight)
         mass = q.sum(1, keepdim=True) / total
         loss = y * block.hard() + alpha * (mass * block.log_sum - block.mean(q, total))
-        a = y + alpha * mass
+        found = _Solution(loss, y, a=y + alpha * mass, c=alpha / total, q=q)
         kl = None if kl is None else kl * of_label
-    loss = loss if kl is None else loss + alpha * kl
-    return _Solution(loss, y, a=a, c=alpha / total if isinstance(total, Tensor) else alpha, q=q)
+    elif block.few:  # the whole target at once: operations count here, not passes
+        target = q.mul_(alpha).scatter_add_(1, labels, ONE - alpha)
+        found = _Solution(block.mean(target).neg_(), 0.0, c=1.0, q=target)
+    else:
+        mean = torch.lerp(block.of_label, block.mean(q, total, out=block.d), alpha)
+        found = _Solution(block.cross_entropy(mean), ONE - alpha, c=alpha / total, q=q)
+    return found if kl is None else found._replace(loss=found.loss + alpha * kl)
 
 
 def _distillation(block: _Block, hard: float, soft: float, sharpness: float, own: float) -> _Solution:
@@ -261,12 +270,9 @@ _KINDS: dict[str, Callable[..., _Solution]] = {
 _WEIGHTED_AS_A_WHOLE = (_penalty, _focal, _matching)
 
 
-def _dot(a: Tensor, b: Tensor) -> Tensor:
+def _dot(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of two rows, for each: (n, 1)."""
-    if a.numel() < FEW:
-        return (a * b).sum(1, keepdim=True)
-    dots: Tensor = torch.linalg.vecdot(a, b)
-    return dots.unsqueeze(1)
+    return torch.mul(a, b, out=out).sum(1, keepdim=True)
 
 
 def _column(value: float | Tensor, dtype: torch.dtype) -> Column:
