@@ -1,13 +1,11 @@
-"""What noise is made of, checked: rates, labels, matrices. One sentence for whoever gave something else."""
+"""What noise is made of, checked: rates and labels. One sentence for whoever gave something else."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softtargets.arrays import ArrayLike, as_labels, as_stochastic
+from softtargets.arrays import ArrayLike, as_labels
 
 Labels = NDArray[np.int64]
 Matrix = NDArray[np.float64]
@@ -31,18 +29,3 @@ def label_array(labels: ArrayLike, classes: int, name: str = "labels") -> Labels
     if np.ndim(labels) != 1:
         raise ValueError(f"{name} must be (examples,), one class each, not {tuple(np.shape(labels))}")
     return as_labels(labels, len(labels), classes, name).cpu().numpy()
-
-
-def transition_matrix(matrix: Any) -> Matrix:
-    """T (K, K) in double precision, T[i, j] = P(noisy = j | clean = i), each row adding up to exactly 1.
-
-    >>> transition_matrix([[0.9, 0.1], [0.3, 0.6]])
-    Traceback (most recent call last):
-    ValueError: the matrix must have rows that sum to 1, but row 1 sums to 0.9; T[i, j] is the probability that
-    clean label i becomes j
-    """
-    advice = "T[i, j] is the probability that clean label i becomes j"
-    transitions = as_stochastic("the matrix", matrix, advice)
-    if transitions.ndim != 2:
-        raise ValueError(f"the matrix must be one square matrix, not of shape {transitions.shape}")
-    return transitions
