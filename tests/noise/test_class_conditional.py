@@ -181,7 +181,7 @@ def test_the_matrix_says_how_often_each_label_becomes_each_other(name, rate, cla
 
 
 @pytest.mark.parametrize("name", RATED)
-def test_what_makes_no_sense_is_refused(name):
+def test_a_matrix_of_what_makes_no_sense_is_refused(name):
     transitions = TRANSITIONS[name]
     with pytest.raises(ValueError, match="rate must be between 0 and 1, not 2"):
         transitions(2, 5)
