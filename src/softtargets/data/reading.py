@@ -14,11 +14,10 @@ from softtargets.data.catalogue import CATALOGUE, find_source
 from softtargets.data.digits import read_digits
 from softtargets.data.directory import data_directory
 from softtargets.data.examples import Examples
-from softtargets.data.human import HumanLabels
 from softtargets.data.idx import read_idx
-from softtargets.data.known import one_of
 from softtargets.data.ordering import dealt_out
 from softtargets.data.progress import Progress
+from softtargets.data.source import one_of
 from softtargets.exceptions import DataError, nearest
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def load_pairs(
         return text.read_parallel(*files)
 
 
-def load_human_labels(name: str, labels: str, data_dir: Path | str | None = None) -> HumanLabels:
+def load_human_labels(name: str, labels: str, data_dir: Path | str | None = None) -> cifar_n.HumanLabels:
     """Return labels that people gave to training images, with the clean ones beside them; no image is read.
 
     ``cifar10`` has aggregate, worse, random1, random2 and random3; ``cifar100`` has noisy and noisy-coarse.
@@ -123,7 +122,7 @@ def load_human_labels(name: str, labels: str, data_dir: Path | str | None = None
     with _remedied(f"{name}n", root):
         _, human = _human(root, f"{name}n")
     classes = {"cifar10": 10, "cifar100": 20 if labels == "noisy-coarse" else 100}[name]
-    return HumanLabels(human[clean], human[noisy], classes)
+    return cifar_n.HumanLabels(human[clean], human[noisy], classes)
 
 
 @contextmanager
