@@ -12,10 +12,8 @@ from softtargets.predictions.array import FileArray
 from softtargets.predictions.errors import PredictionFileError
 from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.guess import choose_labels, named, only, wanted
-from softtargets.predictions.kinds import checked
-from softtargets.predictions.labelled import LabelledRows
-from softtargets.predictions.labels import LabelReader
-from softtargets.predictions.predictions import ANYTHING
+from softtargets.predictions.kinds import ANYTHING, checked
+from softtargets.predictions.labels import LabelledRows
 
 ACTIVATIONS = (
     *("activations", "activation", "features", "feature", "penultimate", "embeddings", "embedding"),
@@ -51,8 +49,7 @@ class Activations:
         self.weights, self.bias, self.source = weights, bias, source
         self.width = activations.shape[-1]
         self.classes = weights.shape[0]
-        reader = LabelReader(labels, activations, self.classes)
-        self._rows = LabelledRows(activations, labels, reader, ignore_index)
+        self._rows = LabelledRows(activations, labels, self.classes, ignore_index)
         self.examples = self._rows.count()
 
     def chunks(self, rows: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:

@@ -97,20 +97,13 @@ class DeflatedArray(FileArray):
         self.dtype = "other" if header.dtype.names is not None else type_name(header.dtype)
         self._header, self._info = header, info
         self._turned = header.fortran and len(header.shape) > 1
+        self.contiguous = not self._turned
 
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Rows as they come out of the decompressor."""
         self.refuse_unreadable()
         found = rechunk(self._pieces(), rows)
         return found if not start else rechunk(_after(found, start), rows)
-
-    def merged(self) -> FileArray:
-        """Another shape for the same stream."""
-        if len(self.shape) < 3 or self._turned:
-            return super().merged()
-        found = DeflatedArray(self.path, self.name, self._header, self._info)
-        found.inner, found.shape = math.prod(self.shape[1:-1]), (math.prod(self.shape[:-1]), self.shape[-1])
-        return found
 
     def _pieces(self) -> Iterator[Tensor]:
         if self._turned and self._header.content > 16 * BLOCK_BYTES:

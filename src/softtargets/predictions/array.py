@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from copy import copy
 from pathlib import Path
 
 import torch
@@ -30,6 +31,7 @@ class FileArray(ABC):
     shape: tuple[int, ...]
     dtype: str
     seekable: bool = True
+    contiguous: bool = False  # rows follow one another, so that another shape is all it takes to merge them
     inner: int = 1  # rows that were one row before dimensions were merged
 
     @abstractmethod
@@ -38,7 +40,13 @@ class FileArray(ABC):
 
     def merged(self) -> FileArray:
         """The same numbers with all but the last dimension made into one."""
-        return self if len(self.shape) < 3 else Merged(self)
+        if len(self.shape) < 3:
+            return self
+        if not self.contiguous:
+            return Merged(self)
+        found = copy(self)
+        found.inner, found.shape = math.prod(self.shape[1:-1]), (math.prod(self.shape[:-1]), self.shape[-1])
+        return found
 
     def place(self, row: int) -> str:
         """Where a row is, in words: rows of arrays count from 0."""

@@ -25,40 +25,14 @@ SCORES = (
     *("pred", "y_pred", "y_preds", "y_score", "y_scores", "y_hat", "yhat"),
 )
 LABELS = (
-    *(
-        "labels",
-        "label",
-        "targets",
-        "target",
-        "y",
-        "y_true",
-        "ytrue",
-        "y_test",
-        "true",
-        "truth",
-        "true_label",
-    ),
-    *("true_labels", "gt", "ground_truth", "groundtruth", "class", "actual", "label_ids"),
+    *("labels", "label", "targets", "target", "y", "y_true", "ytrue", "y_test", "true", "truth"),
+    *("true_label", "true_labels", "gt", "ground_truth", "groundtruth", "class", "actual", "label_ids"),
 )
 # Columns of numbers that are no scores.
 OTHERS = frozenset(
-    {
-        "",
-        "id",
-        "index",
-        "idx",
-        "row",
-        "number",
-        "unnamed_0",
-        "example",
-        "sample",
-        "filename",
-        "file",
-        "path",
-        "name",
-    }
-    | {"fold", "split", "seed", "epoch", "loss", "correct", "confidence", "predicted", "predicted_label"}
-    | {"pred_label", "pred_class", "predicted_class", "argmax", "weight"}
+    {"", "id", "index", "idx", "row", "number", "unnamed_0", "example", "sample", "filename", "file", "path"}
+    | {"name", "fold", "split", "seed", "epoch", "loss", "correct", "confidence", "predicted", "argmax"}
+    | {"predicted_label", "pred_label", "pred_class", "predicted_class", "weight"}
 )
 PREFIXES = sorted((*SCORES, "p", "class", "cls"), key=len, reverse=True)
 
@@ -158,9 +132,7 @@ def choose_scores(arrays: Arrays, name: str | None, kind: str | None) -> FileArr
     return arrays[only(arrays, found, "scores", "scores_name")]
 
 
-def choose_labels(
-    arrays: Arrays, name: str | None, scores: FileArray | None = None, option: str = "labels_name"
-) -> FileArray:
+def choose_labels(arrays: Arrays, name: str | None, scores: FileArray | None = None) -> FileArray:
     """The array of labels; a file that has only one array has no other."""
     if name is not None:
         return arrays[wanted(arrays, name, "labels")]
@@ -173,11 +145,11 @@ def choose_labels(
         raise PredictionFileError(
             arrays.path,
             f"has no labels: it has {arrays.describe()}",
-            f"give the file that has them with labels, or say which they are with {option}",
+            "give the file that has them with labels, or say which they are with labels_name",
         )
     if scores is not None:
         found = prefer(found, lambda names: _shaped(arrays, names, scores.shape[:-1]))
-    return arrays[only(arrays, found, "labels", option)]
+    return arrays[only(arrays, found, "labels", "labels_name")]
 
 
 def _unnamed_labels(arrays: Arrays, others: Names, scores: FileArray | None) -> Names:
@@ -230,10 +202,7 @@ class Columns:
 
 
 def choose_columns(
-    arrays: Arrays,
-    label: str | None,
-    scores_name: str | Sequence[str] | None = None,
-    kind: str | None = None,
+    arrays: Arrays, label: str | None, scores_name: str | Sequence[str] | None, kind: str | None
 ) -> Columns:
     """Columns of classes: those with a common beginning such as ``prob_``, or else all other numbers."""
     numbers = [name for name in arrays if _is_column(arrays[name]) and name != label]
