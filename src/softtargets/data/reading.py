@@ -78,11 +78,7 @@ def load(
     reader = READERS[name]
     if split not in SPLITS:
         raise DataError(f"{name} has no split '{split}'; there are train and test")
-    allowed = [
-        parameter.name
-        for parameter in inspect.signature(reader).parameters.values()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    ]
+    allowed = inspect.getfullargspec(reader).kwonlyargs
     for option in options:
         if option not in allowed:
             choice = f"it takes {', '.join(allowed)}" if allowed else "it takes none"

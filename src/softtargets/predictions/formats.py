@@ -60,6 +60,7 @@ class Arrays(dict[str, FileArray]):
     def __init__(self, path: Path, arrays: dict[str, FileArray], table: Table | None = None) -> None:
         super().__init__(arrays)
         self.path, self.table = path, table
+        self.note = table.note if table is not None else ""
 
     def describe(self) -> str:
         """What there is, for messages: names and shapes of the first few."""

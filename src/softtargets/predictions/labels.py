@@ -42,23 +42,9 @@ class LabelledRows:
         self.values = values.merged()
         self.labels = labels.merged() if one_hot or len(labels.shape) == 1 else Merged(labels, flat=True)
         self.ignored = None if one_hot else ignored
-        self.note = ""
         self._classes, self._one_hot, self._numbers = classes, one_hot, numbers
-        if one_hot:
-            self.note = "labels are one-hot rows"
-        elif labels.dtype == "bool":
-            if classes != 2:
-                raise labels.refused(
-                    f"has True and False as labels for {classes} classes",
-                    "labels must be the index of each example's class",
-                )
-            self.note = "False is class 0 and True is class 1"
-        elif labels.dtype in ("text", "other"):
-            raise labels.refused(
-                f"has labels '{labels.name}' that are not numbers", "save the index of each example's class"
-            )
-        if numbers is not None:
-            self.note = "labels are the names of columns"
+        note = self._how_taken()
+        self.note = note if numbers is None else "labels are the names of columns"
 
     @property
     def seekable(self) -> bool:
@@ -95,6 +81,23 @@ class LabelledRows:
         return self.values.refused(
             f"has no example left: all labels are {self.ignored}", "use another ignore_index"
         )
+
+    def _how_taken(self) -> str:
+        if self._one_hot:
+            return "labels are one-hot rows"
+        if self.labels.dtype in ("text", "other"):
+            raise self.labels.refused(
+                f"has labels '{self.labels.name}' that are not numbers",
+                "save the index of each example's class",
+            )
+        if self.labels.dtype != "bool":
+            return ""
+        if self._classes != 2:
+            raise self.labels.refused(
+                f"has True and False as labels for {self._classes} classes",
+                "labels must be the index of each example's class",
+            )
+        return "False is class 0 and True is class 1"
 
     def _read(self, found: Tensor, place: Place) -> tuple[Tensor, Tensor]:
         """Class indices (n,) as int64, and which of them are not ignored; those that are mean nothing."""

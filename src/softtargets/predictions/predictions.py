@@ -19,9 +19,9 @@ from softtargets.predictions.guess import (
     choose_scores,
     kind_of_name,
 )
-from softtargets.predictions.kinds import ANYTHING, Judgement, Kind, checked, judge
+from softtargets.predictions.kinds import ANYTHING, Kind, checked, judge
 from softtargets.predictions.labels import LabelledRows, check_shapes
-from softtargets.predictions.table import Codes, Stacked, TableArray
+from softtargets.predictions.table import Stacked, TableArray
 
 PathLike = str | os.PathLike[str]
 MOST_CLASSES = 10_000_000  # a row is read at once
@@ -62,14 +62,8 @@ class Predictions:
         self._rows = LabelledRows(scores, labels, self.classes, ignore_index, numbers)
         self.class_names = None if self._single else class_names
         self.source = "; ".join(part for part in (source, self._rows.note) if part)
-        self._judgement: Judgement = judge(
-            self._look(),
-            forced=kind,
-            named=kind_of_name(called or scores.name),
-            decimals=scores.decimals(),
-            path=self.path,
-            single=self._single,
-        )
+        named = kind_of_name(called or scores.name)
+        self._judgement = judge(self._look(), scores, forced=kind, named=named, single=self._single)
         self.kind, self.reason = self._judgement.kind, self._judgement.reason
         self.examples = self._rows.count()
 
@@ -199,16 +193,12 @@ def _from_columns(
     labels_name: str | None,
     ignore_index: int | None,
 ) -> Predictions:
-    table, note = arrays.table, arrays.table.note if arrays.table is not None else ""
-    # Also where labels come from another file, a column of them is no score.
-    label = (
-        choose_label_column(arrays, None) if other is not None else _label_column(arrays, labels_name).name
-    )
+    table = arrays.table
+    label, found = _label_column(arrays, other, labels_name)
     columns = choose_columns(arrays, label, scores_name, kind)
-    found = arrays[str(label)] if other is None else _other_labels(other, labels_name)
     used = f"scores in columns {listed(columns.classes, 4)} of {arrays.path.name}, {_told(found, arrays)}"
-    if coded := found.dtype == "text":
-        found = _coded(found, columns.codes)
+    if coded := isinstance(found, TableArray) and found.dtype == "text":
+        found = TableArray(found.table, found.columns, flat=True, codes=columns.codes)
         used += " by the names of classes"
     unused = f"not used: {listed(columns.ignored)}" if columns.ignored else ""
     meant = table is None or table.named  # the names of columns are those of classes
@@ -220,15 +210,18 @@ def _from_columns(
         numbers=columns.numbers if meant and not coded else None,
         ignore_index=ignore_index,
         called=columns.called,
-        source="; ".join(filter(None, (used, unused, note))),
+        source="; ".join(filter(None, (used, unused, arrays.note))),
     )
 
 
-def _label_column(arrays: Arrays, name: str | None) -> FileArray:
-    found = choose_label_column(arrays, name)
+def _label_column(arrays: Arrays, other: Arrays | None, name: str | None) -> tuple[str | None, FileArray]:
+    """The column of labels, which is no score also where another file has the labels, and the labels."""
+    found = choose_label_column(arrays, name if other is None else None)
+    if other is not None:
+        return found, _other_labels(other, name)
     if found is not None:
-        return arrays[found]
-    note = f" ({arrays.table.note})" if arrays.table is not None and arrays.table.note else ""
+        return found, arrays[found]
+    note = f" ({arrays.note})" if arrays.note else ""
     raise PredictionFileError(
         arrays.path,
         f"has no column of labels by a usual name{note}: it has {arrays.describe()}",
@@ -241,14 +234,6 @@ def _other_labels(arrays: Arrays, name: str | None) -> FileArray:
     table = name is None and arrays.table is not None and len(arrays) > 1
     found = choose_label_column(arrays, None) if table else None
     return choose_labels(arrays, name) if found is None else arrays[found]
-
-
-def _coded(labels: FileArray, codes: Codes) -> FileArray:
-    if not isinstance(labels, TableArray):
-        raise labels.refused(
-            f"has labels '{labels.name}' that are not numbers", "save the index of each example's class"
-        )
-    return TableArray(labels.table, labels.columns, flat=True, codes=codes)
 
 
 def _told(labels: FileArray, arrays: Arrays) -> str:

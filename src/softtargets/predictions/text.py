@@ -116,32 +116,32 @@ class TextTable(Table):
 
     def _scan(self, skip: int) -> list[_Block]:
         found: list[_Block] = []
-        offset, row = skip, 0
+        offset, self.rows = skip, 0
         with reading(self.path), open(self.path, "rb") as file:
             line = 1 + file.read(skip).count(b"\n")
-            held = b""
-            while True:
-                fresh = file.read(BLOCK)
-                held += fresh
-                cut = _cut(held) if fresh else len(held)
-                if not cut:
-                    if not fresh:
-                        break
-                    if len(held) > LONGEST:
-                        raise self._too_long(row)
-                    continue
-                text, held = held[:cut], held[cut:]
+            for text in self._whole_lines(file):
                 if text.count(b'"') % 2:
                     raise self.refused(
                         f"has a quote in or after line {line} that is never closed",
                         "it may be cut off; save it again",
                     )
-                count = self._count(text)
-                if count:  # not blank lines alone
-                    found.append(_Block(offset, cut, row, line))
-                offset, row, line = offset + cut, row + count, line + text.count(b"\n")
-        self.rows = row
+                if count := self._count(text):  # not blank lines alone
+                    found.append(_Block(offset, len(text), self.rows, line))
+                offset, line = offset + len(text), line + text.count(b"\n")
+                self.rows += count
         return found
+
+    def _whole_lines(self, file: BinaryIO) -> Iterator[bytes]:
+        held = b""
+        while fresh := file.read(BLOCK):
+            held += fresh
+            if cut := _cut(held):
+                yield held[:cut]
+                held = held[cut:]
+            elif len(held) > LONGEST:
+                raise self._too_long(self.rows)
+        if held:
+            yield held
 
     def _too_long(self, row: int) -> PredictionFileError:
         return PredictionFileError(
@@ -191,7 +191,7 @@ class TextTable(Table):
         self, block: _Block, text: bytes, wanted: list[int], texts: Mapping[int, Codes]
     ) -> NDArray[np.float64]:
         converters: dict[int | str, Callable[[str], float]] = {
-            place: _nothing for place in range(len(self.names)) if place not in wanted
+            place: lambda cell: math.nan for place in range(len(self.names)) if place not in wanted
         }
         converters |= {place: partial(_coded, of) for place, of in texts.items()}
         try:
@@ -276,7 +276,3 @@ def _is_number(cell: str) -> bool:
 def _coded(codes: Codes, cell: str) -> float:
     """The number of a class by its name; one that is none is an error of the parser."""
     return float(codes[cell.strip()])
-
-
-def _nothing(cell: str) -> float:
-    return math.nan
