@@ -6,12 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from copy import copy
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from softtargets.predictions.errors import PredictionFileError
+from softtargets.predictions.errors import InFile
 
 BLOCK_BYTES = 1 << 24  # about what is in memory at a time
 LOAD_BYTES = 1 << 32  # the most that is loaded at once
@@ -19,14 +18,13 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
 
-class FileArray(ABC):
+class FileArray(InFile, ABC):
     """Numbers in a file: `name`, `shape` and `dtype` are known, the rest is read when asked for.
 
     `dtype` is the name of torch's, "text" for strings and "other" for what is neither; those two cannot be read.
     `seekable` arrays can be read from any row, the others only from the first on.
     """
 
-    path: Path
     name: str
     shape: tuple[int, ...]
     dtype: str
@@ -71,10 +69,6 @@ class FileArray(ABC):
     def describe(self) -> str:
         """Name, shape and type, as in messages: ``'logits' (10000, 10) float32``."""
         return f"'{self.name}' {self.shape} {self.dtype}"
-
-    def refused(self, problem: str, advice: str = "") -> PredictionFileError:
-        """One sentence about the file."""
-        return PredictionFileError(self.path, problem, advice)
 
     def refuse_unreadable(self) -> None:
         """Refuse what has no numbers."""

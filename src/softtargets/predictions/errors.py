@@ -47,6 +47,16 @@ class PredictionFileError(SofttargetsError, ValueError):
         return self._problem + (f"; {advice}" if advice else "")
 
 
+class InFile:
+    """Whatever lies in a file and may be refused."""
+
+    path: Path
+
+    def refused(self, problem: str, advice: str = "") -> PredictionFileError:
+        """One sentence about the file."""
+        return PredictionFileError(self.path, problem, advice)
+
+
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from softtargets.predictions.archive import ZIP_PROBLEMS, open_npz
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.errors import PredictionFileError, file_size, reading
+from softtargets.predictions.errors import InFile, PredictionFileError, file_size, reading
 from softtargets.predictions.npy import MAGIC, open_npy
 from softtargets.predictions.parquet import ParquetTable
 from softtargets.predictions.safetensors_file import open_safetensors
@@ -54,7 +54,7 @@ CONTENTS = {
 TEXT = (".csv", ".tsv")  # the only files whose first bytes may be anything
 
 
-class Arrays(dict[str, FileArray]):
+class Arrays(InFile, dict[str, FileArray]):
     """The arrays of a file by name, or the columns of a table; nothing is read before it is asked for."""
 
     def __init__(self, path: Path, arrays: dict[str, FileArray], table: Table | None = None) -> None:

@@ -77,24 +77,17 @@ def prefer(found: Names, *wishes: Callable[[Names], Names]) -> Names:
 
 
 def only(
-    arrays: Arrays,
-    found: Names,
-    what: str,
-    option: str,
-    several: str = "several arrays",
-    none: str = "no array",
+    arrays: Arrays, found: Names, what: str, option: str, kind: str = "arrays", none: str = "no array"
 ) -> str:
     """The one that is left, or the refusal to guess."""
     if len(found) == 1:
         return found[0]
-    raise unclear(arrays, f"has {several if found else none} that could be {what}", option)
+    raise unclear(arrays, f"has {f'several {kind}' if found else none} that could be {what}", option)
 
 
 def unclear(arrays: Arrays, problem: str, option: str) -> PredictionFileError:
     """What there is, and how to say which."""
-    return PredictionFileError(
-        arrays.path, f"{problem}: it has {arrays.describe()}", f"say which with {option}"
-    )
+    return arrays.refused(f"{problem}: it has {arrays.describe()}", f"say which with {option}")
 
 
 def wanted(arrays: Arrays, name: str, what: str) -> str:
@@ -102,8 +95,7 @@ def wanted(arrays: Arrays, name: str, what: str) -> str:
     if name in arrays:
         return name
     kind = "column" if arrays.table is not None else "array"
-    raise PredictionFileError(
-        arrays.path,
+    raise arrays.refused(
         f"has no {kind} '{name}' for the {what}{nearest(name, list(arrays))}",
         f"it has {arrays.describe()}",
     )
@@ -142,8 +134,7 @@ def choose_labels(arrays: Arrays, name: str | None, scores: FileArray | None = N
 
     found = named(others, LABELS) or _unnamed_labels(arrays, others, scores)
     if not found:
-        raise PredictionFileError(
-            arrays.path,
+        raise arrays.refused(
             f"has no labels: it has {arrays.describe()}",
             "give the file that has them with labels, or say which they are with labels_name",
         )
@@ -169,7 +160,7 @@ def choose_label_column(arrays: Arrays, name: str | None) -> str | None:
     if name is not None:
         return wanted(arrays, name, "labels")
     found = named(list(arrays), LABELS)
-    return only(arrays, found, "labels", "labels_name", "several columns") if found else None
+    return only(arrays, found, "labels", "labels_name", "columns") if found else None
 
 
 @dataclass(frozen=True)
@@ -227,13 +218,10 @@ Pairs = list[tuple[str, str]]
 
 def _said(arrays: Arrays, numbers: Names, given: Names) -> Pairs:
     """Columns the user gave; one name may also be the beginning of many."""
-    many = (
-        [name for name in numbers if name != given[0] and name.startswith(given[0])]
-        if len(given) == 1
-        else []
-    )
-    if many:
-        return [(name, name.removeprefix(given[0])) for name in many]
+    if len(given) == 1:
+        many = [name for name in numbers if name != given[0] and name.startswith(given[0])]
+        if many:
+            return [(name, name.removeprefix(given[0])) for name in many]
     return [(wanted(arrays, name, "scores"), name) for name in given]
 
 
@@ -265,15 +253,12 @@ def _ungrouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
     called = _among(SCORES)(found)
     if len(found) == 1:
         if not called and not _group(found[0]):
-            raise unclear(
-                arrays,
-                "has one column of numbers beside the labels, and it is not called a score",
-                "scores_name",
-            )
+            problem = "has one column of numbers beside the labels, and it is not called a score"
+            raise unclear(arrays, problem, "scores_name")
     elif called:
         usual = (PROBABILITIES, LOGITS) if kind == "probabilities" else (LOGITS, PROBABILITIES)
         wishes = [_among(names) for names in (*usual, ("score", "scores"))]
-        found = [only(arrays, prefer(called, *wishes), "the score", "scores_name", "several columns")]
+        found = [only(arrays, prefer(called, *wishes), "the score", "scores_name", "columns")]
     return [(name, name) for name in found]
 
 

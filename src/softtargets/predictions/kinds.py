@@ -90,11 +90,8 @@ def _tolerance(look: Tensor, dtype: torch.dtype, decimals: int | None) -> tuple[
     if decimals is not None:
         # Each of K numbers is off by half a unit of the last digit at most.
         most = min(ROUNDED, max(SAVED, look.shape[1] * 0.5 * 10.0**-decimals))
-        return (
-            max(THROUGH_HALF, most),
-            most,
-            f", rounded to {decimals} digits; rows are divided by their sums",
-        )
+        note = f", rounded to {decimals} digits; rows are divided by their sums"
+        return max(THROUGH_HALF, most), most, note
     quiet = max(SAVED, sum_tolerance(dtype))
     limit = max(THROUGH_HALF, quiet)
     apart = (look.sum(1) - 1).abs()

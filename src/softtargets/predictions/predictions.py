@@ -9,16 +9,10 @@ from typing import get_args
 import torch
 from torch import Tensor
 
+from softtargets.predictions import guess
 from softtargets.predictions.array import BLOCK_BYTES, LOAD_BYTES, FileArray
-from softtargets.predictions.errors import PredictionFileError, listed
+from softtargets.predictions.errors import listed
 from softtargets.predictions.formats import Arrays, open_arrays
-from softtargets.predictions.guess import (
-    choose_columns,
-    choose_label_column,
-    choose_labels,
-    choose_scores,
-    kind_of_name,
-)
 from softtargets.predictions.kinds import ANYTHING, Kind, checked, judge
 from softtargets.predictions.labels import LabelledRows, check_shapes
 from softtargets.predictions.table import Stacked, TableArray
@@ -34,13 +28,6 @@ class Predictions:
     `examples` and `classes` say how many there are, `kind` whether scores are "logits" or "probabilities", `reason`
     why they were taken for that, `source` which arrays or columns were used, `class_names` what columns are called.
     """
-
-    examples: int
-    classes: int
-    kind: Kind
-    reason: str
-    source: str
-    class_names: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -62,7 +49,7 @@ class Predictions:
         self._rows = LabelledRows(scores, labels, self.classes, ignore_index, numbers)
         self.class_names = None if self._single else class_names
         self.source = "; ".join(part for part in (source, self._rows.note) if part)
-        named = kind_of_name(called or scores.name)
+        named = guess.kind_of_name(called or scores.name)
         self._judgement = judge(self._look(), scores, forced=kind, named=named, single=self._single)
         self.kind, self.reason = self._judgement.kind, self._judgement.reason
         self.examples = self._rows.count()
@@ -164,15 +151,18 @@ def open_predictions(
     if _is_table(arrays):
         return _from_columns(arrays, other, kind, scores_name, labels_name, ignore_index)
     if scores_name is not None and not isinstance(scores_name, str):
-        raise PredictionFileError(arrays.path, "has arrays, not columns", "scores_name must be one name")
-    scores = choose_scores(arrays, scores_name, kind)
+        raise arrays.refused("has arrays, not columns", "scores_name must be one name")
+    scores = guess.choose_scores(arrays, scores_name, kind)
     if other is None and len(arrays) == 1:
-        raise PredictionFileError(
-            arrays.path,
+        raise arrays.refused(
             f"has no labels: it has {arrays.describe()}",
             "give the file that has them with labels, or save both with numpy.savez(path, logits=..., labels=...)",
         )
-    found = choose_labels(arrays, labels_name, scores) if other is None else _other_labels(other, labels_name)
+    found = (
+        guess.choose_labels(arrays, labels_name, scores)
+        if other is None
+        else _other_labels(other, labels_name)
+    )
     source = f"scores {scores.describe()} of {arrays.path.name}, {_told(found, arrays)}"
     return Predictions(scores, found, kind=kind, ignore_index=ignore_index, source=source)
 
@@ -195,7 +185,7 @@ def _from_columns(
 ) -> Predictions:
     table = arrays.table
     label, found = _label_column(arrays, other, labels_name)
-    columns = choose_columns(arrays, label, scores_name, kind)
+    columns = guess.choose_columns(arrays, label, scores_name, kind)
     used = f"scores in columns {listed(columns.classes, 4)} of {arrays.path.name}, {_told(found, arrays)}"
     if coded := isinstance(found, TableArray) and found.dtype == "text":
         found = TableArray(found.table, found.columns, flat=True, codes=columns.codes)
@@ -216,14 +206,13 @@ def _from_columns(
 
 def _label_column(arrays: Arrays, other: Arrays | None, name: str | None) -> tuple[str | None, FileArray]:
     """The column of labels, which is no score also where another file has the labels, and the labels."""
-    found = choose_label_column(arrays, name if other is None else None)
+    found = guess.choose_label_column(arrays, name if other is None else None)
     if other is not None:
         return found, _other_labels(other, name)
     if found is not None:
         return found, arrays[found]
     note = f" ({arrays.note})" if arrays.note else ""
-    raise PredictionFileError(
-        arrays.path,
+    raise arrays.refused(
         f"has no column of labels by a usual name{note}: it has {arrays.describe()}",
         "say which it is with labels_name, or give another file with labels",
     )
@@ -232,8 +221,8 @@ def _label_column(arrays: Arrays, other: Arrays | None, name: str | None) -> tup
 def _other_labels(arrays: Arrays, name: str | None) -> FileArray:
     """Labels from a file of their own."""
     table = name is None and arrays.table is not None and len(arrays) > 1
-    found = choose_label_column(arrays, None) if table else None
-    return choose_labels(arrays, name) if found is None else arrays[found]
+    found = guess.choose_label_column(arrays, None) if table else None
+    return guess.choose_labels(arrays, name) if found is None else arrays[found]
 
 
 def _told(labels: FileArray, arrays: Arrays) -> str:

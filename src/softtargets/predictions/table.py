@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from softtargets.predictions.array import FileArray, rechunk
-from softtargets.predictions.errors import PredictionFileError, listed
+from softtargets.predictions.errors import InFile, PredictionFileError, listed
 
 Codes = Mapping[str, int]  # the number of a class for each text that stands for it
 
 
-class Table(ABC):
+class Table(InFile, ABC):
     """Columns of the same length. `kinds` says for each "number", "text" or "other"."""
 
-    path: Path
     names: tuple[str, ...]
     kinds: dict[str, str]
     rows: int
     seekable: bool = True  # whether reading from any row on is quick
     named: bool = True  # whether names of columns mean anything
     note: str = ""  # what a reader should know about how the file was taken
-
-    def refused(self, problem: str, advice: str = "") -> PredictionFileError:
-        """One sentence about the file."""
-        return PredictionFileError(self.path, problem, advice)
 
     def no_class(self, text: str, place: str, column: str, codes: Codes) -> PredictionFileError:
         """What to say of a label that stands for no class."""

@@ -144,8 +144,7 @@ class TextTable(Table):
             yield held
 
     def _too_long(self, row: int) -> PredictionFileError:
-        return PredictionFileError(
-            self.path,
+        return self.refused(
             f"has a line of more than {LONGEST >> 20} MiB after row {row}, or a quote that is never closed",
             "check that it is a table",
         )
