@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 
 from softtargets.predictions.array import BLOCK_BYTES, FileArray, rechunk
-from softtargets.predictions.errors import PredictionFileError, reading
+from softtargets.predictions.errors import FoundFile, reading
 from softtargets.predictions.table import Codes, Table
 
 LIST_TYPES = {"halffloat": "float16", "float": "float32", "double": "float64"}
@@ -25,15 +24,15 @@ SAFE = (14, 0, 1)  # older ones execute what a file's schema says (CVE-2023-4724
 class ParquetTable(Table):
     """A .parquet file: columns of numbers and texts, and lists of numbers of one length, one per example."""
 
-    def __init__(self, path: Path, size: int) -> None:
-        self.path = path
-        self._arrow = _pyarrow(path)
+    def __init__(self, file: FoundFile) -> None:
+        self.path = file.path
+        self._arrow = _pyarrow(file)
         with self._errors():
-            file = self._open()
-            schema = file.schema_arrow
+            opened = self._open()
+            schema = opened.schema_arrow
             self.names = tuple(schema.names)
-            self.rows = int(file.metadata.num_rows)
-            groups = (int(file.metadata.row_group(n).num_rows) for n in range(file.num_row_groups))
+            self.rows = int(opened.metadata.num_rows)
+            groups = (int(opened.metadata.row_group(n).num_rows) for n in range(opened.num_row_groups))
             self._ends = list(accumulate(groups))  # of row groups
             self.seekable = len(self._ends) > 1
             types = {field.name: field.type for field in schema}
@@ -165,19 +164,16 @@ class ListArray(FileArray):
         return rechunk(self._table.lists(self.name, step, start), rows)
 
 
-def _pyarrow(path: Path) -> Any:
+def _pyarrow(file: FoundFile) -> Any:
     try:
         arrow = import_module("pyarrow")
         import_module("pyarrow.compute")
         import_module("pyarrow.parquet")
     except ImportError:
-        raise PredictionFileError(
-            path, "needs pyarrow to be read", "pip install softtargets[parquet]"
-        ) from None
+        raise file.refused("needs pyarrow to be read", "pip install softtargets[parquet]") from None
     numbers = tuple(int(part) if part.isdigit() else 0 for part in arrow.__version__.split(".")[:3])
     if numbers < SAFE:
-        raise PredictionFileError(
-            path,
+        raise file.refused(
             f"is not read with pyarrow {arrow.__version__}, which executes what a file says",
             "pip install -U softtargets[parquet]",
         )

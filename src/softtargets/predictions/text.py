@@ -14,7 +14,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
@@ -22,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softtargets.predictions.errors import PredictionFileError, reading
+from softtargets.predictions.errors import FoundFile, PredictionFileError, reading
 from softtargets.predictions.table import Codes, Table
 
 BLOCK = 1 << 22
@@ -40,11 +39,11 @@ class _Block(NamedTuple):
 class TextTable(Table):
     """A .csv or .tsv file. A header is needed for names; without one, columns are called 0, 1, 2, ..."""
 
-    def __init__(self, path: Path, size: int) -> None:
-        self.path = path
+    def __init__(self, file: FoundFile) -> None:
+        self.path = file.path
         self._check_beginning()
         first = self._first_line()
-        self._delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(first)
+        self._delimiter = "\t" if self.path.suffix.lower() == ".tsv" else _delimiter(first)
         self._name_columns(next(self._cells(first), []))
         self._index = self._scan(skip=len(first) if self.header else 0)
         if not self.rows:
