@@ -5,7 +5,7 @@ Everywhere T[i, j] = P(noisy = j | clean = i), and the rows of T add up to 1.
 
 from collections.abc import Callable
 
-from softtargets.noise.arguments import Labels, Matrix
+from softtargets.noise.base import Labels, Matrix
 from softtargets.noise.class_conditional import (
     class_conditional,
     class_conditional_transitions,

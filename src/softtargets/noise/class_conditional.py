@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softtargets.arrays import ArrayLike, as_stochastic
-from softtargets.noise.arguments import Labels, Matrix, checked_rate, label_array
-from softtargets.noise.draws import chosen, uniforms_by_place
+from softtargets.noise.base import Labels, Matrix, checked_rate, chosen, label_array, uniforms_by_place
 
 
 def symmetric(labels: ArrayLike, rate: float, classes: int, seed: int) -> Labels:

@@ -43,7 +43,7 @@ class ParquetTable(Table):
         self.list_types = {name: dtype for name, dtype in found.items() if dtype}
 
     def blocks(
-        self, columns: Sequence[str], rows: int, start: int = 0, codes: Mapping[str, Codes] | None = None
+        self, columns: Sequence[str], rows: int, start: int, codes: Mapping[str, Codes]
     ) -> Iterator[Tensor]:
         """Numbers of some columns, from row groups one after another."""
         for first, batch in self._batches(columns, rows, start):
@@ -51,10 +51,8 @@ class ParquetTable(Table):
             for place, column in enumerate(columns):
                 values = batch.column(batch.schema.get_field_index(column))
                 self._refuse_missing(values, column, first)
-                of = (codes or {}).get(column)
-                found[:, place] = (
-                    self._numbers(values) if of is None else self._coded(values, column, of, first)
-                )
+                of = codes.get(column)
+                found[:, place] = self._coded(values, column, of, first) if of else self._numbers(values)
             yield torch.from_numpy(found)
 
     def array(self, name: str) -> FileArray:

@@ -64,11 +64,11 @@ class TextTable(Table):
         self.note = "" if self.header else "without a header, so columns are called 0, 1, 2, ..."
 
     def blocks(
-        self, columns: Sequence[str], rows: int, start: int = 0, codes: Mapping[str, Codes] | None = None
+        self, columns: Sequence[str], rows: int, start: int, codes: Mapping[str, Codes]
     ) -> Iterator[Tensor]:
         """Numbers of some columns; `rows` does not matter, blocks are as large as they are."""
         wanted = [self.names.index(column) for column in columns]
-        texts = {self.names.index(column): of for column, of in (codes or {}).items()}
+        texts = {self.names.index(column): of for column, of in codes.items()}
         number = max(0, bisect_right(self._index, start, key=lambda block: block.row) - 1)
         with reading(self.path), open(self.path, "rb") as file:
             for block in self._index[number:]:
@@ -80,7 +80,8 @@ class TextTable(Table):
         block = self._index[bisect_right(self._index, row, key=lambda block: block.row) - 1]
         with reading(self.path), open(self.path, "rb") as file:
             text = self._read(file, block)
-        return f"line {self._line(block, text, row - block.row)}"
+        rows = islice(self._numbered_rows(block, text), row - block.row, None)
+        return f"line {next(rows, (block.line, []))[0]}"
 
     def decimals(self, columns: Sequence[str]) -> int | None:
         """The most digits after the point among the first rows, unless one has an exponent or more than 6."""
@@ -212,36 +213,35 @@ class TextTable(Table):
 
     def _explain(self, block: _Block, text: bytes, wanted: list[int], texts: Mapping[int, Codes]) -> NoReturn:
         """Say which cell of a block is wrong."""
-        for row, cells in enumerate(filter(None, self._cells(text))):
+        for line, cells in self._numbered_rows(block, text):
             if len(cells) != len(self.names):
                 raise self.refused(
-                    f"has {len(cells)} cells in line {self._line(block, text, row)}, but {len(self.names)} columns",
+                    f"has {len(cells)} cells in line {line}, but {len(self.names)} columns",
                     "it may be cut off or have a delimiter in a cell without quotes",
                 )
             for place in wanted:
                 cell, name, of = cells[place].strip(), self.names[place], texts.get(place)
                 if of is not None and cell not in of:
-                    raise self.no_class(cell, f"line {self._line(block, text, row)}", name, of)
+                    raise self.no_class(cell, f"line {line}", name, of)
                 if of is None and not _is_number(cell):
                     raise self.refused(
-                        f"has '{cell[:40]}' in line {self._line(block, text, row)}, column '{name}'",
+                        f"has '{cell[:40]}' in line {line}, column '{name}'",
                         "each cell of it must be a number, with a point for decimals",
                     )
         raise self.refused(
             f"has a cell in or after line {block.line} that cannot be read", "save it as plain CSV in UTF-8"
         )
 
-    def _line(self, block: _Block, text: bytes, row: int) -> int:
-        """The line of a block's row; cells may have line breaks in quotes, and lines may be blank."""
-        decoded = text.decode("utf-8", "replace")
+    def _numbered_rows(self, block: _Block, text: bytes) -> Iterator[tuple[int, list[str]]]:
+        """The rows of a block and their lines; cells may have line breaks in quotes, and lines may be blank."""
+        decoded = self._decode(text)
+        line = block.line + text.count(b"\n") - decoded.count("\n")  # without blank ones at the beginning
         reader = csv.reader(io.StringIO(decoded, newline=""), delimiter=self._delimiter)
-        line, seen = 0, -1
+        before = 0
         for cells in reader:
-            start, line = line, reader.line_num
-            seen += bool(cells)
-            if seen == row:
-                return block.line + start
-        return block.line
+            if cells:
+                yield line + before, cells
+            before = reader.line_num
 
 
 def _cut(text: bytes) -> int:
