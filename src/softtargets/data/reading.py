@@ -74,7 +74,9 @@ def load(
     >>> len(digits), digits.images.shape[1:], len(digits.classes)
     (500, (1, 8, 8), 10)
     """
-    _check_reader(name)
+    if name in NOT_IMAGES:
+        raise DataError(f"{name} holds {NOT_IMAGES[name]}")
+    one_of(name, READERS, "there is no dataset", "known:")
     reader = READERS[name]
     if split not in SPLITS:
         raise DataError(f"{name} has no split '{split}'; there are train and test")
@@ -131,18 +133,6 @@ def _remedied(name: str, root: Path) -> Iterator[None]:
         if remedy and remedy not in str(problem):
             raise DataError(f"{problem}; {remedy}") from None
         raise
-
-
-def _check_reader(name: str) -> None:
-    if name in ("cifar10n", "cifar100n"):
-        images = name.removesuffix("n")
-        example = "worse" if name == "cifar10n" else "noisy"
-        raise DataError(
-            f"{name} holds labels, not images; load '{images}' with the option labels='{example}' instead"
-        )
-    if name in ("multi30k", "parallel-text"):
-        raise DataError(f"{name} holds sentence pairs, not images; use load_pairs")
-    one_of(name, READERS, "there is no dataset", "known:")
 
 
 def _digits(root: Path, split: str, progress: Progress | None) -> Examples:
@@ -245,6 +235,12 @@ def _decoded(index: folders.ImageIndex, split: str, size: int, progress: Progres
     return folders.decode(index, size, progress)
 
 
+# What there is instead of images, and how to have it.
+NOT_IMAGES = {
+    "cifar10n": "labels, not images; load 'cifar10' with the option labels='worse' instead",
+    "cifar100n": "labels, not images; load 'cifar100' with the option labels='noisy' instead",
+    **dict.fromkeys(("multi30k", "parallel-text"), "sentence pairs, not images; use load_pairs"),
+}
 # Of each dataset of image files its folder, what lists it, and what must be there for each split.
 LISTED: dict[str, tuple[str, Callable[[Path, str], folders.ImageIndex], dict[str, Sequence[str]]]] = {
     "cub200": ("CUB_200_2011", folders.cub200, dict.fromkeys(SPLITS, folders.CUB200_LISTS)),

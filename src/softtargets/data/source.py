@@ -71,12 +71,6 @@ class Source:
     folders: tuple[Folder, ...] = ()
     by_hand: str = ""
 
-    @property
-    def download_size(self) -> int | None:
-        """Bytes to download, or None where a publisher states no size."""
-        sizes = [archive.size for archive in self.archives]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
-
     def require(self, root: Path, *paths: Path) -> None:
         """Refuse to go on without these files or directories, and say how to get them."""
         for path in paths:

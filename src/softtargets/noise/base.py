@@ -11,7 +11,6 @@ from softtargets.randomness import key_words, words
 
 Labels = NDArray[np.int64]
 Matrix = NDArray[np.float64]
-Numbers = NDArray[np.float64]
 
 
 def checked_rate(rate: float, classes: int) -> None:
@@ -34,7 +33,7 @@ def label_array(labels: ArrayLike, classes: int, name: str = "labels") -> Labels
     return as_labels(labels, len(labels), classes, name).cpu().numpy()
 
 
-def uniforms_by_place(count: int, seed: int, purpose: str, stream: int = 0) -> tuple[Numbers, Numbers]:
+def uniforms_by_place(count: int, seed: int, purpose: str, stream: int = 0) -> tuple[Matrix, Matrix]:
     """Two numbers from 0 to just below 1 for each of so many examples, with all 53 bits of a double.
 
     One example more changes no other's. Other streams of the same seed and purpose share no draws.
@@ -49,7 +48,7 @@ def uniforms_by_place(count: int, seed: int, purpose: str, stream: int = 0) -> t
     return both[:, 0], both[:, 1]
 
 
-def chosen(probabilities: Numbers, uniform: Numbers) -> NDArray[np.int64]:
+def chosen(probabilities: Matrix, uniform: Matrix) -> NDArray[np.int64]:
     """For each row (N, K) of probabilities the class that its number in [0, 1) falls on; never one of probability 0.
 
     >>> chosen(np.array([[0.2, 0.0, 0.8], [0.2, 0.0, 0.8]]), np.array([0.1, 0.2])).tolist()

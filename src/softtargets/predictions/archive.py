@@ -107,10 +107,9 @@ class DeflatedArray(FileArray):
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Rows as they come out of the decompressor."""
         self.refuse_unreadable()
-        found = rechunk(self._pieces(), rows)
-        return found if not start else rechunk(_after(found, start), rows)
+        return rechunk(self._pieces(start), rows)
 
-    def _pieces(self) -> Iterator[Tensor]:
+    def _pieces(self, start: int) -> Iterator[Tensor]:
         if self._turned and self._header.content > 16 * BLOCK_BYTES:
             raise self.refused(
                 f"has the array {self.describe()} column after column, and compressed",
@@ -125,14 +124,10 @@ class DeflatedArray(FileArray):
                 content = file.read(count * row)
                 if len(content) < count * row:
                     raise self.refused(f"ends within the array '{self.name}'", "it is damaged; save it again")
+                if first + count <= start:
+                    continue
                 found = np.frombuffer(content, self._header.dtype)
                 order: Literal["F", "C"] = "F" if self._turned else "C"
-                yield as_tensor(found.reshape((count, *self.shape[1:]), order=order), self.dtype)
+                piece = as_tensor(found.reshape((count, *self.shape[1:]), order=order), self.dtype)
+                yield piece[max(0, start - first) :]
             file.read(1)  # the end, where the checksum is compared
-
-
-def _after(blocks: Iterator[Tensor], start: int) -> Iterator[Tensor]:
-    for block in blocks:
-        if start < len(block):
-            yield block[start:]
-        start = max(0, start - len(block))

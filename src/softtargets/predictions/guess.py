@@ -196,7 +196,9 @@ def choose_columns(
     arrays: Arrays, label: str | None, scores_name: str | Sequence[str] | None, kind: str | None
 ) -> Columns:
     """Columns of classes: those with a common beginning such as ``prob_``, or else all other numbers."""
-    numbers = [name for name in arrays if _is_column(arrays[name]) and name != label]
+    numbers = [
+        name for name, one in arrays.items() if one.is_number and len(one.shape) == 1 and name != label
+    ]
     if scores_name is None:
         found = _in_order(_grouped(arrays, numbers, kind) or _ungrouped(arrays, numbers, kind))
     else:
@@ -206,10 +208,6 @@ def choose_columns(
     chosen, names = zip(*found, strict=True)
     ignored = tuple(name for name in arrays if name not in chosen and name != label)
     return Columns(chosen, tuple(name.strip() for name in names), ignored)
-
-
-def _is_column(array: FileArray) -> bool:
-    return array.is_number and len(array.shape) == 1
 
 
 # Columns with the names of their classes.
@@ -238,10 +236,8 @@ def _grouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
         if group := _group(name):
             groups.setdefault(group[0], []).append((name, group[1]))
     usual = PROBABILITIES if kind == "probabilities" else LOGITS
-    found = prefer(
-        [prefix for prefix, columns in groups.items() if len(columns) > 1],
-        lambda prefixes: [prefix for prefix in prefixes if prefix in usual],
-    )
+    found = [prefix for prefix, columns in groups.items() if len(columns) > 1]
+    found = _among(usual)(found) or found
     if len(found) > 1:
         raise unclear(arrays, "has several groups of columns that could be scores", "scores_name")
     return groups[found[0]] if found else []
