@@ -99,9 +99,8 @@ class ParquetTable(Table):
 
     def _open(self) -> Any:
         # Small reads rather than whole column chunks: a row group may be larger than memory.
-        return import_module("pyarrow.parquet").ParquetFile(
-            self.path, buffer_size=1 << 20, pre_buffer=False, memory_map=False
-        )
+        file = self._arrow.parquet.ParquetFile
+        return file(self.path, buffer_size=1 << 20, pre_buffer=False, memory_map=False)
 
     def _errors(self) -> Any:
         damage = (self._arrow.ArrowException, OSError, ValueError)

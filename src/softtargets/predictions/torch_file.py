@@ -78,10 +78,8 @@ def _tensor(*arguments: Any) -> _Tensor:
     if len(arguments) < 4 or not isinstance(arguments[0], _Storage):
         raise _Refused("makes a tensor in an unknown way")
     storage, offset, shape, strides = arguments[:4]
-    for sizes in (shape, strides, (offset,)):
-        if not isinstance(sizes, tuple) or not all(type(n) is int and n >= 0 for n in sizes):
-            raise _Refused("makes a tensor of an impossible shape")
-    if len(shape) != len(strides):
+    tuples = isinstance(shape, tuple) and isinstance(strides, tuple) and len(shape) == len(strides)
+    if not tuples or not all(type(n) is int and n >= 0 for n in (*shape, *strides, offset)):
         raise _Refused("makes a tensor of an impossible shape")
     return _Tensor(storage, offset, shape, strides)
 
