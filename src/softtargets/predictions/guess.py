@@ -77,12 +77,12 @@ def prefer(found: Names, *wishes: Callable[[Names], Names]) -> Names:
 
 
 def only(
-    arrays: Arrays, found: Names, what: str, option: str, kind: str = "arrays", none: str = "no array"
+    arrays: Arrays, found: Names, what: str, option: str, several: str = "arrays", none: str = "no array"
 ) -> str:
     """The one that is left, or the refusal to guess."""
     if len(found) == 1:
         return found[0]
-    raise unclear(arrays, f"has {f'several {kind}' if found else none} that could be {what}", option)
+    raise unclear(arrays, f"has {f'several {several}' if found else none} that could be {what}", option)
 
 
 def unclear(arrays: Arrays, problem: str, option: str) -> PredictionFileError:
