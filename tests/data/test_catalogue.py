@@ -53,9 +53,10 @@ def test_the_remedy_quotes_for_the_shell():
     assert "/sets/imagenet/train/<wnid>" in find_source("imagenet").remedy(Path("/sets"))
 
 
-def test_download_sizes_add_up_where_known():
-    assert CATALOGUE["mnist"].download_size == 9_912_422 + 28_881 + 1_648_877 + 4_542
-    assert CATALOGUE["emnist"].download_size is None
+def test_the_size_of_a_download_is_told_where_it_is_known():
+    sizes = [archive.size for archive in CATALOGUE["mnist"].archives]
+    assert sizes == [9_912_422, 28_881, 1_648_877, 4_542]
+    assert [archive.size for archive in CATALOGUE["emnist"].archives] == [None]
 
 
 def test_an_unknown_name_lists_the_known():

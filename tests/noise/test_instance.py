@@ -9,7 +9,7 @@ from scipy.special import softmax
 from scipy.stats import truncnorm
 
 from softtargets.noise import instance, instance_probabilities
-from softtargets.noise.draws import uniforms_by_place
+from softtargets.noise.base import uniforms_by_place
 from softtargets.randomness import key_words, normals, words
 
 COUNT, WIDTH, CLASSES = 4000, 12, 5

@@ -10,7 +10,8 @@ from safetensors.torch import save_file
 from cli.command import ran
 from softtargets.arrays import as_labels, as_logits, as_probabilities
 from softtargets.arrays import scores as arrays
-from softtargets.predictions import kinds, labelled, open_predictions
+from softtargets.predictions import kinds, open_predictions
+from softtargets.predictions.labels import LabelledRows
 
 from .making import logits, probabilities, refusal, same
 
@@ -141,7 +142,7 @@ def test_calibrate_looks_at_a_row_once_each_time_it_is_read(tmp_path, monkeypatc
     scores, labels = {"logits": logits, "probabilities": probabilities}[kind](rows=3000, classes=4)
     np.savez(tmp_path / "a.npz", scores=scores, labels=labels)
     read, looked = [], []
-    blocks, find = labelled.LabelledRows.blocks, arrays.find_fault
+    blocks, find = LabelledRows.blocks, arrays.find_fault
 
     def counted(rows, *arguments):
         for block in blocks(rows, *arguments):
@@ -152,7 +153,7 @@ def test_calibrate_looks_at_a_row_once_each_time_it_is_read(tmp_path, monkeypatc
         looked.append(len(rows))
         return find(rows, tolerance)
 
-    monkeypatch.setattr(labelled.LabelledRows, "blocks", counted)
+    monkeypatch.setattr(LabelledRows, "blocks", counted)
     monkeypatch.setattr(arrays, "find_fault", looking)
     monkeypatch.setattr(kinds, "find_fault", looking)
     code, *_ = ran(capsys, "calibrate", str(tmp_path / "a.npz"), "--out", str(tmp_path / "page"))

@@ -172,7 +172,7 @@ def test_numbers_are_read_as_python_reads_them(tmp_path_factory, rows, block, ch
     try:
         table = open_arrays(path).table
         start = data.draw(st.integers(0, len(rows) - 1))
-        found = np.concatenate([part.numpy() for part in table.blocks(["a", "b", "c"], chunk, start)])
+        found = np.concatenate([part.numpy() for part in table.blocks(["a", "b", "c"], chunk, start, {})])
     finally:
         text.BLOCK = before
     assert table.rows == len(rows)

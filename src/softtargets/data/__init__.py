@@ -5,10 +5,10 @@ train = load("cifar10", "train", labels="worse")
 """
 
 from softtargets.data.catalogue import CATALOGUE
+from softtargets.data.cifar_n import HumanLabels
 from softtargets.data.directory import data_directory, where
 from softtargets.data.examples import Examples
 from softtargets.data.fetch import fetch
-from softtargets.data.human import HumanLabels
 from softtargets.data.reading import load, load_human_labels, load_pairs
 from softtargets.data.verify import status, verify
 

@@ -9,26 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import product, starmap
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from softtargets.data.cifar_n import FILES, read_human_labels
 from softtargets.data.folders import CUB200_LISTS
 from softtargets.data.idx import check_idx
-from softtargets.data.known import one_of
-from softtargets.data.source import Archive, Folder, KnownFile, Source
+from softtargets.data.source import Archive, Folder, KnownFile, Source, one_of
 
 _IDX = ("images-idx3", "labels-idx1")
 _EMNIST_PARTS = ("balanced", "byclass", "bymerge", "letters", "digits", "mnist")
 
 
-def _files(folder: str, size: int | None, *lines: str) -> tuple[KnownFile, ...]:
-    """Files of a folder as ``md5sum`` and ``sha256sum`` list them, sum and name; then the size, if each has its own."""
+def _files(folder: str, *lines: str) -> tuple[KnownFile, ...]:
+    """Files of a folder as ``md5sum`` and ``sha256sum`` list them, sum and name; then the size, if it is known."""
     files = []
-    for found, name, *own in map(str.split, lines):
+    for found, name, *size in map(str.split, lines):
         checksum = f"{'md5' if len(found) == 32 else 'sha256'}:{found}"
-        files.append(KnownFile(f"{folder}/{name}", int(own[0]) if own else size, checksum))
+        files.append(KnownFile(f"{folder}/{name}", int(size[0]) if size else None, checksum))
     return tuple(files)
+
+
+def _named(folder: str, *names: str) -> tuple[KnownFile, ...]:
+    return tuple(KnownFile(f"{folder}/{name}") for name in names)
 
 
 def _compressed(url: str, files: Iterable[KnownFile], plain: Iterable[KnownFile]) -> dict[str, Any]:
@@ -48,15 +52,18 @@ def _idx(folder: str, url: str, sizes: tuple[int, ...], *lines: str) -> dict[str
     names = [f"{split}-{kind}-ubyte" for split in ("train", "t10k") for kind in _IDX]
     sums = [line.split() for line in lines]
     both = list(zip(names, sums, sizes, (47_040_016, 60_008, 7_840_016, 10_008), strict=True))
-    files = _files(folder, None, *(f"{md5} {name}.gz {size}" for name, (md5, _), size, _ in both))
-    plain = _files(folder, None, *(f"{sha256} {name} {size}" for name, (_, sha256), _, size in both))
+    files = _files(folder, *(f"{md5} {name}.gz {size}" for name, (md5, _), size, _ in both))
+    plain = _files(folder, *(f"{sha256} {name} {size}" for name, (_, sha256), _, size in both))
     return _compressed(url, files, plain)
 
 
-def _packed(file: str, url: str, md5: str, size: int | None, top: str, into: str = "") -> tuple[Archive, ...]:
-    kind: Literal["zip", "tar"] = "zip" if file.endswith(".zip") else "tar"
-    address = f"{url}/{PurePosixPath(file).name}"
-    return (Archive(file, (address,), f"md5:{md5}", size, unpack=kind, top=top, into=into or top),)
+def _packed(
+    url: str, checksum: str, top: str, into: str = "", size: int | None = None
+) -> tuple[Archive, ...]:
+    """An archive whose directory `top` becomes the directory `into`; it is fetched to where that will be."""
+    kind: Literal["zip", "tar"] = "zip" if url.endswith(".zip") else "tar"
+    file = PurePosixPath(into).with_name(PurePosixPath(url).name) if into else PurePosixPath(url).name
+    return (Archive(str(file), (url,), checksum, size, unpack=kind, top=top, into=into or top),)
 
 
 def _emnist(part: str, split: str, kind: str) -> KnownFile:
@@ -85,7 +92,6 @@ def _cifar_n(name: str, title: str, what: str) -> Source:
 
 _MULTI30K = _files(
     "multi30k",
-    None,
     "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8 test_2016_flickr.de.gz 22890",
     "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9 test_2016_flickr.en.gz 21077",
     "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90 test_2016_flickr.fr.gz 22310",
@@ -162,21 +168,12 @@ _SOURCES = (
         terms="no licence stated; made from NIST Special Database 19",
         homepage="https://www.nist.gov/itl/products-and-services/emnist-dataset",
         archives=_packed(
-            "EMNIST/gzip.zip",
-            "https://biometrics.nist.gov/cs_links/EMNIST",
-            "58c8d27c78d21e728a6bc7b3cc06412e",
-            None,
+            "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip",
+            "md5:58c8d27c78d21e728a6bc7b3cc06412e",
             "gzip",
             "EMNIST/raw",
         ),
-        layouts=(
-            tuple(
-                _emnist(part, split, kind)
-                for part in _EMNIST_PARTS
-                for split in ("train", "test")
-                for kind in _IDX
-            ),
-        ),
+        layouts=(tuple(starmap(_emnist, product(_EMNIST_PARTS, ("train", "test"), _IDX))),),
     ),
     Source(
         name="cifar10",
@@ -186,26 +183,23 @@ _SOURCES = (
         terms="no licence stated; the author asks for the citation",
         homepage="https://www.cs.toronto.edu/~kriz/cifar.html",
         archives=_packed(
-            "cifar-10-binary.tar.gz",
-            "https://www.cs.toronto.edu/~kriz",
-            "c32a1d4ab5d03f1284b67883e8d87530",
-            170_052_171,
+            "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+            "md5:c32a1d4ab5d03f1284b67883e8d87530",
             "cifar-10-batches-bin",
+            size=170_052_171,
         ),
         layouts=(
             _files(
                 "cifar-10-batches-bin",
-                30_730_000,
-                "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5 data_batch_1.bin",
-                "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed data_batch_2.bin",
-                "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67 data_batch_3.bin",
-                "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48 data_batch_4.bin",
-                "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add data_batch_5.bin",
-                "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b test_batch.bin",
+                "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5 data_batch_1.bin 30730000",
+                "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed data_batch_2.bin 30730000",
+                "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67 data_batch_3.bin 30730000",
+                "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48 data_batch_4.bin 30730000",
+                "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add data_batch_5.bin 30730000",
+                "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b test_batch.bin 30730000",
             ),
             _files(
                 "cifar-10-batches-py",
-                None,
                 "c99cafc152244af753f735de768cd75f data_batch_1",
                 "d4bba439e000b95fd0a9bffe97cbabec data_batch_2",
                 "54ebc095f3ab1f0389bbae665268c751 data_batch_3",
@@ -224,22 +218,19 @@ _SOURCES = (
         terms="no licence stated; the author asks for the citation",
         homepage="https://www.cs.toronto.edu/~kriz/cifar.html",
         archives=_packed(
-            "cifar-100-binary.tar.gz",
-            "https://www.cs.toronto.edu/~kriz",
-            "03b5dce01913d631647c71ecec9e9cb8",
-            168_513_733,
+            "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+            "md5:03b5dce01913d631647c71ecec9e9cb8",
             "cifar-100-binary",
+            size=168_513_733,
         ),
         layouts=(
             _files(
                 "cifar-100-binary",
-                None,
                 "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29 train.bin 153700000",
                 "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a test.bin 30740000",
             ),
             _files(
                 "cifar-100-python",
-                None,
                 "16019d7e3df5f24257cddd939b257f8d train",
                 "f0ef6b0ae62326f3e7ffdfab6717acfc test",
                 "7973b15100ade9c7d40fb424638fde48 meta",
@@ -258,13 +249,11 @@ _SOURCES = (
         terms="non-commercial research and education only; the photographs belong to their authors",
         homepage="https://data.caltech.edu/records/65de6-vp158",
         archives=_packed(
-            "CUB_200_2011.tgz",
-            "https://data.caltech.edu/records/65de6-vp158/files",
-            "97eceeb196236b17998738112f37df78",
-            None,
+            "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
+            "md5:97eceeb196236b17998738112f37df78",
             "CUB_200_2011",
         ),
-        layouts=(tuple(KnownFile(f"CUB_200_2011/{name}") for name in CUB200_LISTS),),
+        layouts=(_named("CUB_200_2011", *CUB200_LISTS),),
         folders=(Folder("CUB_200_2011/images", 200, 11_788),),
     ),
     Source(
@@ -275,22 +264,13 @@ _SOURCES = (
         terms="as ImageNet: non-commercial research and education",
         homepage="http://cs231n.stanford.edu",
         archives=_packed(
-            "tiny-imagenet-200.zip",
-            "http://cs231n.stanford.edu",
-            "90528d7ca1a48142e341f4ef8d21d0de",
-            248_100_043,
+            "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+            "md5:90528d7ca1a48142e341f4ef8d21d0de",
             "tiny-imagenet-200",
+            size=248_100_043,
         ),
-        layouts=(
-            tuple(
-                KnownFile(f"tiny-imagenet-200/{name}")
-                for name in ("wnids.txt", "words.txt", "val/val_annotations.txt")
-            ),
-        ),
-        folders=(
-            Folder("tiny-imagenet-200/train", 200, 100_000),
-            Folder("tiny-imagenet-200/val", 1, 10_000),
-        ),
+        layouts=(_named("tiny-imagenet-200", "wnids.txt", "words.txt", "val/val_annotations.txt"),),
+        folders=(Folder("tiny-imagenet-200/train", 200, 100_000), Folder("tiny-imagenet-200/val", 1, 10_000)),
     ),
     Source(
         name="imagenet",

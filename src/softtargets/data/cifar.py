@@ -97,10 +97,7 @@ def _read(
     import numpy as np
 
     binary = files[0].suffix == ".bin"
-    read = [
-        read_binary(path, len(keys), records) if binary else read_python(path, keys, records)
-        for path in files
-    ]
+    read = [(read_binary if binary else read_python)(path, keys, records) for path in files]
     images, labels = [images for _, images in read], [labels[chosen] for labels, _ in read]
     text, pickled, key = names
     path, classes = files[0].with_name(text if binary else pickled), built_in
@@ -112,12 +109,13 @@ def _read(
 
 
 def read_binary(
-    path: Path, label_bytes: int, records: int
+    path: Path, keys: tuple[str, ...], records: int
 ) -> tuple[list[NDArray[np.int64]], NDArray[np.uint8]]:
     """Return each of the record's labels as an array, and the images; `records` must be there exactly."""
     import numpy as np
 
     data = read_all(path)
+    label_bytes = len(keys)
     width = label_bytes + PIXELS
     if len(data) != records * width:
         raise DataError(

@@ -29,13 +29,8 @@ def read_digits(split: str) -> Examples:
     test = held_out(labels.tolist(), TEST_EXAMPLES)
     if split == "test":
         return whole.take(test)
-    rest = sorted(set(range(len(labels))) - set(test))
-    return whole.take(
-        [
-            rest[place]
-            for place in dealt_out([int(labels[position]) for position in rest], "softtargets digits order")
-        ]
-    )
+    rest = whole.take(sorted(set(range(len(labels))) - set(test)))
+    return rest.take(dealt_out(rest.labels.tolist(), "softtargets digits order"))
 
 
 def held_out(labels: Sequence[int], count: int) -> list[int]:

@@ -44,10 +44,14 @@ def fetch_source(
     # A second process waits here, and then finds everything done.
     with exclusive(root / f".{source.name}.lock"):
         for archive in source.archives:
+            file = root / archive.file
             if archive.unpack == "keep":
-                _fetch_kept(archive, root, progress, patience)
-            elif not _is_whole(source, root):
-                _fetch_packed(archive, root, progress, patience, largest)
+                _download(archive, file, root, progress, patience)
+            elif not all(check.ok for check in check_source(source, root)):
+                _download(archive, file, root, progress, patience)
+                unpack(file, archive.unpack, archive.top, root / archive.into, largest=largest)
+                with storage_errors(file):
+                    file.unlink()
         checks = check_source(source, root)
     for check in checks:
         if not check.ok:
@@ -55,33 +59,16 @@ def fetch_source(
     return [check.file for check in checks]
 
 
-def _fetch_kept(archive: Archive, root: Path, progress: Progress | None, patience: Patience | None) -> None:
+def _download(
+    archive: Archive, file: Path, root: Path, progress: Progress | None, patience: Patience | None
+) -> None:
+    """Download an archive, unless it is there and known to be right."""
     from softtargets.data.download import download  # brings the whole HTTP client with it
 
-    destination = root / archive.file
-    if not _is_right(archive, destination):
-        _check_space(archive, root)
-        download(archive, destination, progress, patience)
-
-
-def _fetch_packed(
-    archive: Archive, root: Path, progress: Progress | None, patience: Patience | None, largest: int
-) -> None:
-    packed = root / archive.file
-    _fetch_kept(archive, root, progress, patience)
-    assert archive.unpack != "keep"
-    unpack(packed, archive.unpack, archive.top, root / archive.into, largest=largest)
-    with storage_errors(packed):
-        packed.unlink()
-
-
-def _is_whole(source: Source, root: Path) -> bool:
-    return all(check.ok for check in check_source(source, root))
-
-
-def _is_right(archive: Archive, path: Path) -> bool:
     checkable = archive.checksum or archive.inspect
-    return bool(checkable) and path.is_file() and not file_problem(path, archive.checksum, archive.inspect)
+    if not (checkable and file.is_file() and not file_problem(file, archive.checksum, archive.inspect)):
+        _check_space(archive, root)
+        download(archive, file, progress, patience)
 
 
 def _check_space(archive: Archive, root: Path) -> None:

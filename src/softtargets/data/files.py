@@ -42,13 +42,8 @@ def read_lines(path: Path) -> list[str]:
     aligned files no longer are.
     """
     data = read_all(path).removeprefix(b"\xef\xbb\xbf")
-    if data.endswith(b"\n"):
-        data = data[:-1]
-    elif not data:
-        return []
-    raw = data.split(b"\n")
     lines = []
-    for number, line in enumerate(raw, start=1):
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], start=1):
         try:
             lines.append(line.removesuffix(b"\r").decode("utf-8"))
         except UnicodeDecodeError as problem:

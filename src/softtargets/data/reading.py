@@ -14,11 +14,10 @@ from softtargets.data.catalogue import CATALOGUE, find_source
 from softtargets.data.digits import read_digits
 from softtargets.data.directory import data_directory
 from softtargets.data.examples import Examples
-from softtargets.data.human import HumanLabels
 from softtargets.data.idx import read_idx
-from softtargets.data.known import one_of
 from softtargets.data.ordering import dealt_out
 from softtargets.data.progress import Progress
+from softtargets.data.source import one_of
 from softtargets.exceptions import DataError, nearest
 
 if TYPE_CHECKING:
@@ -75,15 +74,13 @@ def load(
     >>> len(digits), digits.images.shape[1:], len(digits.classes)
     (500, (1, 8, 8), 10)
     """
-    _check_reader(name)
+    if name in NOT_IMAGES:
+        raise DataError(f"{name} holds {NOT_IMAGES[name]}")
+    one_of(name, READERS, "there is no dataset", "known:")
     reader = READERS[name]
     if split not in SPLITS:
         raise DataError(f"{name} has no split '{split}'; there are train and test")
-    allowed = [
-        parameter.name
-        for parameter in inspect.signature(reader).parameters.values()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    ]
+    allowed = inspect.getfullargspec(reader).kwonlyargs
     for option in options:
         if option not in allowed:
             choice = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
@@ -111,7 +108,7 @@ def load_pairs(
         return text.read_parallel(*files)
 
 
-def load_human_labels(name: str, labels: str, data_dir: Path | str | None = None) -> HumanLabels:
+def load_human_labels(name: str, labels: str, data_dir: Path | str | None = None) -> cifar_n.HumanLabels:
     """Return labels that people gave to training images, with the clean ones beside them; no image is read.
 
     ``cifar10`` has aggregate, worse, random1, random2 and random3; ``cifar100`` has noisy and noisy-coarse.
@@ -123,7 +120,7 @@ def load_human_labels(name: str, labels: str, data_dir: Path | str | None = None
     with _remedied(f"{name}n", root):
         _, human = _human(root, f"{name}n")
     classes = {"cifar10": 10, "cifar100": 20 if labels == "noisy-coarse" else 100}[name]
-    return HumanLabels(human[clean], human[noisy], classes)
+    return cifar_n.HumanLabels(human[clean], human[noisy], classes)
 
 
 @contextmanager
@@ -136,18 +133,6 @@ def _remedied(name: str, root: Path) -> Iterator[None]:
         if remedy and remedy not in str(problem):
             raise DataError(f"{problem}; {remedy}") from None
         raise
-
-
-def _check_reader(name: str) -> None:
-    if name in ("cifar10n", "cifar100n"):
-        images = name.removesuffix("n")
-        example = "worse" if name == "cifar10n" else "noisy"
-        raise DataError(
-            f"{name} holds labels, not images; load '{images}' with the option labels='{example}' instead"
-        )
-    if name in ("multi30k", "parallel-text"):
-        raise DataError(f"{name} holds sentence pairs, not images; use load_pairs")
-    one_of(name, READERS, "there is no dataset", "known:")
 
 
 def _digits(root: Path, split: str, progress: Progress | None) -> Examples:
@@ -250,6 +235,12 @@ def _decoded(index: folders.ImageIndex, split: str, size: int, progress: Progres
     return folders.decode(index, size, progress)
 
 
+# What there is instead of images, and how to have it.
+NOT_IMAGES = {
+    "cifar10n": "labels, not images; load 'cifar10' with the option labels='worse' instead",
+    "cifar100n": "labels, not images; load 'cifar100' with the option labels='noisy' instead",
+    **dict.fromkeys(("multi30k", "parallel-text"), "sentence pairs, not images; use load_pairs"),
+}
 # Of each dataset of image files its folder, what lists it, and what must be there for each split.
 LISTED: dict[str, tuple[str, Callable[[Path, str], folders.ImageIndex], dict[str, Sequence[str]]]] = {
     "cub200": ("CUB_200_2011", folders.cub200, dict.fromkeys(SPLITS, folders.CUB200_LISTS)),

@@ -1,14 +1,14 @@
-"""The records that describe a dataset: where it comes from and which files it consists of."""
+"""The records that describe a dataset: what it is called, where it comes from, which files it consists of."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from softtargets.exceptions import DataError
+from softtargets.exceptions import DataError, nearest
 
 Inspect = Callable[[Path], object]
 """Reads a file and raises DataError where its content is not the expected one."""
@@ -71,12 +71,6 @@ class Source:
     folders: tuple[Folder, ...] = ()
     by_hand: str = ""
 
-    @property
-    def download_size(self) -> int | None:
-        """Bytes to download, or None where a publisher states no size."""
-        sizes = [archive.size for archive in self.archives]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
-
     def require(self, root: Path, *paths: Path) -> None:
         """Refuse to go on without these files or directories, and say how to get them."""
         for path in paths:
@@ -90,3 +84,15 @@ class Source:
         if self.by_hand:
             return self.by_hand.format(to=data_dir)
         return f"get it with: softtargets data fetch {self.name} --to {shlex.quote(str(data_dir))}"
+
+
+def one_of(value: str, known: Iterable[str], problem: str, there: str = "there are") -> None:
+    """Refuse what is not among the known names, with the nearest of them.
+
+    >>> one_of("trian", ("train", "test"), "digits has no split")
+    Traceback (most recent call last):
+    softtargets.exceptions.DataError: digits has no split 'trian' (did you mean 'train'?); there are train, test
+    """
+    names = list(known)
+    if value not in names:
+        raise DataError(f"{problem} '{value}'{nearest(value, names)}; {there} {', '.join(names)}")

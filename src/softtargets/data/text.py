@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softtargets.data.files import read_lines
-from softtargets.data.known import one_of
+from softtargets.data.source import one_of
 from softtargets.exceptions import DataError
 
 MULTI30K_LANGUAGES = ("en", "de", "fr")

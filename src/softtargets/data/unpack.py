@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal
 
@@ -29,11 +29,8 @@ _SUFFIX = ".unpacking"
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError)
 
 
-@dataclass(frozen=True)
-class _Member:
-    name: str
-    directory: bool
-    open: Callable[[], IO[bytes]]
+# A member's name, whether it is a directory, and how to open it if not.
+_Member = tuple[str, bool, Callable[[], IO[bytes] | None]]
 
 
 def unpack(
@@ -62,17 +59,20 @@ def _extract(archive: Path, kind: Literal["tar", "zip"], top: str, workshop: Pat
     left = largest
     prefix = PurePosixPath(top).parts
     try:
-        for count, member in enumerate(_tar(archive) if kind == "tar" else _zip(archive), start=1):
-            parts = _safe_parts(member.name, archive)
+        members = _tar(archive) if kind == "tar" else _zip(archive)
+        for count, (name, directory, open_member) in enumerate(members, start=1):
+            parts = _safe_parts(name, archive)
             if count > MOST_MEMBERS:
                 raise DataError(f"{archive.name} has more than {MOST_MEMBERS} members; refused")
             if parts[: len(prefix)] != prefix:
                 continue
             destination = workshop.joinpath(*parts)
-            make_directory(destination if member.directory else destination.parent)
-            if member.directory:
+            make_directory(destination if directory else destination.parent)
+            if directory:
                 continue
-            with member.open() as content:
+            content = open_member()
+            assert content is not None  # that of directories is
+            with content:
                 left = _copy(content, destination, left, archive)
     except _DAMAGE as problem:
         raise DataError(f"{archive} is damaged: {problem}; remove it and fetch it again") from None
@@ -101,14 +101,7 @@ def _tar(archive: Path) -> Iterator[_Member]:
         for member in tar:
             if not (member.isdir() or member.isreg()) or member.issparse():
                 raise DataError(f"{archive.name} holds '{member.name}', a link or device; refused")
-            yield _Member(member.name, member.isdir(), lambda member=member: _opened(tar, member))  # type: ignore[misc]
-
-
-def _opened(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    content = tar.extractfile(member)
-    if content is None:
-        raise tarfile.ExtractError(f"'{member.name}' has no content")
-    return content
+            yield member.name, member.isdir(), partial(tar.extractfile, member)
 
 
 def _zip(archive: Path) -> Iterator[_Member]:
@@ -120,11 +113,7 @@ def _zip(archive: Path) -> Iterator[_Member]:
             if entry.flag_bits & 0x1:
                 raise DataError(f"{archive.name} holds '{entry.filename}', which is encrypted; refused")
             # The original name: zipfile itself changes backslashes and cuts at NUL.
-            yield _Member(
-                entry.orig_filename,
-                entry.is_dir(),
-                lambda entry=entry: container.open(entry),  # type: ignore[misc]
-            )
+            yield entry.orig_filename, entry.is_dir(), partial(container.open, entry)
 
 
 def _safe_parts(name: str, archive: Path) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -53,8 +53,10 @@ def status(name: str, data_dir: Path | str | None = None) -> Status:
 
 def check_source(source: Source, root: Path) -> list[Check]:
     """Check the files of any source below `root`, in the layout that is there."""
-    checks = [_check_file(file, source, root) for file in _layout_on_disk(source, root)]
-    return checks + [_check_folder(folder, source, root) for folder in source.folders]
+    found = [_look_at_file(file, root) for file in _layout_on_disk(source, root)]
+    found += [_look_at_folder(folder, root) for folder in source.folders]
+    remedy = source.remedy(root)
+    return [Check(path, not problem, problem, remedy if problem else "") for path, problem in found]
 
 
 def _layout_on_disk(source: Source, root: Path) -> tuple[KnownFile, ...]:
@@ -70,34 +72,25 @@ def _present(file: KnownFile, root: Path) -> KnownFile | None:
     return next((form for form in (file, *file.instead) if (root / form.path).is_file()), None)
 
 
-def _check_file(file: KnownFile, source: Source, root: Path) -> Check:
-    form = _present(file, root)
-    if form is None:
-        return Check(root / file.path, False, "it is missing", source.remedy(root))
-    problem = _file_problem(form, root / form.path)
-    return Check(root / form.path, not problem, problem, source.remedy(root) if problem else "")
-
-
-def _file_problem(file: KnownFile, path: Path) -> str:
+def _look_at_file(known: KnownFile, root: Path) -> tuple[Path, str]:
+    """Where a file is, in whichever form, and what is wrong with it."""
+    file = _present(known, root)
+    if file is None:
+        return root / known.path, "it is missing"
+    path = root / file.path
     size = path.stat().st_size
     if file.size is not None and size != file.size:
-        return f"it has {size} bytes, expected {file.size}"
-    return file_problem(path, file.checksum, file.inspect)
+        return path, f"it has {size} bytes, expected {file.size}"
+    return path, file_problem(path, file.checksum, file.inspect)
 
 
-def _check_folder(folder: Folder, source: Source, root: Path) -> Check:
+def _look_at_folder(folder: Folder, root: Path) -> tuple[Path, str]:
     path = root / folder.path
     if not path.is_dir():
-        return Check(path, False, "it is missing", source.remedy(root))
+        return path, "it is missing"
     directories = sum(entry.is_dir() for entry in os.scandir(path))
-    images = sum(1 for _ in _images_below(path))
+    images = sum(map(is_image, chain.from_iterable(files for _, _, files in os.walk(path))))
     if (directories, images) == (folder.directories, folder.images):
-        return Check(path, True)
+        return path, ""
     expected = f"expected {folder.images} and {folder.directories}"
-    problem = f"it has {images} images and {directories} directories, {expected}"
-    return Check(path, False, problem, source.remedy(root))
-
-
-def _images_below(path: Path) -> Iterator[str]:
-    for _, _, files in os.walk(path):
-        yield from filter(is_image, files)
+    return path, f"it has {images} images and {directories} directories, {expected}"

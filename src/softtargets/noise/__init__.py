@@ -5,20 +5,20 @@ Everywhere T[i, j] = P(noisy = j | clean = i), and the rows of T add up to 1.
 
 from collections.abc import Callable
 
-from softtargets.noise.arguments import Labels, Matrix
-from softtargets.noise.class_conditional import class_conditional, class_conditional_transitions
-from softtargets.noise.corruption import pair, symmetric
-from softtargets.noise.estimation import (
-    METHODS,
-    NoiseEstimate,
-    NoiseInterval,
-    assign_folds,
-    estimate_noise,
-    out_of_fold,
+from softtargets.noise.base import Labels, Matrix
+from softtargets.noise.class_conditional import (
+    class_conditional,
+    class_conditional_transitions,
+    observed_transitions,
+    pair,
+    pair_transitions,
+    symmetric,
+    symmetric_transitions,
 )
+from softtargets.noise.estimation.estimate import METHODS, NoiseEstimate, estimate_noise
+from softtargets.noise.estimation.folds import assign_folds, out_of_fold
+from softtargets.noise.estimation.interval import NoiseInterval
 from softtargets.noise.instance import instance, instance_probabilities
-from softtargets.noise.observed import observed_transitions
-from softtargets.noise.transitions import pair_transitions, symmetric_transitions
 
 # The names by which recipes call them. Each takes (labels, classes, seed) and its own options, `instance` also inputs.
 CORRUPTIONS: dict[str, Callable[..., Labels]] = {

@@ -7,8 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from softtargets.arrays import ArrayLike
-from softtargets.noise.arguments import Labels, checked_rate, label_array
-from softtargets.noise.draws import chosen, uniforms_by_place
+from softtargets.noise.base import Labels, checked_rate, chosen, label_array, uniforms_by_place
 from softtargets.randomness import key_words, normals, words
 
 DEVIATION = 0.1  # of the flip rates around their mean, before they are cut off; that of Xia et al.

@@ -5,8 +5,7 @@ from softtargets.predictions.array import FileArray
 from softtargets.predictions.errors import PredictionFileError
 from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.kinds import Kind
-from softtargets.predictions.predictions import Predictions
-from softtargets.predictions.reader import open_predictions
+from softtargets.predictions.predictions import Predictions, open_predictions
 
 __all__ = [
     "Activations",

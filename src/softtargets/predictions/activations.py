@@ -9,13 +9,10 @@ from torch import Tensor
 
 from softtargets.arrays import find_fault
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.errors import PredictionFileError
 from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.guess import choose_labels, named, only, wanted
-from softtargets.predictions.kinds import checked
-from softtargets.predictions.labelled import LabelledRows
-from softtargets.predictions.labels import LabelReader
-from softtargets.predictions.predictions import ANYTHING
+from softtargets.predictions.kinds import ANYTHING, checked
+from softtargets.predictions.labels import LabelledRows
 
 ACTIVATIONS = (
     *("activations", "activation", "features", "feature", "penultimate", "embeddings", "embedding"),
@@ -51,8 +48,7 @@ class Activations:
         self.weights, self.bias, self.source = weights, bias, source
         self.width = activations.shape[-1]
         self.classes = weights.shape[0]
-        reader = LabelReader(labels, activations, self.classes)
-        self._rows = LabelledRows(activations, labels, reader, ignore_index)
+        self._rows = LabelledRows(activations, labels, self.classes, ignore_index)
         self.examples = self._rows.count()
 
     def chunks(self, rows: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:
@@ -97,8 +93,7 @@ def open_activations(
     """
     arrays = open_arrays(path)
     if arrays.table is not None and not any(len(array.shape) >= 2 for array in arrays.values()):
-        raise PredictionFileError(
-            arrays.path,
+        raise arrays.refused(
             "is a table with one number in each cell, and activations are not read from those",
             "save them as .npz or .safetensors",
         )
@@ -110,8 +105,7 @@ def open_activations(
     # Activations stand where scores do when labels are looked for: one label for each row.
     label = choose_labels(other or arrays, labels_name, None if other is not None else found)
     if label.shape != found.shape[:-1]:
-        raise PredictionFileError(
-            found.path,
+        raise found.refused(
             f"has activations '{found.name}' {found.shape} that do not match the labels '{label.name}' {label.shape}",
             "there must be one label for each example",
         )
@@ -122,13 +116,8 @@ def open_activations(
 def _activations(arrays: Arrays, name: str | None) -> FileArray:
     if name is None:
         wide = [one for one, array in arrays.items() if len(array.shape) >= 2]
-        name = only(
-            arrays,
-            named(wide, ACTIVATIONS),
-            "activations",
-            "activations_name",
-            none="no array (examples, numbers)",
-        )
+        fitting = named(wide, ACTIVATIONS)
+        name = only(arrays, fitting, "activations", "activations_name", none="no array (examples, numbers)")
     found = arrays[wanted(arrays, name, "activations")]
     if len(found.shape) < 2 or 0 in found.shape or not found.is_number:
         raise found.refused(

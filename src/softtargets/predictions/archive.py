@@ -11,6 +11,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
@@ -18,7 +19,7 @@ import numpy as np
 from torch import Tensor
 
 from softtargets.predictions.array import BLOCK_BYTES, FileArray, rechunk
-from softtargets.predictions.errors import PredictionFileError, reading
+from softtargets.predictions.errors import FoundFile, reading
 from softtargets.predictions.npy import Header, arrays_at, read_header
 from softtargets.predictions.raw import as_tensor, type_name
 
@@ -30,60 +31,64 @@ ZIP_PROBLEMS: tuple[type[Exception], ...] = (
 DEFLATE_RATIO = 1032  # deflate cannot make anything smaller than that
 
 
-def members(path: Path, size: int) -> dict[str, zipfile.ZipInfo]:
+def members(file: FoundFile) -> dict[str, zipfile.ZipInfo]:
     """The members of an archive by name; refuses those that cannot be what the directory says."""
-    with reading(path, *ZIP_PROBLEMS), zipfile.ZipFile(path) as archive:
+    with reading(file.path, *ZIP_PROBLEMS), zipfile.ZipFile(file.path) as archive:
         found = {info.filename: info for info in archive.infolist() if not info.filename.endswith("/")}
     for info in found.values():
         if info.flag_bits & 1:
-            raise PredictionFileError(path, f"has an encrypted member '{info.filename}'", "unpack it first")
+            raise file.refused(f"has an encrypted member '{info.filename}'", "unpack it first")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise PredictionFileError(
-                path, f"has a member '{info.filename}' in an unusual compression", "save it with numpy.savez"
+            raise file.refused(
+                f"has a member '{info.filename}' in an unusual compression", "save it with numpy.savez"
             )
         most = info.compress_size * (1 if info.compress_type == zipfile.ZIP_STORED else DEFLATE_RATIO)
-        if info.compress_size > size or info.file_size > most:
-            raise PredictionFileError(
-                path,
+        if info.compress_size > file.size or info.file_size > most:
+            raise file.refused(
                 f"is refused: its member '{info.filename}' claims {info.file_size} bytes, more than the file can hold",
                 "it is damaged or made to exhaust memory",
             )
     return found
 
 
-def content_offset(path: Path, info: zipfile.ZipInfo, size: int) -> int:
+def content_offset(file: FoundFile, info: zipfile.ZipInfo) -> int:
     """Where the bytes of a stored member begin in the file."""
-    with reading(path, *ZIP_PROBLEMS), open(path, "rb") as file:
-        file.seek(info.header_offset)
-        local = file.read(30)
+    with reading(file.path, *ZIP_PROBLEMS), open(file.path, "rb") as stream:
+        stream.seek(info.header_offset)
+        local = stream.read(30)
         if len(local) < 30 or local[:4] != b"PK\x03\x04":
             raise zipfile.BadZipFile(f"no header for '{info.filename}'")
         names, extra = struct.unpack("<HH", local[26:30])
     offset = int(info.header_offset) + 30 + int(names) + int(extra)
-    if offset + info.file_size > size:
-        raise PredictionFileError(
-            path, f"is damaged or cut off within '{info.filename}'", "save or download it again"
-        )
+    if offset + info.file_size > file.size:
+        raise file.refused(f"is damaged or cut off within '{info.filename}'", "save or download it again")
     return offset
 
 
-def open_npz(path: Path, size: int) -> dict[str, FileArray]:
+@contextmanager
+def opened(path: Path, info: zipfile.ZipInfo) -> Iterator[BinaryIO]:
+    """The content of a member, as it comes out of the decompressor."""
+    with reading(path, *ZIP_PROBLEMS), zipfile.ZipFile(path) as archive, archive.open(info) as stream:
+        yield cast(BinaryIO, stream)
+
+
+def open_npz(file: FoundFile) -> dict[str, FileArray]:
     """The arrays of a .npz file by name."""
     found: dict[str, FileArray] = {}
-    for member, info in members(path, size).items():
+    for member, info in members(file).items():
         if not member.endswith(".npy"):
             continue
         name = member.removesuffix(".npy")
-        with reading(path, *ZIP_PROBLEMS), zipfile.ZipFile(path) as archive, archive.open(info) as file:
-            header = read_header(cast(BinaryIO, file), path, name)
+        with opened(file.path, info) as stream:
+            header = read_header(stream, file, name)
         if info.compress_type == zipfile.ZIP_STORED:
-            offset = content_offset(path, info, size) + header.length
-            found |= arrays_at(path, name, header, offset, info.file_size - header.length)
+            offset = content_offset(file, info) + header.length
+            found |= arrays_at(file, name, header, offset, info.file_size - header.length)
         else:
-            arrays_at(path, name, header, 0, info.file_size - header.length)  # the same checks
-            found[name] = DeflatedArray(path, name, header, info)
+            arrays_at(file, name, header, 0, info.file_size - header.length)  # the same checks
+            found[name] = DeflatedArray(file.path, name, header, info)
     if not found:
-        raise PredictionFileError(path, "has no arrays in it", "save them with numpy.savez")
+        raise file.refused("has no arrays in it", "save them with numpy.savez")
     return found
 
 
@@ -97,22 +102,14 @@ class DeflatedArray(FileArray):
         self.dtype = "other" if header.dtype.names is not None else type_name(header.dtype)
         self._header, self._info = header, info
         self._turned = header.fortran and len(header.shape) > 1
+        self.contiguous = not self._turned
 
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Rows as they come out of the decompressor."""
         self.refuse_unreadable()
-        found = rechunk(self._pieces(), rows)
-        return found if not start else rechunk(_after(found, start), rows)
+        return rechunk(self._pieces(start), rows)
 
-    def merged(self) -> FileArray:
-        """Another shape for the same stream."""
-        if len(self.shape) < 3 or self._turned:
-            return super().merged()
-        found = DeflatedArray(self.path, self.name, self._header, self._info)
-        found.inner, found.shape = math.prod(self.shape[1:-1]), (math.prod(self.shape[:-1]), self.shape[-1])
-        return found
-
-    def _pieces(self) -> Iterator[Tensor]:
+    def _pieces(self, start: int) -> Iterator[Tensor]:
         if self._turned and self._header.content > 16 * BLOCK_BYTES:
             raise self.refused(
                 f"has the array {self.describe()} column after column, and compressed",
@@ -120,25 +117,17 @@ class DeflatedArray(FileArray):
             )
         row = self._header.dtype.itemsize * math.prod(self.shape[1:])
         step = max(1, self.shape[0] if self._turned else BLOCK_BYTES // max(1, row))
-        with (
-            reading(self.path, *ZIP_PROBLEMS),
-            zipfile.ZipFile(self.path) as archive,
-            archive.open(self._info) as file,
-        ):
+        with opened(self.path, self._info) as file:
             file.read(self._header.length)
             for first in range(0, self.shape[0], step):
                 count = min(step, self.shape[0] - first)
                 content = file.read(count * row)
                 if len(content) < count * row:
                     raise self.refused(f"ends within the array '{self.name}'", "it is damaged; save it again")
+                if first + count <= start:
+                    continue
                 found = np.frombuffer(content, self._header.dtype)
                 order: Literal["F", "C"] = "F" if self._turned else "C"
-                yield as_tensor(found.reshape((count, *self.shape[1:]), order=order), self.dtype)
+                piece = as_tensor(found.reshape((count, *self.shape[1:]), order=order), self.dtype)
+                yield piece[max(0, start - first) :]
             file.read(1)  # the end, where the checksum is compared
-
-
-def _after(blocks: Iterator[Tensor], start: int) -> Iterator[Tensor]:
-    for block in blocks:
-        if start < len(block):
-            yield block[start:]
-        start = max(0, start - len(block))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from copy import copy
 
 import torch
 from torch import Tensor
 
-from softtargets.predictions.errors import PredictionFileError
+from softtargets.predictions.errors import InFile
 
 BLOCK_BYTES = 1 << 24  # about what is in memory at a time
 LOAD_BYTES = 1 << 32  # the most that is loaded at once
@@ -18,18 +18,18 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
 
-class FileArray(ABC):
+class FileArray(InFile, ABC):
     """Numbers in a file: `name`, `shape` and `dtype` are known, the rest is read when asked for.
 
     `dtype` is the name of torch's, "text" for strings and "other" for what is neither; those two cannot be read.
     `seekable` arrays can be read from any row, the others only from the first on.
     """
 
-    path: Path
     name: str
     shape: tuple[int, ...]
     dtype: str
     seekable: bool = True
+    contiguous: bool = False  # rows follow one another, so that another shape is all it takes to merge them
     inner: int = 1  # rows that were one row before dimensions were merged
 
     @abstractmethod
@@ -38,7 +38,13 @@ class FileArray(ABC):
 
     def merged(self) -> FileArray:
         """The same numbers with all but the last dimension made into one."""
-        return self if len(self.shape) < 3 else Merged(self)
+        if len(self.shape) < 3:
+            return self
+        if not self.contiguous:
+            return Merged(self)
+        found = copy(self)
+        found.inner, found.shape = math.prod(self.shape[1:-1]), (math.prod(self.shape[:-1]), self.shape[-1])
+        return found
 
     def place(self, row: int) -> str:
         """Where a row is, in words: rows of arrays count from 0."""
@@ -63,10 +69,6 @@ class FileArray(ABC):
     def describe(self) -> str:
         """Name, shape and type, as in messages: ``'logits' (10000, 10) float32``."""
         return f"'{self.name}' {self.shape} {self.dtype}"
-
-    def refused(self, problem: str, advice: str = "") -> PredictionFileError:
-        """One sentence about the file."""
-        return PredictionFileError(self.path, problem, advice)
 
     def refuse_unreadable(self) -> None:
         """Refuse what has no numbers."""

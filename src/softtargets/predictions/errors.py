@@ -7,6 +7,7 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -47,6 +48,24 @@ class PredictionFileError(SofttargetsError, ValueError):
         return self._problem + (f"; {advice}" if advice else "")
 
 
+class InFile:
+    """Whatever lies in a file and may be refused."""
+
+    path: Path
+
+    def refused(self, problem: str, advice: str = "") -> PredictionFileError:
+        """One sentence about the file."""
+        return PredictionFileError(self.path, problem, advice)
+
+
+@dataclass(frozen=True)
+class FoundFile(InFile):
+    """A file that is there and not empty; nobody has looked into it yet."""
+
+    path: Path
+    size: int
+
+
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
 
@@ -85,8 +104,8 @@ def reading(path: Path, *damage: type[Exception], problem: str = "is damaged or 
         raise PredictionFileError(path, f"cannot be read ({raised.strerror or raised})") from None
 
 
-def file_size(path: Path) -> int:
-    """The bytes of a regular file; refuses directories, pipes, devices and empty files before opening them."""
+def find_file(path: Path) -> FoundFile:
+    """A regular file and its size; refuses directories, pipes, devices and empty files before opening them."""
     with reading(path):
         found = os.stat(path)
     if stat.S_ISDIR(found.st_mode):
@@ -101,4 +120,4 @@ def file_size(path: Path) -> int:
         )
     if found.st_size == 0:
         raise PredictionFileError(path, "is empty", "save the predictions again")
-    return found.st_size
+    return FoundFile(path, found.st_size)

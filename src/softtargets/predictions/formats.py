@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from softtargets.predictions.archive import ZIP_PROBLEMS, open_npz
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.errors import PredictionFileError, file_size, reading
+from softtargets.predictions.errors import FoundFile, InFile, PredictionFileError, find_file, reading
 from softtargets.predictions.npy import MAGIC, open_npy
 from softtargets.predictions.parquet import ParquetTable
 from softtargets.predictions.safetensors_file import open_safetensors
@@ -18,7 +18,7 @@ from softtargets.predictions.table import Table
 from softtargets.predictions.text import TextTable
 from softtargets.predictions.torch_file import open_torch
 
-READERS: dict[str, Callable[[Path, int], dict[str, FileArray] | Table]] = {
+READERS: dict[str, Callable[[FoundFile], dict[str, FileArray] | Table]] = {
     ".npz": open_npz,
     ".npy": open_npy,
     ".csv": TextTable,
@@ -54,12 +54,13 @@ CONTENTS = {
 TEXT = (".csv", ".tsv")  # the only files whose first bytes may be anything
 
 
-class Arrays(dict[str, FileArray]):
+class Arrays(InFile, dict[str, FileArray]):
     """The arrays of a file by name, or the columns of a table; nothing is read before it is asked for."""
 
     def __init__(self, path: Path, arrays: dict[str, FileArray], table: Table | None = None) -> None:
         super().__init__(arrays)
         self.path, self.table = path, table
+        self.note = table.note if table is not None else ""
 
     def describe(self) -> str:
         """What there is, for messages: names and shapes of the first few."""
@@ -82,32 +83,31 @@ def open_arrays(path: str | os.PathLike[str]) -> Arrays:
     'logits' (4, 3) float32, 'labels' (4,) int64
     [[0, 1, 2], [3]]
     """
-    place = Path(path)
-    size = file_size(place)
-    ending = place.suffix.lower()
-    _refuse_other_content(place, ending)
-    found = READERS[ending](place, size)
+    file = find_file(Path(path))
+    ending = file.path.suffix.lower()
+    _refuse_other_content(file, ending)
+    found = READERS[ending](file)
     if isinstance(found, Table):
-        return Arrays(place, {name: found.array(name) for name in found.names}, found)
+        return Arrays(file.path, {name: found.array(name) for name in found.names}, found)
     if not found:
-        raise PredictionFileError(place, "has no arrays in it", "save the predictions again")
-    return Arrays(place, found)
+        raise file.refused("has no arrays in it", "save the predictions again")
+    return Arrays(file.path, found)
 
 
-def _refuse_other_content(path: Path, ending: str) -> None:
+def _refuse_other_content(file: FoundFile, ending: str) -> None:
     """Refuse a file whose name says something else than its first bytes, or nothing."""
-    found = _content(path)
+    found = _content(file.path)
     if ending not in READERS:
         known = f"save it as one of {', '.join(READERS)}"
         advice = f"rename it to end in {found.endings[0]}" if found and found.endings else known
         ends = f"ends in '{ending}'" if ending else "has no ending"
-        raise PredictionFileError(path, f"{ends}, which says nothing about what is in it", advice)
+        raise file.refused(f"{ends}, which says nothing about what is in it", advice)
     if found is None:
         if ending in TEXT:
             return
         kind = {".npy": "numpy", ".pt": "torch.save", ".pth": "torch.save"}.get(ending, ending[1:])
-        raise PredictionFileError(
-            path, f"is damaged or no {kind} file: its first bytes are others", "save or download it again"
+        raise file.refused(
+            f"is damaged or no {kind} file: its first bytes are others", "save or download it again"
         )
     if ending in found.endings:
         return
@@ -123,7 +123,7 @@ def _refuse_other_content(path: Path, ending: str) -> None:
         advice = "save it again with torch.save of a newer torch, or as .safetensors"
     else:
         problem, advice = f"is refused: it holds {found.what}", found.advice
-    raise PredictionFileError(path, problem, advice)
+    raise file.refused(problem, advice)
 
 
 def _content(path: Path) -> Content | None:

@@ -25,40 +25,14 @@ SCORES = (
     *("pred", "y_pred", "y_preds", "y_score", "y_scores", "y_hat", "yhat"),
 )
 LABELS = (
-    *(
-        "labels",
-        "label",
-        "targets",
-        "target",
-        "y",
-        "y_true",
-        "ytrue",
-        "y_test",
-        "true",
-        "truth",
-        "true_label",
-    ),
-    *("true_labels", "gt", "ground_truth", "groundtruth", "class", "actual", "label_ids"),
+    *("labels", "label", "targets", "target", "y", "y_true", "ytrue", "y_test", "true", "truth"),
+    *("true_label", "true_labels", "gt", "ground_truth", "groundtruth", "class", "actual", "label_ids"),
 )
 # Columns of numbers that are no scores.
 OTHERS = frozenset(
-    {
-        "",
-        "id",
-        "index",
-        "idx",
-        "row",
-        "number",
-        "unnamed_0",
-        "example",
-        "sample",
-        "filename",
-        "file",
-        "path",
-        "name",
-    }
-    | {"fold", "split", "seed", "epoch", "loss", "correct", "confidence", "predicted", "predicted_label"}
-    | {"pred_label", "pred_class", "predicted_class", "argmax", "weight"}
+    {"", "id", "index", "idx", "row", "number", "unnamed_0", "example", "sample", "filename", "file", "path"}
+    | {"name", "fold", "split", "seed", "epoch", "loss", "correct", "confidence", "predicted", "argmax"}
+    | {"predicted_label", "pred_label", "pred_class", "predicted_class", "weight"}
 )
 PREFIXES = sorted((*SCORES, "p", "class", "cls"), key=len, reverse=True)
 
@@ -103,24 +77,17 @@ def prefer(found: Names, *wishes: Callable[[Names], Names]) -> Names:
 
 
 def only(
-    arrays: Arrays,
-    found: Names,
-    what: str,
-    option: str,
-    several: str = "several arrays",
-    none: str = "no array",
+    arrays: Arrays, found: Names, what: str, option: str, several: str = "arrays", none: str = "no array"
 ) -> str:
     """The one that is left, or the refusal to guess."""
     if len(found) == 1:
         return found[0]
-    raise unclear(arrays, f"has {several if found else none} that could be {what}", option)
+    raise unclear(arrays, f"has {f'several {several}' if found else none} that could be {what}", option)
 
 
 def unclear(arrays: Arrays, problem: str, option: str) -> PredictionFileError:
     """What there is, and how to say which."""
-    return PredictionFileError(
-        arrays.path, f"{problem}: it has {arrays.describe()}", f"say which with {option}"
-    )
+    return arrays.refused(f"{problem}: it has {arrays.describe()}", f"say which with {option}")
 
 
 def wanted(arrays: Arrays, name: str, what: str) -> str:
@@ -128,8 +95,7 @@ def wanted(arrays: Arrays, name: str, what: str) -> str:
     if name in arrays:
         return name
     kind = "column" if arrays.table is not None else "array"
-    raise PredictionFileError(
-        arrays.path,
+    raise arrays.refused(
         f"has no {kind} '{name}' for the {what}{nearest(name, list(arrays))}",
         f"it has {arrays.describe()}",
     )
@@ -158,9 +124,7 @@ def choose_scores(arrays: Arrays, name: str | None, kind: str | None) -> FileArr
     return arrays[only(arrays, found, "scores", "scores_name")]
 
 
-def choose_labels(
-    arrays: Arrays, name: str | None, scores: FileArray | None = None, option: str = "labels_name"
-) -> FileArray:
+def choose_labels(arrays: Arrays, name: str | None, scores: FileArray | None = None) -> FileArray:
     """The array of labels; a file that has only one array has no other."""
     if name is not None:
         return arrays[wanted(arrays, name, "labels")]
@@ -170,14 +134,13 @@ def choose_labels(
 
     found = named(others, LABELS) or _unnamed_labels(arrays, others, scores)
     if not found:
-        raise PredictionFileError(
-            arrays.path,
+        raise arrays.refused(
             f"has no labels: it has {arrays.describe()}",
-            f"give the file that has them with labels, or say which they are with {option}",
+            "give the file that has them with labels, or say which they are with labels_name",
         )
     if scores is not None:
         found = prefer(found, lambda names: _shaped(arrays, names, scores.shape[:-1]))
-    return arrays[only(arrays, found, "labels", option)]
+    return arrays[only(arrays, found, "labels", "labels_name")]
 
 
 def _unnamed_labels(arrays: Arrays, others: Names, scores: FileArray | None) -> Names:
@@ -197,7 +160,7 @@ def choose_label_column(arrays: Arrays, name: str | None) -> str | None:
     if name is not None:
         return wanted(arrays, name, "labels")
     found = named(list(arrays), LABELS)
-    return only(arrays, found, "labels", "labels_name", "several columns") if found else None
+    return only(arrays, found, "labels", "labels_name", "columns") if found else None
 
 
 @dataclass(frozen=True)
@@ -230,13 +193,12 @@ class Columns:
 
 
 def choose_columns(
-    arrays: Arrays,
-    label: str | None,
-    scores_name: str | Sequence[str] | None = None,
-    kind: str | None = None,
+    arrays: Arrays, label: str | None, scores_name: str | Sequence[str] | None, kind: str | None
 ) -> Columns:
     """Columns of classes: those with a common beginning such as ``prob_``, or else all other numbers."""
-    numbers = [name for name in arrays if _is_column(arrays[name]) and name != label]
+    numbers = [
+        name for name, one in arrays.items() if one.is_number and len(one.shape) == 1 and name != label
+    ]
     if scores_name is None:
         found = _in_order(_grouped(arrays, numbers, kind) or _ungrouped(arrays, numbers, kind))
     else:
@@ -248,23 +210,16 @@ def choose_columns(
     return Columns(chosen, tuple(name.strip() for name in names), ignored)
 
 
-def _is_column(array: FileArray) -> bool:
-    return array.is_number and len(array.shape) == 1
-
-
 # Columns with the names of their classes.
 Pairs = list[tuple[str, str]]
 
 
 def _said(arrays: Arrays, numbers: Names, given: Names) -> Pairs:
     """Columns the user gave; one name may also be the beginning of many."""
-    many = (
-        [name for name in numbers if name != given[0] and name.startswith(given[0])]
-        if len(given) == 1
-        else []
-    )
-    if many:
-        return [(name, name.removeprefix(given[0])) for name in many]
+    if len(given) == 1:
+        many = [name for name in numbers if name != given[0] and name.startswith(given[0])]
+        if many:
+            return [(name, name.removeprefix(given[0])) for name in many]
     return [(wanted(arrays, name, "scores"), name) for name in given]
 
 
@@ -281,10 +236,8 @@ def _grouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
         if group := _group(name):
             groups.setdefault(group[0], []).append((name, group[1]))
     usual = PROBABILITIES if kind == "probabilities" else LOGITS
-    found = prefer(
-        [prefix for prefix, columns in groups.items() if len(columns) > 1],
-        lambda prefixes: [prefix for prefix in prefixes if prefix in usual],
-    )
+    found = [prefix for prefix, columns in groups.items() if len(columns) > 1]
+    found = _among(usual)(found) or found
     if len(found) > 1:
         raise unclear(arrays, "has several groups of columns that could be scores", "scores_name")
     return groups[found[0]] if found else []
@@ -296,15 +249,12 @@ def _ungrouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
     called = _among(SCORES)(found)
     if len(found) == 1:
         if not called and not _group(found[0]):
-            raise unclear(
-                arrays,
-                "has one column of numbers beside the labels, and it is not called a score",
-                "scores_name",
-            )
+            problem = "has one column of numbers beside the labels, and it is not called a score"
+            raise unclear(arrays, problem, "scores_name")
     elif called:
         usual = (PROBABILITIES, LOGITS) if kind == "probabilities" else (LOGITS, PROBABILITIES)
         wishes = [_among(names) for names in (*usual, ("score", "scores"))]
-        found = [only(arrays, prefer(called, *wishes), "the score", "scores_name", "several columns")]
+        found = [only(arrays, prefer(called, *wishes), "the score", "scores_name", "columns")]
     return [(name, name) for name in found]
 
 

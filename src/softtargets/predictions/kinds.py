@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ROUNDED, SAVED, THROUGH_HALF, ScoreFault, find_fault, sum_tolerance
+from softtargets.predictions.array import FileArray
 from softtargets.predictions.errors import PredictionFileError
 
 Kind = Literal["logits", "probabilities"]
@@ -25,8 +26,11 @@ class Judgement:
     tolerance: float | None = None
 
 
+ANYTHING = Judgement("logits", "")  # finite, as long as nobody knows more
+
+
 def judge(
-    look: Tensor, *, forced: Kind | None, named: Kind | None, decimals: int | None, path: Path, single: bool
+    look: Tensor, scores: FileArray, *, forced: Kind | None, named: Kind | None, single: bool
 ) -> Judgement:
     """Decide from some rows (n, K) which of the two they are.
 
@@ -40,13 +44,12 @@ def judge(
     said = forced or named
     if single:
         return _judge_single(bool(inside.double().mean() > 0.5), said, forced is not None, rows)
-    limit, tolerance, rounded = _tolerance(look, dtype, decimals)
+    limit, tolerance, rounded = _tolerance(look, dtype, scores.decimals())
     apart = (look.sum(1) - 1).abs()
     # Most rows, not all: a row that is wrong shall be refused by its number, not turn the others into logits.
     if float((inside & (apart <= limit)).double().mean()) > 0.5:
         if forced == "logits":
-            raise PredictionFileError(
-                path,
+            raise scores.refused(
                 f"was said to hold logits, but its scores lie between 0 and 1 and add up to 1 ({rows})",
                 'they are probabilities: use kind="probabilities"',
             )
@@ -57,8 +60,7 @@ def judge(
         who = "you said" if forced else "their name says"
         return Judgement("probabilities", f"{who} that they are probabilities", tolerance)
     if said is None and bool(inside.all()):
-        raise PredictionFileError(
-            path,
+        raise scores.refused(
             "has scores between 0 and 1 that do not add up to 1, as in a row with a sum of "
             f"{float(look.sum(1).min()):g}",
             'divide probabilities by their sum, or use kind="logits" if they are logits',
@@ -88,11 +90,8 @@ def _tolerance(look: Tensor, dtype: torch.dtype, decimals: int | None) -> tuple[
     if decimals is not None:
         # Each of K numbers is off by half a unit of the last digit at most.
         most = min(ROUNDED, max(SAVED, look.shape[1] * 0.5 * 10.0**-decimals))
-        return (
-            max(THROUGH_HALF, most),
-            most,
-            f", rounded to {decimals} digits; rows are divided by their sums",
-        )
+        note = f", rounded to {decimals} digits; rows are divided by their sums"
+        return max(THROUGH_HALF, most), most, note
     quiet = max(SAVED, sum_tolerance(dtype))
     limit = max(THROUGH_HALF, quiet)
     apart = (look.sum(1) - 1).abs()

@@ -1,14 +1,165 @@
-"""Labels of any form as class indices: whole numbers, one-hot rows, True and False, other numbers by a dictionary."""
+"""Rows of an array and their labels, read side by side; labels of any form become class indices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from softtargets.predictions.array import FileArray
+from softtargets.predictions.array import BLOCK_BYTES, FileArray, Merged
 from softtargets.predictions.errors import PredictionFileError, listed
+from softtargets.predictions.table import read_together
+
+Place = Callable[[int], str]  # where a row of a block is, in words
+
+
+class LabelledBlock(NamedTuple):
+    """Some rows (n, K), their labels (n,) as int64, and where each was."""
+
+    values: Tensor
+    labels: Tensor
+    place: Place
+
+
+class LabelledRows:
+    """Rows (N, K), or (N,), and their labels; those with the label `ignored` are left out and may hold anything.
+
+    Labels are whole numbers, one-hot rows, True and False, or other `numbers` with the class of each; `note` says how
+    they were taken, where it is not obvious.
+    """
+
+    def __init__(
+        self,
+        values: FileArray,
+        labels: FileArray,
+        classes: int,
+        ignored: int | None,
+        numbers: Mapping[int, int] | None = None,
+    ) -> None:
+        one_hot = labels.shape == values.shape and len(values.shape) > 1 and values.shape[-1] > 1
+        self.values = values.merged()
+        self.labels = labels.merged() if one_hot or len(labels.shape) == 1 else Merged(labels, flat=True)
+        self.ignored = None if one_hot else ignored
+        self._classes, self._one_hot, self._numbers = classes, one_hot, numbers
+        note = self._how_taken()
+        self.note = note if numbers is None else "labels are the names of columns"
+
+    @property
+    def seekable(self) -> bool:
+        """Whether reading may begin anywhere."""
+        return self.values.seekable and self.labels.seekable
+
+    def count(self) -> int:
+        """How many rows count."""
+        if self.ignored is None:
+            return self.values.shape[0]
+        ignored = torch.tensor(self.ignored)
+        if count := sum(int(block.ne(ignored).sum()) for block in self.labels.blocks(1 << 16)):
+            return count
+        raise self.nothing_left()
+
+    def blocks(self, rows: int | None = None, start: int = 0) -> Iterator[LabelledBlock]:
+        """So many rows at a time, or about 16 MiB; fewer where some are left out."""
+        if rows is not None and rows < 1:
+            raise ValueError(f"rows must be at least 1, not {rows}")
+        step = rows or max(1, min(1 << 16, BLOCK_BYTES // self.values.row_bytes))
+        for values, found in read_together(self.values, self.labels, step, start):
+            number = torch.arange(start, start + len(values))
+            start += len(values)
+            labels, kept = self._read(found, _placer(self.labels, number))
+            values = values.reshape(len(values), -1)
+            values = values if values.is_floating_point() else values.double()
+            if not bool(kept.all()):
+                number, values, labels = number[kept], values[kept], labels[kept]
+            if len(labels):
+                yield LabelledBlock(values, labels, _placer(self.values, number))
+
+    def nothing_left(self) -> PredictionFileError:
+        """What to say where all rows are ignored."""
+        return self.values.refused(
+            f"has no example left: all labels are {self.ignored}", "use another ignore_index"
+        )
+
+    def _how_taken(self) -> str:
+        if self._one_hot:
+            return "labels are one-hot rows"
+        if self.labels.dtype in ("text", "other"):
+            raise self.labels.refused(
+                f"has labels '{self.labels.name}' that are not numbers",
+                "save the index of each example's class",
+            )
+        if self.labels.dtype != "bool":
+            return ""
+        if self._classes != 2:
+            raise self.labels.refused(
+                f"has True and False as labels for {self._classes} classes",
+                "labels must be the index of each example's class",
+            )
+        return "False is class 0 and True is class 1"
+
+    def _read(self, found: Tensor, place: Place) -> tuple[Tensor, Tensor]:
+        """Class indices (n,) as int64, and which of them are not ignored; those that are mean nothing."""
+        if self._one_hot:
+            labels = self._from_one_hot(found, place)
+            return labels, torch.ones_like(labels, dtype=torch.bool)
+        values = found.reshape(len(found))
+        if values.is_floating_point():
+            if bool((broken := values != values.round()).any()):  # NaN included
+                row = int(broken.nonzero()[0])
+                advice = "labels must be whole numbers, the index of each example's class"
+                raise self.labels.refused(f"has the label {float(values[row]):g} in {place(row)}", advice)
+            # Too large for an integer is out of range all the more.
+            values = values.clamp(-(2.0**62), 2.0**62)
+        values = values.long()
+        kept = torch.ones_like(values, dtype=torch.bool) if self.ignored is None else values != self.ignored
+        if self._numbers is not None:
+            values = self._by_name(values, kept, self._numbers, place)
+        outside = kept & ((values < 0) | (values >= self._classes))
+        if bool(outside.any()):
+            row = int(outside.nonzero()[0])
+            raise self._out_of_range(int(values[row]), place(row))
+        return values, kept
+
+    def _out_of_range(self, label: int, place: str) -> PredictionFileError:
+        advice = "check that the labels belong to these scores"
+        if label < 0:
+            advice = f"if it marks examples without a label, use ignore_index={label}"
+        elif label == self._classes:
+            advice = "if labels count from 1, subtract 1; else some classes are missing"
+        classes = f"{self._classes} classes are 0 to {self._classes - 1}"
+        return self.labels.refused(f"has the label {label} in {place}, but {classes}", advice)
+
+    def _by_name(self, values: Tensor, kept: Tensor, numbers: Mapping[int, int], place: Place) -> Tensor:
+        found = values.clone()
+        known = ~kept
+        for number, index in numbers.items():
+            same = kept & (values == number)
+            found[same] = index
+            known |= same
+        if not bool(known.all()):
+            row = int((~known).nonzero()[0])
+            raise self.labels.refused(
+                f"has the label {int(values[row])} in {place(row)}",
+                f"columns are named {listed(numbers)}, and labels must be among them",
+            )
+        return found
+
+    def _from_one_hot(self, found: Tensor, place: Place) -> Tensor:
+        plain = found.long() if not found.is_floating_point() else found
+        fine = ((plain == 0) | (plain == 1)).all(1) & (plain.sum(1) == 1)
+        if not bool(fine.all()):
+            row = int((~fine).nonzero()[0])
+            raise self.labels.refused(
+                f"has labels of the shape of the scores that are not one-hot in {place(row)}",
+                "exactly one class of each example must be 1 and the others 0",
+            )
+        return plain.argmax(1)
+
+
+def _placer(array: FileArray, rows: Tensor) -> Place:
+    return lambda row: array.place(int(rows[row]))
 
 
 def check_shapes(scores: FileArray, labels: FileArray) -> None:
@@ -22,99 +173,7 @@ def check_shapes(scores: FileArray, labels: FileArray) -> None:
     elif len(scores.shape) > 2 and (scores.shape[0], *scores.shape[2:]) == labels.shape:
         advice = "move the classes to the last dimension of the scores"
     where = f" of {labels.path}" if labels.path != scores.path else ""
-    raise PredictionFileError(
-        scores.path,
+    raise scores.refused(
         f"has scores '{scores.name}' {scores.shape} that do not match the labels '{labels.name}' {labels.shape}{where}",
         advice,
     )
-
-
-class LabelReader:
-    """Turns what is in a file into class indices; `note` says how, where it is not obvious."""
-
-    def __init__(
-        self, labels: FileArray, scores: FileArray, classes: int, numbers: Mapping[int, int] | None = None
-    ) -> None:
-        self._path, self._classes, self._numbers = labels.path, classes, numbers
-        self.note = ""
-        self.one_hot = labels.shape == scores.shape and len(scores.shape) > 1 and scores.shape[-1] > 1
-        if self.one_hot:
-            self.note = "labels are one-hot rows"
-        elif labels.dtype == "bool":
-            if classes != 2:
-                raise self._refused(
-                    f"has True and False as labels for {classes} classes",
-                    "labels must be the index of each example's class",
-                )
-            self.note = "False is class 0 and True is class 1"
-        elif labels.dtype in ("text", "other"):
-            raise self._refused(
-                f"has labels '{labels.name}' that are not numbers", "save the index of each example's class"
-            )
-        if numbers is not None:
-            self.note = "labels are the names of columns"
-
-    def read(
-        self, found: Tensor, place: Callable[[int], str], ignored: int | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Class indices (n,) as int64, and which of them are not `ignored`; those that are mean nothing."""
-        if self.one_hot:
-            labels = self._from_one_hot(found, place)
-            return labels, torch.ones_like(labels, dtype=torch.bool)
-        values = found.reshape(len(found))
-        if values.is_floating_point():
-            if bool((broken := values != values.round()).any()):  # NaN included
-                row = int(broken.nonzero()[0])
-                advice = "labels must be whole numbers, the index of each example's class"
-                raise self._refused(f"has the label {float(values[row]):g} in {place(row)}", advice)
-            values = values.clamp(
-                -(2.0**62), 2.0**62
-            )  # too large for an integer is out of range all the more
-        values = values.long()
-        kept = torch.ones_like(values, dtype=torch.bool) if ignored is None else values != ignored
-        if self._numbers is not None:
-            values = self._by_name(values, kept, place)
-        outside = kept & ((values < 0) | (values >= self._classes))
-        if bool(outside.any()):
-            row = int(outside.nonzero()[0])
-            raise self._out_of_range(int(values[row]), place(row))
-        return values, kept
-
-    def _refused(self, problem: str, advice: str) -> PredictionFileError:
-        return PredictionFileError(self._path, problem, advice)
-
-    def _out_of_range(self, label: int, place: str) -> PredictionFileError:
-        advice = "check that the labels belong to these scores"
-        if label < 0:
-            advice = f"if it marks examples without a label, use ignore_index={label}"
-        elif label == self._classes:
-            advice = "if labels count from 1, subtract 1; else some classes are missing"
-        classes = f"{self._classes} classes are 0 to {self._classes - 1}"
-        return self._refused(f"has the label {label} in {place}, but {classes}", advice)
-
-    def _by_name(self, values: Tensor, kept: Tensor, place: Callable[[int], str]) -> Tensor:
-        assert self._numbers is not None
-        found = values.clone()
-        known = ~kept
-        for number, index in self._numbers.items():
-            same = kept & (values == number)
-            found[same] = index
-            known |= same
-        if not bool(known.all()):
-            row = int((~known).nonzero()[0])
-            raise self._refused(
-                f"has the label {int(values[row])} in {place(row)}",
-                f"columns are named {listed(self._numbers)}, and labels must be among them",
-            )
-        return found
-
-    def _from_one_hot(self, found: Tensor, place: Callable[[int], str]) -> Tensor:
-        plain = found.long() if not found.is_floating_point() else found
-        fine = ((plain == 0) | (plain == 1)).all(1) & (plain.sum(1) == 1)
-        if not bool(fine.all()):
-            row = int((~fine).nonzero()[0])
-            raise self._refused(
-                f"has labels of the shape of the scores that are not one-hot in {place(row)}",
-                "exactly one class of each example must be 1 and the others 0",
-            )
-        return plain.argmax(1)

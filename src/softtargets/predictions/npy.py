@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 import tokenize
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as numpy_format
 
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.errors import PredictionFileError, reading
+from softtargets.predictions.errors import FoundFile, reading
 from softtargets.predictions.raw import RawArray, row_major
 
 MAGIC = numpy_format.MAGIC_PREFIX
@@ -36,55 +35,55 @@ class Header(NamedTuple):
         return self.dtype.itemsize * math.prod(self.shape)
 
 
-def read_header(file: BinaryIO, path: Path, name: str) -> Header:
+def read_header(stream: BinaryIO, file: FoundFile, name: str) -> Header:
     """Read the header at the beginning of a file; `name` is the array's, for messages."""
     try:
-        version = numpy_format.read_magic(file)
+        version = numpy_format.read_magic(stream)
         # Version 3 differs from 2 in how names of fields are encoded.
         read = {1: numpy_format.read_array_header_1_0}.get(version[0], numpy_format.read_array_header_2_0)
-        shape, fortran, dtype = read(file, max_header_size=HEADER_BYTES)
+        shape, fortran, dtype = read(stream, max_header_size=HEADER_BYTES)
         if version[0] > 3 or not all(type(n) is int and n >= 0 for n in shape):
             raise ValueError
         if version[0] == 3 and dtype.names:
             dtype.names = tuple(field.encode("latin1").decode("utf-8") for field in dtype.names)
     except (ValueError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
-        raise PredictionFileError(
-            path, f"is damaged: an unreadable or incomplete numpy header of '{name}'", "save it again"
+        raise file.refused(
+            f"is damaged: an unreadable or incomplete numpy header of '{name}'", "save it again"
         ) from None
     if dtype.hasobject:
-        raise PredictionFileError(
-            path,
+        raise file.refused(
             f"is refused: '{name}' holds Python objects, which are a program to be executed, not numbers",
             "save it with a numeric dtype",
         )
-    return Header(shape, dtype, fortran, file.tell())
+    return Header(shape, dtype, fortran, stream.tell())
 
 
-def arrays_at(path: Path, name: str, header: Header, offset: int, available: int) -> dict[str, FileArray]:
+def arrays_at(
+    file: FoundFile, name: str, header: Header, offset: int, available: int
+) -> dict[str, FileArray]:
     """The array whose bytes begin at `offset`, of which there are `available`; one per field if it is structured."""
     if header.content != available:
-        raise PredictionFileError(
-            path,
+        raise file.refused(
             f"is damaged: '{name}' {header.shape} should take {header.content} bytes, but there are {available}",
             "it was cut off or altered; save it again",
         )
     shape, size = header.shape, header.dtype.itemsize
     if header.dtype.fields is None:
         turned = row_major(shape[::-1], size)[::-1] if header.fortran else None
-        return {name: RawArray(path, name, shape, header.dtype, offset, turned)}
+        return {name: RawArray(file.path, name, shape, header.dtype, offset, turned)}
     if len(shape) != 1:
-        raise PredictionFileError(
-            path, f"has records in the array '{name}' {shape}", "save records (examples,) or a plain array"
+        raise file.refused(
+            f"has records in the array '{name}' {shape}", "save records (examples,) or a plain array"
         )
     found: dict[str, FileArray] = {}
     for field, (kind, place, *_) in header.dtype.fields.items():
         strides = (size, *row_major(kind.shape, kind.base.itemsize))
-        found[field] = RawArray(path, field, (*shape, *kind.shape), kind.base, offset + place, strides)
+        found[field] = RawArray(file.path, field, (*shape, *kind.shape), kind.base, offset + place, strides)
     return found
 
 
-def open_npy(path: Path, size: int) -> dict[str, FileArray]:
+def open_npy(file: FoundFile) -> dict[str, FileArray]:
     """The array of a .npy file, by the name ``array``, or the fields of its records."""
-    with reading(path), open(path, "rb") as file:
-        header = read_header(file, path, "array")
-    return arrays_at(path, "array", header, header.length, size - header.length)
+    with reading(file.path), open(file.path, "rb") as stream:
+        header = read_header(stream, file, "array")
+    return arrays_at(file, "array", header, header.length, file.size - header.length)

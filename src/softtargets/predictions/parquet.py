@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -12,33 +13,37 @@ import torch
 from torch import Tensor
 
 from softtargets.predictions.array import BLOCK_BYTES, FileArray, rechunk
-from softtargets.predictions.errors import PredictionFileError, reading
+from softtargets.predictions.errors import FoundFile, reading
 from softtargets.predictions.table import Codes, Table
 
+LIST_TYPES = {"halffloat": "float16", "float": "float32", "double": "float64"}
+LIST_TYPES |= {name: name for name in ("int64", "int32", "int16", "int8", "uint8")}
 SAFE = (14, 0, 1)  # older ones execute what a file's schema says (CVE-2023-47248)
 
 
 class ParquetTable(Table):
     """A .parquet file: columns of numbers and texts, and lists of numbers of one length, one per example."""
 
-    def __init__(self, path: Path, size: int) -> None:
-        self.path = path
-        self._arrow = _pyarrow(path)
+    def __init__(self, file: FoundFile) -> None:
+        self.path = file.path
+        self._arrow = _pyarrow(file)
         with self._errors():
-            file = self._open()
-            schema = file.schema_arrow
+            opened = self._open()
+            schema = opened.schema_arrow
             self.names = tuple(schema.names)
-            self.rows = int(file.metadata.num_rows)
-            self._groups = [int(file.metadata.row_group(n).num_rows) for n in range(file.num_row_groups)]
-            self.seekable = len(self._groups) > 1
+            self.rows = int(opened.metadata.num_rows)
+            groups = (int(opened.metadata.row_group(n).num_rows) for n in range(opened.num_row_groups))
+            self._ends = list(accumulate(groups))  # of row groups
+            self.seekable = len(self._ends) > 1
             types = {field.name: field.type for field in schema}
         if len(types) < len(self.names):
             raise self.refused("has two columns of one name", "rename one")
         self.kinds = {name: self._kind(kind) for name, kind in types.items()}
-        self._lists = {name: kind.value_type for name, kind in types.items() if self._is_list(kind)}
+        found = {name: self._list_type(kind) for name, kind in types.items()}
+        self.list_types = {name: dtype for name, dtype in found.items() if dtype}
 
     def blocks(
-        self, columns: Sequence[str], rows: int, start: int = 0, codes: Mapping[str, Codes] | None = None
+        self, columns: Sequence[str], rows: int, start: int, codes: Mapping[str, Codes]
     ) -> Iterator[Tensor]:
         """Numbers of some columns, from row groups one after another."""
         for first, batch in self._batches(columns, rows, start):
@@ -46,15 +51,13 @@ class ParquetTable(Table):
             for place, column in enumerate(columns):
                 values = batch.column(batch.schema.get_field_index(column))
                 self._refuse_missing(values, column, first)
-                of = (codes or {}).get(column)
-                found[:, place] = (
-                    self._numbers(values) if of is None else self._coded(values, column, of, first)
-                )
+                of = codes.get(column)
+                found[:, place] = self._coded(values, column, of, first) if of else self._numbers(values)
             yield torch.from_numpy(found)
 
     def array(self, name: str) -> FileArray:
         """A column; a list of numbers becomes (rows, length)."""
-        return ListArray(self, name) if name in self._lists else super().array(name)
+        return ListArray(self, name) if name in self.list_types else super().array(name)
 
     def lists(self, column: str, rows: int, start: int = 0) -> Iterator[Tensor]:
         """The lists of a column as (rows, length); all must have the length of the first."""
@@ -75,21 +78,12 @@ class ParquetTable(Table):
             found = np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(values), width)
             yield torch.from_numpy(found.copy())
 
-    def list_type(self, column: str) -> str:
-        """What torch calls the type of the numbers in lists."""
-        kind = self._lists[column]
-        names = {"halffloat": "float16", "float": "float32", "double": "float64"}
-        found = names.get(str(kind), str(kind))
-        return found if found in {*names.values(), "int64", "int32", "int16", "int8", "uint8"} else "other"
-
     def _batches(self, columns: Sequence[str], rows: int, start: int) -> Iterator[tuple[int, Any]]:
-        group, first = 0, 0
-        while group < len(self._groups) and first + self._groups[group] <= start:
-            first += self._groups[group]
-            group += 1
+        group = bisect_right(self._ends, start)
+        first = self._ends[group - 1] if group else 0
         with self._errors():
             stream = self._open().iter_batches(
-                batch_size=max(1, rows), row_groups=range(group, len(self._groups)), columns=list(columns)
+                batch_size=max(1, rows), row_groups=range(group, len(self._ends)), columns=list(columns)
             )
         while True:
             with self._errors():
@@ -105,18 +99,20 @@ class ParquetTable(Table):
 
     def _open(self) -> Any:
         # Small reads rather than whole column chunks: a row group may be larger than memory.
-        return import_module("pyarrow.parquet").ParquetFile(
-            self.path, buffer_size=1 << 20, pre_buffer=False, memory_map=False
-        )
+        file = self._arrow.parquet.ParquetFile
+        return file(self.path, buffer_size=1 << 20, pre_buffer=False, memory_map=False)
 
     def _errors(self) -> Any:
         damage = (self._arrow.ArrowException, OSError, ValueError)
         return reading(self.path, *damage, problem="is damaged or no parquet file")
 
-    def _is_list(self, kind: Any) -> bool:
+    def _list_type(self, kind: Any) -> str:
+        """What torch calls the numbers of lists; empty where these are no lists of numbers."""
         types = self._arrow.types
         listed = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-        return bool(listed and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)))
+        if not (listed and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type))):
+            return ""
+        return LIST_TYPES.get(str(kind.value_type), "other")
 
     def _kind(self, kind: Any) -> str:
         types = self._arrow.types
@@ -151,7 +147,7 @@ class ListArray(FileArray):
 
     def __init__(self, table: ParquetTable, name: str) -> None:
         self._table = table
-        self.path, self.name, self.dtype = table.path, name, table.list_type(name)
+        self.path, self.name, self.dtype = table.path, name, table.list_types[name]
         self.seekable = table.seekable
         first = next(table.lists(name, rows=1), torch.empty(0, 0))
         self.shape = (table.rows, first.shape[1])
@@ -165,19 +161,16 @@ class ListArray(FileArray):
         return rechunk(self._table.lists(self.name, step, start), rows)
 
 
-def _pyarrow(path: Path) -> Any:
+def _pyarrow(file: FoundFile) -> Any:
     try:
         arrow = import_module("pyarrow")
         import_module("pyarrow.compute")
         import_module("pyarrow.parquet")
     except ImportError:
-        raise PredictionFileError(
-            path, "needs pyarrow to be read", "pip install softtargets[parquet]"
-        ) from None
+        raise file.refused("needs pyarrow to be read", "pip install softtargets[parquet]") from None
     numbers = tuple(int(part) if part.isdigit() else 0 for part in arrow.__version__.split(".")[:3])
     if numbers < SAFE:
-        raise PredictionFileError(
-            path,
+        raise file.refused(
             f"is not read with pyarrow {arrow.__version__}, which executes what a file says",
             "pip install -U softtargets[parquet]",
         )

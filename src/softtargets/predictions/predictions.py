@@ -1,21 +1,25 @@
-"""Predictions of any model from a file: scores and labels, checked, some rows at a time."""
+"""Predictions of any model from a file: scores and labels, found, checked, some rows at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import get_args
 
 import torch
 from torch import Tensor
 
+from softtargets.predictions import guess
 from softtargets.predictions.array import BLOCK_BYTES, LOAD_BYTES, FileArray
-from softtargets.predictions.guess import kind_of_name
-from softtargets.predictions.kinds import Judgement, Kind, checked, judge
-from softtargets.predictions.labelled import LabelledRows
-from softtargets.predictions.labels import LabelReader, check_shapes
+from softtargets.predictions.errors import listed
+from softtargets.predictions.formats import Arrays, open_arrays
+from softtargets.predictions.kinds import ANYTHING, Kind, checked, judge
+from softtargets.predictions.labels import LabelledRows, check_shapes
+from softtargets.predictions.table import Stacked, TableArray
 
+PathLike = str | os.PathLike[str]
 MOST_CLASSES = 10_000_000  # a row is read at once
 LOOK = 512  # rows that decide what scores are
-ANYTHING = Judgement("logits", "")  # finite, as long as nobody knows more
 
 
 class Predictions:
@@ -24,13 +28,6 @@ class Predictions:
     `examples` and `classes` say how many there are, `kind` whether scores are "logits" or "probabilities", `reason`
     why they were taken for that, `source` which arrays or columns were used, `class_names` what columns are called.
     """
-
-    examples: int
-    classes: int
-    kind: Kind
-    reason: str
-    source: str
-    class_names: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -49,18 +46,11 @@ class Predictions:
         check_shapes(scores, labels)
         self._single = len(scores.shape) == 1 or scores.shape[-1] == 1
         self.classes = 2 if self._single else scores.shape[-1]
-        reader = LabelReader(labels, scores, self.classes, numbers)
-        self._rows = LabelledRows(scores, labels, reader, ignore_index)
+        self._rows = LabelledRows(scores, labels, self.classes, ignore_index, numbers)
         self.class_names = None if self._single else class_names
-        self.source = "; ".join(part for part in (source, reader.note) if part)
-        self._judgement: Judgement = judge(
-            self._look(),
-            forced=kind,
-            named=kind_of_name(called or scores.name),
-            decimals=scores.decimals(),
-            path=self.path,
-            single=self._single,
-        )
+        self.source = "; ".join(part for part in (source, self._rows.note) if part)
+        named = guess.kind_of_name(called or scores.name)
+        self._judgement = judge(self._look(), scores, forced=kind, named=named, single=self._single)
         self.kind, self.reason = self._judgement.kind, self._judgement.reason
         self.examples = self._rows.count()
 
@@ -122,3 +112,119 @@ class Predictions:
         rounded = (scores > 1) & (scores <= 1 + (self._judgement.tolerance or 0))
         scores = torch.where(rounded, torch.ones_like(scores), scores)
         return torch.cat([1 - scores, scores], 1)
+
+
+def open_predictions(
+    path: PathLike,
+    *,
+    labels: PathLike | None = None,
+    kind: Kind | None = None,
+    scores_name: str | Sequence[str] | None = None,
+    labels_name: str | None = None,
+    ignore_index: int | None = None,
+) -> Predictions:
+    """Open predictions of any model: .npz, .npy, .csv, .tsv, .parquet, .safetensors, .pt or .pth.
+
+    Scores are logits or probabilities (examples, classes), one column per class in tables, or one score for the second
+    of two classes; tokens (sequences, positions, classes) become rows. Labels are class indices, one-hot rows, or names
+    of columns, from the same file or from `labels`. Which arrays or columns, and which kind, is found out and said in
+    `source` and `reason`; `scores_name`, `labels_name` and `kind` say it instead. Rows labelled `ignore_index` are left
+    out. Nothing in a file is executed. Whatever the file's size, one chunk of it is in memory.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     logits = np.array([[2.0, -1.0, 0.5], [0.0, 3.0, 1.0]])
+    ...     np.savez(f"{directory}/a.npz", logits=logits, labels=np.array([0, 2]))
+    ...     found = open_predictions(f"{directory}/a.npz")
+    ...     for scores, labels in found.chunks():
+    ...         print(scores.argmax(1).tolist(), labels.tolist())
+    [0, 1] [0, 2]
+    >>> found.examples, found.classes, found.kind
+    (2, 3, 'logits')
+    >>> found.reason
+    'scores do not lie between 0 and 1 with a sum of 1 (2 rows looked at): logits'
+    """
+    if kind is not None and kind not in get_args(Kind):
+        raise ValueError(f"kind must be 'logits' or 'probabilities', not {kind!r}")
+    arrays = open_arrays(path)
+    other = open_arrays(labels) if labels is not None else None
+    if _is_table(arrays):
+        return _from_columns(arrays, other, kind, scores_name, labels_name, ignore_index)
+    if scores_name is not None and not isinstance(scores_name, str):
+        raise arrays.refused("has arrays, not columns", "scores_name must be one name")
+    scores = guess.choose_scores(arrays, scores_name, kind)
+    if other is None and len(arrays) == 1:
+        raise arrays.refused(
+            f"has no labels: it has {arrays.describe()}",
+            "give the file that has them with labels, or save both with numpy.savez(path, logits=..., labels=...)",
+        )
+    found = (
+        guess.choose_labels(arrays, labels_name, scores)
+        if other is None
+        else _other_labels(other, labels_name)
+    )
+    source = f"scores {scores.describe()} of {arrays.path.name}, {_told(found, arrays)}"
+    return Predictions(scores, found, kind=kind, ignore_index=ignore_index, source=source)
+
+
+def _is_table(arrays: Arrays) -> bool:
+    """Whether there is a column for each class: not if a column has lists, or there are arrays."""
+    shapes = [array.shape for array in arrays.values()]
+    return all(len(shape) == 1 for shape in shapes) and (
+        arrays.table is not None or (len(shapes) > 2 and len(set(shapes)) == 1)
+    )
+
+
+def _from_columns(
+    arrays: Arrays,
+    other: Arrays | None,
+    kind: Kind | None,
+    scores_name: str | Sequence[str] | None,
+    labels_name: str | None,
+    ignore_index: int | None,
+) -> Predictions:
+    table = arrays.table
+    label, found = _label_column(arrays, other, labels_name)
+    columns = guess.choose_columns(arrays, label, scores_name, kind)
+    used = f"scores in columns {listed(columns.classes, 4)} of {arrays.path.name}, {_told(found, arrays)}"
+    if coded := isinstance(found, TableArray) and found.dtype == "text":
+        found = TableArray(found.table, found.columns, flat=True, codes=columns.codes)
+        used += " by the names of classes"
+    unused = f"not used: {listed(columns.ignored)}" if columns.ignored else ""
+    meant = table is None or table.named  # the names of columns are those of classes
+    return Predictions(
+        TableArray(table, columns.classes) if table else Stacked([arrays[one] for one in columns.classes]),
+        found,
+        kind=kind,
+        class_names=columns.names if meant else None,
+        numbers=columns.numbers if meant and not coded else None,
+        ignore_index=ignore_index,
+        called=columns.called,
+        source="; ".join(filter(None, (used, unused, arrays.note))),
+    )
+
+
+def _label_column(arrays: Arrays, other: Arrays | None, name: str | None) -> tuple[str | None, FileArray]:
+    """The column of labels, which is no score also where another file has the labels, and the labels."""
+    found = guess.choose_label_column(arrays, name if other is None else None)
+    if other is not None:
+        return found, _other_labels(other, name)
+    if found is not None:
+        return found, arrays[found]
+    note = f" ({arrays.note})" if arrays.note else ""
+    raise arrays.refused(
+        f"has no column of labels by a usual name{note}: it has {arrays.describe()}",
+        "say which it is with labels_name, or give another file with labels",
+    )
+
+
+def _other_labels(arrays: Arrays, name: str | None) -> FileArray:
+    """Labels from a file of their own."""
+    table = name is None and arrays.table is not None and len(arrays) > 1
+    found = guess.choose_label_column(arrays, None) if table else None
+    return guess.choose_labels(arrays, name) if found is None else arrays[found]
+
+
+def _told(labels: FileArray, arrays: Arrays) -> str:
+    where = f" of {labels.path.name}" if labels.path != arrays.path else ""
+    return f"labels '{labels.name}'{where}"

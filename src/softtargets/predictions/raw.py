@@ -38,12 +38,8 @@ class RawArray(FileArray):
         self.path, self.name, self.shape = path, name, shape
         self.dtype = "bfloat16" if bfloat16 else type_name(dtype)
         self._numpy, self._offset = dtype, offset
-        self._strides = strides or row_major(shape, dtype.itemsize)
-
-    @property
-    def contiguous(self) -> bool:
-        """Whether rows follow one another without gaps, each in the order of its dimensions."""
-        return self._strides == row_major(self.shape, self._numpy.itemsize)
+        self.contiguous = strides in (None, row_major(shape, dtype.itemsize))
+        self._odd_strides = None if self.contiguous else strides
 
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Rows as they lie in the file."""
@@ -54,14 +50,9 @@ class RawArray(FileArray):
             for first in range(start, self.shape[0], rows):
                 yield as_tensor(self._read(file, first, min(first + rows, self.shape[0])), self.dtype)
 
-    def merged(self) -> FileArray:
-        """Contiguous arrays only need another shape."""
-        if len(self.shape) < 3 or not self.contiguous:
-            return super().merged()
-        bfloat16, shape = self.dtype == "bfloat16", (math.prod(self.shape[:-1]), self.shape[-1])
-        found = RawArray(self.path, self.name, shape, self._numpy, self._offset, bfloat16=bfloat16)
-        found.inner = math.prod(self.shape[1:-1])
-        return found
+    @property
+    def _strides(self) -> tuple[int, ...]:
+        return self._odd_strides or row_major(self.shape, self._numpy.itemsize)
 
     def _read(self, file: BinaryIO, start: int, stop: int) -> NDArray[np.generic]:
         shape = (stop - start, *self.shape[1:])

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.errors import PredictionFileError, reading
+from softtargets.predictions.errors import FoundFile, reading
 from softtargets.predictions.raw import RawArray
 
 HEADER_BYTES = 100_000_000  # the format's own limit
@@ -24,36 +23,34 @@ TYPES = {
 }
 
 
-def open_safetensors(path: Path, size: int) -> dict[str, FileArray]:
+def open_safetensors(file: FoundFile) -> dict[str, FileArray]:
     """The tensors of a file by name; types with fewer than 8 bits are listed but not read."""
-    with reading(path), open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > min(size - 8, HEADER_BYTES):
-            raise PredictionFileError(
-                path,
-                f"is damaged: its header claims {length} bytes of a file of {size}",
+    with reading(file.path), open(file.path, "rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > min(file.size - 8, HEADER_BYTES):
+            raise file.refused(
+                f"is damaged: its header claims {length} bytes of a file of {file.size}",
                 "it was cut off or is no safetensors file; save it again",
             )
-        text = file.read(length)
+        text = stream.read(length)
     try:
         header = json.loads(text)
         header.pop("__metadata__", None)
     except (ValueError, AttributeError, RecursionError):
-        raise PredictionFileError(path, "is damaged: its header is no JSON", "save it again") from None
-    return {name: _array(path, name, entry, 8 + length, size) for name, entry in header.items()}
+        raise file.refused("is damaged: its header is no JSON", "save it again") from None
+    return {name: _array(file, name, entry, 8 + length) for name, entry in header.items()}
 
 
-def _array(path: Path, name: str, entry: Any, base: int, size: int) -> FileArray:
+def _array(file: FoundFile, name: str, entry: Any, base: int) -> FileArray:
     try:
         code, shape, (first, last) = str(entry["dtype"]), tuple(entry["shape"]), entry["data_offsets"]
         dtype: np.dtype[np.generic] = np.dtype(TYPES.get(code, "V1"))
-        whole = all(type(n) is int and n >= 0 for n in (*shape, first, last)) and base + last <= size
+        whole = all(type(n) is int and n >= 0 for n in (*shape, first, last)) and base + last <= file.size
         if not whole or (code in TYPES and last - first != math.prod(shape) * dtype.itemsize):
             raise ValueError
     except (KeyError, TypeError, ValueError):
-        raise PredictionFileError(
-            path,
+        raise file.refused(
             f"is damaged or cut off: '{name}' does not lie within the file as its header says",
             "save or download it again",
         ) from None
-    return RawArray(path, name, shape, dtype, base + first, bfloat16=code == "BF16")
+    return RawArray(file.path, name, shape, dtype, base + first, bfloat16=code == "BF16")

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from softtargets.predictions.array import FileArray, rechunk
-from softtargets.predictions.errors import PredictionFileError, listed
+from softtargets.predictions.errors import InFile, PredictionFileError, listed
 
 Codes = Mapping[str, int]  # the number of a class for each text that stands for it
 
 
-class Table(ABC):
+class Table(InFile, ABC):
     """Columns of the same length. `kinds` says for each "number", "text" or "other"."""
 
-    path: Path
     names: tuple[str, ...]
     kinds: dict[str, str]
     rows: int
     seekable: bool = True  # whether reading from any row on is quick
     named: bool = True  # whether names of columns mean anything
     note: str = ""  # what a reader should know about how the file was taken
-
-    def refused(self, problem: str, advice: str = "") -> PredictionFileError:
-        """One sentence about the file."""
-        return PredictionFileError(self.path, problem, advice)
 
     def no_class(self, text: str, place: str, column: str, codes: Codes) -> PredictionFileError:
         """What to say of a label that stands for no class."""
@@ -38,7 +32,7 @@ class Table(ABC):
 
     @abstractmethod
     def blocks(
-        self, columns: Sequence[str], rows: int, start: int = 0, codes: Mapping[str, Codes] | None = None
+        self, columns: Sequence[str], rows: int, start: int, codes: Mapping[str, Codes]
     ) -> Iterator[Tensor]:
         """Columns side by side as float64, from row `start` on, about `rows` at a time; texts by their `codes`."""
 
@@ -61,7 +55,8 @@ class TableArray(FileArray):
     def __init__(
         self, table: Table, columns: Sequence[str], flat: bool = False, codes: Codes | None = None
     ) -> None:
-        self.table, self.columns, self.codes = table, tuple(columns), codes
+        self.table, self.columns = table, tuple(columns)
+        self.codes = {} if codes is None else {columns[0]: codes}
         self.path, self.flat, self.seekable = table.path, flat, table.seekable
         self.name = columns[0] if len(columns) == 1 else f"{columns[0]} to {columns[-1]}"
         self.shape = (table.rows,) if flat else (table.rows, len(columns))
@@ -71,10 +66,9 @@ class TableArray(FileArray):
 
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Columns side by side."""
-        codes = None if self.codes is None else {self.columns[0]: self.codes}
-        if codes is None and self.dtype != "float64":
+        if self.dtype != "float64":
             raise self.refused(f"has no numbers in the column '{self.name}'")
-        found = rechunk(self.table.blocks(self.columns, rows, start, codes), rows)
+        found = rechunk(self.table.blocks(self.columns, rows, start, self.codes), rows)
         return (block[:, 0] for block in found) if self.flat else found
 
     def decimals(self) -> int | None:
@@ -110,9 +104,8 @@ def read_together(
     """Rows of two arrays side by side; columns of one table are read in one go."""
     if isinstance(scores, TableArray) and isinstance(labels, TableArray) and scores.table is labels.table:
         columns = (*scores.columns, *labels.columns)
-        codes = None if labels.codes is None else {labels.columns[0]: labels.codes}
         width = len(scores.columns)
-        for block in rechunk(scores.table.blocks(columns, rows, start, codes), rows):
+        for block in rechunk(scores.table.blocks(columns, rows, start, labels.codes), rows):
             yield block[:, :width], block[:, width] if labels.flat else block[:, width:]
     else:
         yield from zip(scores.blocks(rows, start), labels.blocks(rows, start), strict=True)

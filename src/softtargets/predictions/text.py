@@ -14,7 +14,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
@@ -22,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softtargets.predictions.errors import PredictionFileError, reading
+from softtargets.predictions.errors import FoundFile, PredictionFileError, reading
 from softtargets.predictions.table import Codes, Table
 
 BLOCK = 1 << 22
@@ -40,11 +39,11 @@ class _Block(NamedTuple):
 class TextTable(Table):
     """A .csv or .tsv file. A header is needed for names; without one, columns are called 0, 1, 2, ..."""
 
-    def __init__(self, path: Path, size: int) -> None:
-        self.path = path
+    def __init__(self, file: FoundFile) -> None:
+        self.path = file.path
         self._check_beginning()
         first = self._first_line()
-        self._delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(first)
+        self._delimiter = "\t" if self.path.suffix.lower() == ".tsv" else _delimiter(first)
         self._name_columns(next(self._cells(first), []))
         self._index = self._scan(skip=len(first) if self.header else 0)
         if not self.rows:
@@ -65,11 +64,11 @@ class TextTable(Table):
         self.note = "" if self.header else "without a header, so columns are called 0, 1, 2, ..."
 
     def blocks(
-        self, columns: Sequence[str], rows: int, start: int = 0, codes: Mapping[str, Codes] | None = None
+        self, columns: Sequence[str], rows: int, start: int, codes: Mapping[str, Codes]
     ) -> Iterator[Tensor]:
         """Numbers of some columns; `rows` does not matter, blocks are as large as they are."""
         wanted = [self.names.index(column) for column in columns]
-        texts = {self.names.index(column): of for column, of in (codes or {}).items()}
+        texts = {self.names.index(column): of for column, of in codes.items()}
         number = max(0, bisect_right(self._index, start, key=lambda block: block.row) - 1)
         with reading(self.path), open(self.path, "rb") as file:
             for block in self._index[number:]:
@@ -81,7 +80,8 @@ class TextTable(Table):
         block = self._index[bisect_right(self._index, row, key=lambda block: block.row) - 1]
         with reading(self.path), open(self.path, "rb") as file:
             text = self._read(file, block)
-        return f"line {self._line(block, text, row - block.row)}"
+        rows = islice(self._numbered_rows(block, text), row - block.row, None)
+        return f"line {next(rows, (block.line, []))[0]}"
 
     def decimals(self, columns: Sequence[str]) -> int | None:
         """The most digits after the point among the first rows, unless one has an exponent or more than 6."""
@@ -116,36 +116,35 @@ class TextTable(Table):
 
     def _scan(self, skip: int) -> list[_Block]:
         found: list[_Block] = []
-        offset, row = skip, 0
+        offset, self.rows = skip, 0
         with reading(self.path), open(self.path, "rb") as file:
             line = 1 + file.read(skip).count(b"\n")
-            held = b""
-            while True:
-                fresh = file.read(BLOCK)
-                held += fresh
-                cut = _cut(held) if fresh else len(held)
-                if not cut:
-                    if not fresh:
-                        break
-                    if len(held) > LONGEST:
-                        raise self._too_long(row)
-                    continue
-                text, held = held[:cut], held[cut:]
+            for text in self._whole_lines(file):
                 if text.count(b'"') % 2:
                     raise self.refused(
                         f"has a quote in or after line {line} that is never closed",
                         "it may be cut off; save it again",
                     )
-                count = self._count(text)
-                if count:  # not blank lines alone
-                    found.append(_Block(offset, cut, row, line))
-                offset, row, line = offset + cut, row + count, line + text.count(b"\n")
-        self.rows = row
+                if count := self._count(text):  # not blank lines alone
+                    found.append(_Block(offset, len(text), self.rows, line))
+                offset, line = offset + len(text), line + text.count(b"\n")
+                self.rows += count
         return found
 
+    def _whole_lines(self, file: BinaryIO) -> Iterator[bytes]:
+        held = b""
+        while fresh := file.read(BLOCK):
+            held += fresh
+            if cut := _cut(held):
+                yield held[:cut]
+                held = held[cut:]
+            elif len(held) > LONGEST:
+                raise self._too_long(self.rows)
+        if held:
+            yield held
+
     def _too_long(self, row: int) -> PredictionFileError:
-        return PredictionFileError(
-            self.path,
+        return self.refused(
             f"has a line of more than {LONGEST >> 20} MiB after row {row}, or a quote that is never closed",
             "check that it is a table",
         )
@@ -191,7 +190,7 @@ class TextTable(Table):
         self, block: _Block, text: bytes, wanted: list[int], texts: Mapping[int, Codes]
     ) -> NDArray[np.float64]:
         converters: dict[int | str, Callable[[str], float]] = {
-            place: _nothing for place in range(len(self.names)) if place not in wanted
+            place: lambda cell: math.nan for place in range(len(self.names)) if place not in wanted
         }
         converters |= {place: partial(_coded, of) for place, of in texts.items()}
         try:
@@ -214,36 +213,35 @@ class TextTable(Table):
 
     def _explain(self, block: _Block, text: bytes, wanted: list[int], texts: Mapping[int, Codes]) -> NoReturn:
         """Say which cell of a block is wrong."""
-        for row, cells in enumerate(filter(None, self._cells(text))):
+        for line, cells in self._numbered_rows(block, text):
             if len(cells) != len(self.names):
                 raise self.refused(
-                    f"has {len(cells)} cells in line {self._line(block, text, row)}, but {len(self.names)} columns",
+                    f"has {len(cells)} cells in line {line}, but {len(self.names)} columns",
                     "it may be cut off or have a delimiter in a cell without quotes",
                 )
             for place in wanted:
                 cell, name, of = cells[place].strip(), self.names[place], texts.get(place)
                 if of is not None and cell not in of:
-                    raise self.no_class(cell, f"line {self._line(block, text, row)}", name, of)
+                    raise self.no_class(cell, f"line {line}", name, of)
                 if of is None and not _is_number(cell):
                     raise self.refused(
-                        f"has '{cell[:40]}' in line {self._line(block, text, row)}, column '{name}'",
+                        f"has '{cell[:40]}' in line {line}, column '{name}'",
                         "each cell of it must be a number, with a point for decimals",
                     )
         raise self.refused(
             f"has a cell in or after line {block.line} that cannot be read", "save it as plain CSV in UTF-8"
         )
 
-    def _line(self, block: _Block, text: bytes, row: int) -> int:
-        """The line of a block's row; cells may have line breaks in quotes, and lines may be blank."""
-        decoded = text.decode("utf-8", "replace")
+    def _numbered_rows(self, block: _Block, text: bytes) -> Iterator[tuple[int, list[str]]]:
+        """The rows of a block and their lines; cells may have line breaks in quotes, and lines may be blank."""
+        decoded = self._decode(text)
+        line = block.line + text.count(b"\n") - decoded.count("\n")  # without blank ones at the beginning
         reader = csv.reader(io.StringIO(decoded, newline=""), delimiter=self._delimiter)
-        line, seen = 0, -1
+        before = 0
         for cells in reader:
-            start, line = line, reader.line_num
-            seen += bool(cells)
-            if seen == row:
-                return block.line + start
-        return block.line
+            if cells:
+                yield line + before, cells
+            before = reader.line_num
 
 
 def _cut(text: bytes) -> int:
@@ -276,7 +274,3 @@ def _is_number(cell: str) -> bool:
 def _coded(codes: Codes, cell: str) -> float:
     """The number of a class by its name; one that is none is an error of the parser."""
     return float(codes[cell.strip()])
-
-
-def _nothing(cell: str) -> float:
-    return math.nan

@@ -14,14 +14,13 @@ import pickle
 import pickletools
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from softtargets.predictions.archive import ZIP_PROBLEMS, content_offset, members
+from softtargets.predictions.archive import content_offset, members, opened
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.errors import PredictionFileError, reading
+from softtargets.predictions.errors import FoundFile
 from softtargets.predictions.raw import RawArray, row_major
 
 PICKLE_BYTES = 1 << 24  # of names and shapes; tensors are not in it
@@ -79,10 +78,8 @@ def _tensor(*arguments: Any) -> _Tensor:
     if len(arguments) < 4 or not isinstance(arguments[0], _Storage):
         raise _Refused("makes a tensor in an unknown way")
     storage, offset, shape, strides = arguments[:4]
-    for sizes in (shape, strides, (offset,)):
-        if not isinstance(sizes, tuple) or not all(type(n) is int and n >= 0 for n in sizes):
-            raise _Refused("makes a tensor of an impossible shape")
-    if len(shape) != len(strides):
+    tuples = isinstance(shape, tuple) and isinstance(strides, tuple) and len(shape) == len(strides)
+    if not tuples or not all(type(n) is int and n >= 0 for n in (*shape, *strides, offset)):
         raise _Refused("makes a tensor of an impossible shape")
     return _Tensor(storage, offset, shape, strides)
 
@@ -118,47 +115,46 @@ class _Unpickler(pickle.Unpickler):
         return _Storage(pid[1].code, pid[2])
 
 
-def open_torch(path: Path, size: int) -> dict[str, FileArray]:
+def open_torch(file: FoundFile) -> dict[str, FileArray]:
     """The tensors of a dictionary by name; nested names are joined by dots, those of lists are numbers."""
-    found = members(path, size)
-    pickle_name = _pickle_name(path, found)
+    found = members(file)
+    pickle_name = _pickle_name(file, found)
     root = pickle_name.removesuffix("data.pkl")
-    order = _member(path, found[f"{root}byteorder"], 16) if f"{root}byteorder" in found else b"little"
+    order = _member(file, found[f"{root}byteorder"], 16) if f"{root}byteorder" in found else b"little"
     places = {name.removeprefix(f"{root}data/"): info for name, info in found.items()}
     tensors: dict[str, _Tensor] = {}
-    _collect(_content(path, _member(path, found[pickle_name], PICKLE_BYTES)), "", tensors, set())
+    _collect(_content(file, _member(file, found[pickle_name], PICKLE_BYTES)), "", tensors, set())
     mark = "<" if order.strip() == b"little" else ">"
     return {
-        name: _array(path, name, tensor, places.get(tensor.storage.key), size, mark)
+        name: _array(file, name, tensor, places.get(tensor.storage.key), mark)
         for name, tensor in tensors.items()
     }
 
 
-def _pickle_name(path: Path, found: dict[str, zipfile.ZipInfo]) -> str:
+def _pickle_name(file: FoundFile, found: dict[str, zipfile.ZipInfo]) -> str:
     pickles = [name for name in found if name == "data.pkl" or name.endswith("/data.pkl")]
     if len(pickles) != 1 or any(name.endswith("/constants.pkl") for name in found):
-        raise PredictionFileError(
-            path, "is not a file of torch.save", "save a dictionary of tensors, not a compiled model"
+        raise file.refused(
+            "is not a file of torch.save", "save a dictionary of tensors, not a compiled model"
         )
     if any(info.compress_type != zipfile.ZIP_STORED for info in found.values()):
-        raise PredictionFileError(
-            path, "is refused: it is compressed, which torch.save never does", "save it again with torch.save"
+        raise file.refused(
+            "is refused: it is compressed, which torch.save never does", "save it again with torch.save"
         )
     return pickles[0]
 
 
-def _member(path: Path, info: zipfile.ZipInfo, most: int) -> bytes:
+def _member(file: FoundFile, info: zipfile.ZipInfo, most: int) -> bytes:
     if info.file_size > most:
-        raise PredictionFileError(
-            path,
+        raise file.refused(
             f"is refused: '{info.filename}' has {info.file_size} bytes, more than {most}",
             "save the tensors alone",
         )
-    with reading(path, *ZIP_PROBLEMS), zipfile.ZipFile(path) as archive:
-        return archive.read(info)
+    with opened(file.path, info) as stream:
+        return stream.read()
 
 
-def _content(path: Path, program: bytes) -> Any:
+def _content(file: FoundFile, program: bytes) -> Any:
     try:
         for opcode, argument, _ in pickletools.genops(program):
             if opcode.name in FORBIDDEN:
@@ -169,14 +165,13 @@ def _content(path: Path, program: bytes) -> Any:
                 raise _Refused(f"numbers an object {argument}")
         return _Unpickler(io.BytesIO(program)).load()
     except _Refused as refused:
-        raise PredictionFileError(
-            path,
+        raise file.refused(
             f"is refused: it {refused}, and only tensors and plain containers are read",
             "save the tensors alone: torch.save({'logits': ..., 'labels': ...}, path)",
         ) from None
     except Exception as problem:  # a hostile pickle can make the unpickler raise nearly anything
-        raise PredictionFileError(
-            path, f"is damaged: its pickle cannot be read ({type(problem).__name__})", "save it again"
+        raise file.refused(
+            f"is damaged: its pickle cannot be read ({type(problem).__name__})", "save it again"
         ) from None
 
 
@@ -190,19 +185,19 @@ def _collect(value: Any, name: str, found: dict[str, _Tensor], seen: set[int]) -
 
 
 def _array(
-    path: Path, name: str, tensor: _Tensor, info: zipfile.ZipInfo | None, size: int, order: str
+    file: FoundFile, name: str, tensor: _Tensor, info: zipfile.ZipInfo | None, order: str
 ) -> FileArray:
     shape, bfloat16 = tensor.shape, tensor.storage.code == "bf16"
     dtype: np.dtype[np.generic] = np.dtype(order + ("u2" if bfloat16 else tensor.storage.code))
     end = 1 + tensor.offset + sum((n - 1) * s for n, s in zip(shape, tensor.strides, strict=True))
     if info is None or (0 not in shape and end * dtype.itemsize > info.file_size):
-        raise PredictionFileError(
-            path, f"is damaged: the tensor '{name}' {shape} does not lie within the file", "save it again"
+        raise file.refused(
+            f"is damaged: the tensor '{name}' {shape} does not lie within the file", "save it again"
         )
     # The stride of a dimension of length 1 means nothing, and torch writes what it likes.
     strides = tuple(
         dtype.itemsize * (own if n > 1 else usual)
         for n, own, usual in zip(shape, tensor.strides, row_major(shape, 1), strict=True)
     )
-    offset = content_offset(path, info, size) + tensor.offset * dtype.itemsize
-    return RawArray(path, name, shape, dtype, offset, strides, bfloat16)
+    offset = content_offset(file, info) + tensor.offset * dtype.itemsize
+    return RawArray(file.path, name, shape, dtype, offset, strides, bfloat16)

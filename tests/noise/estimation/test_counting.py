@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softtargets.noise import estimate_noise
-from softtargets.noise.estimation.confident import confident_joint
-from softtargets.noise.estimation.naive import naive_joint
+from softtargets.noise.estimation.counting import confident_joint, naive_joint
 from softtargets.noise.estimation.sample import as_sample as checked
 
 

@@ -7,9 +7,8 @@ Each kind first turns random words into the numbers of each sample (`draw`), the
 from softtargets.data.augment.affine import Affine, Rotation
 from softtargets.data.augment.base import Augmentation
 from softtargets.data.augment.colour import Brightness, Contrast
-from softtargets.data.augment.flip import Flip
 from softtargets.data.augment.view import View
-from softtargets.data.augment.windows import Crop, Shift, centre
+from softtargets.data.augment.windows import Crop, Flip, Shift, centre
 
 # The names by which recipes call them; each is made with the options of the part of that name.
 KINDS = (Shift, Flip, Crop, Brightness, Contrast, Affine, Rotation)

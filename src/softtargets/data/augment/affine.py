@@ -15,8 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from softtargets.data.augment.base import Augmentation, Drawn, Shape, between, symmetric
-from softtargets.data.augment.taking import take
+from softtargets.data.augment.base import Augmentation, Drawn, Shape, between, symmetric, take
 
 Matrix = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.noise.estimation.confident import confident_joint
+from softtargets.noise.estimation.counting import confident_joint, naive_joint
 from softtargets.noise.estimation.interval import NoiseInterval, bootstrap
 from softtargets.noise.estimation.likelihood import fit_likelihood, label_gap, places, refit
-from softtargets.noise.estimation.naive import naive_joint
 from softtargets.noise.estimation.sample import NoisySample, as_sample
 
 FEW = 20  # labels of a class, below which its row is mostly chance
@@ -116,12 +116,8 @@ def estimate_noise(
     )
 
 
-def _naive(data: NoisySample) -> _Found:
-    return _Found(naive_joint(data), lambda weights: naive_joint(data.counted(weights)), [])
-
-
-def _confident(data: NoisySample) -> _Found:
-    return _Found(confident_joint(data), lambda weights: confident_joint(data.counted(weights)), [])
+def _counted(joint: Callable[[NoisySample], Tensor], data: NoisySample) -> _Found:
+    return _Found(joint(data), lambda weights: joint(data.counted(weights)), [])
 
 
 def _likelihood(data: NoisySample) -> _Found:
@@ -154,8 +150,8 @@ def _likelihood(data: NoisySample) -> _Found:
 # The names by which methods are called.
 METHODS: dict[str, Callable[[NoisySample], _Found]] = {
     "likelihood": _likelihood,
-    "confident": _confident,
-    "naive": _naive,
+    "confident": partial(_counted, confident_joint),
+    "naive": partial(_counted, naive_joint),
 }
 
 

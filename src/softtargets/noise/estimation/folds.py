@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from softtargets.arrays import ArrayLike, as_probabilities
-from softtargets.noise.arguments import label_array
+from softtargets.noise.base import label_array
 from softtargets.randomness import key_words, permutation
 
 

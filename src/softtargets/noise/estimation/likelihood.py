@@ -10,13 +10,7 @@ from torch import Tensor
 
 from softtargets.noise.estimation.sample import NoisySample
 
-TAILS = (
-    100.0,
-    25.0,
-    10.0,
-    5.0,
-    3.0,
-)  # degrees of freedom that are tried, from nearly normal to far-reaching tails
+TAILS = (100.0, 25.0, 10.0, 5.0, 3.0)  # degrees of freedom to try, from nearly normal to far-reaching tails
 FLOOR = 1e-6  # smaller probabilities say how sure a model is, not what it sees
 STEPS = 500
 TOLERANCE = 1e-7  # nats per example

@@ -1,4 +1,4 @@
-"""Counting only where the model is as sure as it usually is: the confident joint."""
+"""Estimates that count: every example, or only those of which the model is as sure as it usually is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from torch import Tensor, nn
 from softtargets.noise.estimation.sample import NoisySample
 
 _ROUNDING = 1e-9  # a class whose probabilities are all the same is as sure as it usually is
+
+
+def naive_joint(data: NoisySample) -> Tensor:
+    r"""Q[i, j], the share of examples that are predicted as i and labelled j.
+
+    .. math:: Q_{ij} = \frac{1}{N} \sum_n [\arg\max_k p_{nk} = i] \, [\tilde y_n = j]
+
+    The mistakes of the model are counted as mistakes of the labels: where it is right with probability a, and noise
+    leaves c of the labels right, it finds about a c.
+    """
+    predicted = nn.functional.one_hot(data.probabilities.argmax(1), data.classes).double()
+    return data.by_label(predicted) / data.weights.sum()
 
 
 def confident_joint(data: NoisySample) -> Tensor:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from softtargets.data.augment.taking import take
+from softtargets.data.augment.base import take
 
 from .making import pictures
 
