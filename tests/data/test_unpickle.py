@@ -78,6 +78,49 @@ def test_nesting_that_doubles_is_visited_once():
     np.testing.assert_array_equal(found[0], np.arange(2))
 
 
+def doubling(depth: int) -> tuple:
+    value: tuple = (1,)
+    for _ in range(depth):
+        value = (value, value)
+    return value
+
+
+# With 60 levels Python computes hashes for ever, and hears no signal meanwhile.
+@pytest.mark.parametrize("protocol", [0, 1, 2, 4])
+@pytest.mark.parametrize("value", [{"a": 1, 2: {}}, {}], ids=["many items", "one item"])
+def test_a_tuple_of_tuples_is_no_key(protocol, value):
+    data = pickle.dumps(value | {"key": doubling(20)}, protocol)
+    assert restricted_loads(data, "x")["key"] == doubling(20)
+    with pytest.raises(DataError, match="x is refused: its pickle has a tuple of tuples as the key"):
+        restricted_loads(pickle.dumps(value | {doubling(20): 1}, protocol), "x")
+
+
+def test_neither_sets_nor_huge_numbers_are_keys():
+    with pytest.raises(DataError, match="uses the operation EMPTY_SET"):
+        restricted_loads(pickle.dumps({doubling(20)}, 4), "x")
+    with pytest.raises(DataError, match="FROZENSET"):
+        restricted_loads(pickle.dumps(frozenset({1}), 4), "x")
+    with pytest.raises(DataError, match="a number of 2001 bits as the key"):
+        restricted_loads(pickle.dumps({1 << 2000: 1}, 2), "x")
+
+
+def test_plain_keys_stay_as_they_are():
+    value = {"a": 1, 2: 3, None: 4, 0.5: 6, -(1 << 60): 7}
+    assert restricted_loads(pickle.dumps(value, 2), "x") == value
+
+
+@pytest.mark.parametrize("where", ["dtype", "shape"])
+def test_what_is_wrong_with_a_huge_tuple_is_said_at_once(where):
+    # The text of 2^60 leaves is never finished either.
+    class Monster:
+        def __reduce__(self):
+            return np._core.multiarray._reconstruct, (np.ndarray, (0,), b"b"), (1, doubling(60), 0, False, b"")
+
+    monster = Call(np.dtype, doubling(60)) if where == "dtype" else Monster()
+    with pytest.raises(DataError, match=r"dtype 'tuple'|impossible shape"):
+        restricted_loads(pickle.dumps(monster, 2), "x")
+
+
 @pytest.mark.parametrize("protocol", [0, 2, 4])
 @pytest.mark.parametrize(
     ("function", "arguments", "name"),

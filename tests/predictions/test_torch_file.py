@@ -166,6 +166,32 @@ def test_programs_are_refused(tmp_path, program, words):
     refusal(tmp_path / "a.pt", words)
 
 
+def test_a_tuple_of_tuples_is_no_key(tmp_path):
+    value: tuple = (1,)
+    for _ in range(24):  # with 60 Python computes the hash for ever
+        value = (value, value)
+    archive(tmp_path / "a.pt", pickle.dumps({value: 1}, 2))
+    refusal(tmp_path / "a.pt", "has a tuple of tuples as the key of a dictionary")
+
+
+def test_tensors_by_pairs_are_read(tmp_path):
+    torch.save({(0, "a"): torch.ones(3), 7: torch.zeros(2)}, tmp_path / "a.pt")
+    assert set(open_arrays(tmp_path / "a.pt")) == {"(0, 'a')", "7"}
+
+
+def test_a_key_of_thousands_of_digits_is_refused(tmp_path):
+    archive(tmp_path / "a.pt", pickle.dumps({1 << 20_000: [1]}, 2))
+    refusal(tmp_path / "a.pt", "a number of 20001 bits as the key")
+    archive(tmp_path / "b.pt", tensor_program((1 << 20_000, 3), (3, 1)), a=bytes(48))
+    refusal(tmp_path / "b.pt", "impossible shape")
+
+
+def test_containers_in_containers_without_names(tmp_path):
+    program = b"\x80\x02" + 5000 * b"}X\0\0\0\0" + b"}" + 5000 * b"s" + b"."
+    archive(tmp_path / "a.pt", program)
+    refusal(tmp_path / "a.pt", "has no arrays")
+
+
 def test_a_compiled_model_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.pt", "w") as file:
         for name in ("data.pkl", "constants.pkl", "code/__torch__.py"):

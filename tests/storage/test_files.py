@@ -18,6 +18,8 @@ from softtargets.storage import (
     files,
     fingerprint,
     make_directory,
+    read_bounded,
+    read_json,
     storage_errors,
     sweep_temporaries,
     write_atomically,
@@ -324,3 +326,48 @@ def test_sweeping_removes_temporaries_at_any_depth_and_nothing_else(tmp_path):
     assert all(path.exists() for path in kept)
     assert not any(path.exists() for path in swept)
     sweep_temporaries(tmp_path)
+
+
+@pytest.mark.parametrize("below", ["", "runs", "deep/er"])
+def test_a_link_that_leads_nowhere_is_refused_rather_than_tried_for_ever(tmp_path, below):
+    (tmp_path / "link").symlink_to(tmp_path / "unmounted" / "disk")
+    program = "import sys, pathlib, softtargets.storage as s; s.make_directory(pathlib.Path(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "link" / below)], capture_output=True, timeout=60
+    )
+    assert b"StorageError" in done.stderr
+    assert f"{tmp_path / 'link'} leads to {tmp_path / 'unmounted' / 'disk'}, which is not there" in str(
+        done.stderr
+    )
+
+
+def test_a_link_to_a_directory_is_one(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    make_directory(tmp_path / "link")
+    assert make_directory(tmp_path / "link" / "below").is_dir()
+
+
+def test_a_file_is_read_up_to_a_bound(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    assert read_bounded(tmp_path / "a", 3) == b"abc"
+    with pytest.raises(OSError, match="more than 0 MiB"):
+        read_bounded(tmp_path / "a", 2)
+    with pytest.raises(FileNotFoundError):
+        read_bounded(tmp_path / "b", 2)
+    with pytest.raises(IsADirectoryError):
+        read_bounded(tmp_path, 2)
+
+
+def test_pipes_and_devices_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(OSError, match="a pipe or a device"):
+            read_bounded(path, 100)
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"{", b"\xff", b'"' + b"1" * 5000, b"1" * 5000])
+def test_whatever_is_in_a_json_file_it_is_a_value_error(tmp_path, content):
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"."):
+        read_json(tmp_path / "a.json")

@@ -12,20 +12,15 @@ from __future__ import annotations
 
 import io
 import math
-import pickle
-import pickletools
 import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from softtargets.exceptions import DataError
+from softtargets.storage import FORBIDDEN_OPERATIONS, PlainUnpickler, RefusedPickle, check_operations
 
 _NUMERIC = re.compile(r"[<>=|]?(b1|[iu][1248]|f[248])")
-# They reach for things outside the pickle or make objects of classes; no array needs them.
-_FORBIDDEN = frozenset(
-    {"PERSID", "BINPERSID", "EXT1", "EXT2", "EXT4", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX"}
-    | {"NEXT_BUFFER", "READONLY_BUFFER"}
-)
+_FORBIDDEN = FORBIDDEN_OPERATIONS | {"BINPERSID"}
 
 
 def restricted_loads(data: bytes, origin: str) -> Any:
@@ -40,10 +35,12 @@ def restricted_loads(data: bytes, origin: str) -> Any:
     containers and numpy arrays are read
     """
     try:
-        _scan(data)
+        check_operations(data, _FORBIDDEN)
         return _materialise(_ArrayUnpickler(io.BytesIO(data), encoding="bytes").load(), {})
     except _Problem as problem:
         raise DataError(f"{origin} {problem}") from None
+    except RefusedPickle as problem:
+        raise DataError(f"{origin} is refused: its pickle {problem}") from None
     except Exception as problem:  # a hostile pickle can make the unpickler raise nearly anything
         reason = f"{type(problem).__name__}: {problem}"
         raise DataError(f"{origin} is not a readable pickle ({reason})") from None
@@ -62,20 +59,10 @@ class _Problem(Exception):
 
 
 def _refuse(what: str) -> NoReturn:
-    raise _Problem(f"is refused: its pickle {what}")
+    raise RefusedPickle(what)
 
 
-def _scan(data: bytes) -> None:
-    """Walk the opcodes before running them: no forbidden ones, no claims larger than the file."""
-    for opcode, argument, _ in pickletools.genops(data):
-        if opcode.name in _FORBIDDEN:
-            _refuse(f"uses the operation {opcode.name}")
-        # The memo is an array as long as its largest index, so an index of 4 billion takes 32 GB.
-        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(argument or 0) <= len(data):
-            _refuse(f"numbers an object {argument}")
-
-
-class _ArrayUnpickler(pickle.Unpickler):
+class _ArrayUnpickler(PlainUnpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
             _refuse(f"asks for '{module}.{name}', and only plain containers and numpy arrays are read")
@@ -168,7 +155,7 @@ class _Array:
             _refuse("has an array of unknown version")
         _, shape, dtype, fortran, raw = state
         if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
-            _refuse(f"has an array of shape {shape!r:.80}")
+            _refuse("has an array of an impossible shape")
         if not isinstance(dtype, _Dtype) or not isinstance(raw, bytes):
             _refuse("has an array of objects")
         size = math.prod(shape) * int(dtype.code[-1])
@@ -214,7 +201,7 @@ def _materialise(value: Any, done: dict[int, tuple[Any, Any]]) -> Any:
 def _text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("latin1")
-    return value if isinstance(value, str) else repr(value)
+    return value if isinstance(value, str) else type(value).__name__  # a tuple's text may be endless
 
 
 _ALLOWED: dict[tuple[str, str], Callable[..., Any] | None] = {

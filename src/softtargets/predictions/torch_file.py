@@ -10,8 +10,6 @@ of 300 bytes can make it fill any amount of memory (``bytearray(10**11)``); and 
 from __future__ import annotations
 
 import io
-import pickle
-import pickletools
 import zipfile
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
@@ -22,22 +20,16 @@ from softtargets.predictions.archive import content_offset, members, opened
 from softtargets.predictions.array import FileArray
 from softtargets.predictions.errors import FoundFile
 from softtargets.predictions.raw import RawArray, row_major
+from softtargets.storage import PlainUnpickler, RefusedPickle, check_operations
 
 PICKLE_BYTES = 1 << 24  # of names and shapes; tensors are not in it
+DEEPEST = 40  # containers in containers
 STORAGES = {
     **{"DoubleStorage": "f8", "FloatStorage": "f4", "HalfStorage": "f2", "BFloat16Storage": "bf16"},
     **{"LongStorage": "i8", "IntStorage": "i4", "ShortStorage": "i2", "CharStorage": "i1"},
     **{"ByteStorage": "u1", "BoolStorage": "b1"},
 }
 DTYPES = ("float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
-# They reach for things outside the pickle or make objects of classes; no tensor needs them.
-FORBIDDEN = frozenset(
-    {"PERSID", "EXT1", "EXT2", "EXT4", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "NEXT_BUFFER", "READONLY_BUFFER"}
-)
-
-
-class _Refused(Exception):
-    """What a pickle asked for that it is not given."""
 
 
 class _Storage(NamedTuple):
@@ -62,11 +54,11 @@ class _Name:
 
     def __call__(self, *arguments: Any) -> Any:
         if self.call is None:
-            raise _Refused("calls what is not a function")
+            raise RefusedPickle("calls what is not a function")
         return self.call(*arguments)
 
     def __setstate__(self, state: object) -> NoReturn:
-        raise _Refused("sets the state of a name")
+        raise RefusedPickle("sets the state of a name")
 
 
 class _Dictionary(dict[Any, Any]):
@@ -76,17 +68,17 @@ class _Dictionary(dict[Any, Any]):
 
 def _tensor(*arguments: Any) -> _Tensor:
     if len(arguments) < 4 or not isinstance(arguments[0], _Storage):
-        raise _Refused("makes a tensor in an unknown way")
+        raise RefusedPickle("makes a tensor in an unknown way")
     storage, offset, shape, strides = arguments[:4]
     tuples = isinstance(shape, tuple) and isinstance(strides, tuple) and len(shape) == len(strides)
-    if not tuples or not all(type(n) is int and n >= 0 for n in (*shape, *strides, offset)):
-        raise _Refused("makes a tensor of an impossible shape")
+    if not tuples or not all(type(n) is int and 0 <= n < 1 << 63 for n in (*shape, *strides, offset)):
+        raise RefusedPickle("makes a tensor of an impossible shape")
     return _Tensor(storage, offset, shape, strides)
 
 
 def _parameter(*arguments: Any) -> _Tensor:
     if not arguments or not isinstance(arguments[0], _Tensor):
-        raise _Refused("makes a parameter in an unknown way")
+        raise RefusedPickle("makes a parameter in an unknown way")
     return arguments[0]
 
 
@@ -99,19 +91,19 @@ ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
 }
 
 
-class _Unpickler(pickle.Unpickler):
+class _Unpickler(PlainUnpickler):
     def find_class(self, module: str, name: str) -> Any:
         if module in ("torch", "torch.storage") and name in STORAGES:
             return _Name(code=STORAGES[name])
         if (module, name) in ALLOWED:
             return _Name(ALLOWED[module, name])
-        raise _Refused(f"asks for '{module}.{name}'")
+        raise RefusedPickle(f"asks for '{module}.{name}'")
 
     def persistent_load(self, pid: Any) -> _Storage:
         if not isinstance(pid, tuple) or len(pid) != 5 or pid[0] != "storage":
-            raise _Refused("has an unknown reference")
+            raise RefusedPickle("has an unknown reference")
         if not isinstance(pid[1], _Name) or not pid[1].code or not isinstance(pid[2], str):
-            raise _Refused("has a tensor of a type that is not read")
+            raise RefusedPickle("has a tensor of a type that is not read")
         return _Storage(pid[1].code, pid[2])
 
 
@@ -156,15 +148,9 @@ def _member(file: FoundFile, info: zipfile.ZipInfo, most: int) -> bytes:
 
 def _content(file: FoundFile, program: bytes) -> Any:
     try:
-        for opcode, argument, _ in pickletools.genops(program):
-            if opcode.name in FORBIDDEN:
-                raise _Refused(f"uses the operation {opcode.name}")
-            # The memo is an array as long as its largest index: one of 4 billion would take 32 GB.
-            numbers = opcode.name in ("PUT", "BINPUT", "LONG_BINPUT")
-            if numbers and not 0 <= int(argument or 0) <= len(program):
-                raise _Refused(f"numbers an object {argument}")
+        check_operations(program)
         return _Unpickler(io.BytesIO(program)).load()
-    except _Refused as refused:
+    except RefusedPickle as refused:
         raise file.refused(
             f"is refused: it {refused}, and only tensors and plain containers are read",
             "save the tensors alone: torch.save({'logits': ..., 'labels': ...}, path)",
@@ -175,13 +161,13 @@ def _content(file: FoundFile, program: bytes) -> Any:
         ) from None
 
 
-def _collect(value: Any, name: str, found: dict[str, _Tensor], seen: set[int]) -> None:
+def _collect(value: Any, name: str, found: dict[str, _Tensor], seen: set[int], depth: int = 0) -> None:
     if isinstance(value, _Tensor):
         found[name or "tensor"] = value
-    elif isinstance(value, (dict, list, tuple)) and id(value) not in seen and name.count(".") < 20:
+    elif isinstance(value, (dict, list, tuple)) and id(value) not in seen and depth < DEEPEST:
         seen.add(id(value))  # a container in itself, or in a thousand places, is looked at once
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            _collect(item, f"{name}.{key}" if name else str(key), found, seen)
+            _collect(item, f"{name}.{key}" if name else str(key), found, seen, depth + 1)
 
 
 def _array(

@@ -4,6 +4,8 @@ from softtargets.storage.files import (
     digest,
     fingerprint,
     make_directory,
+    read_bounded,
+    read_json,
     storage_errors,
     sweep_temporaries,
     sync_directory,
@@ -11,15 +13,23 @@ from softtargets.storage.files import (
     write_json,
 )
 from softtargets.storage.lock import Lock, acquire, exclusive, is_held
+from softtargets.storage.pickles import FORBIDDEN as FORBIDDEN_OPERATIONS
+from softtargets.storage.pickles import PlainUnpickler, RefusedPickle, check_operations
 
 __all__ = [
+    "FORBIDDEN_OPERATIONS",
     "Lock",
+    "PlainUnpickler",
+    "RefusedPickle",
     "acquire",
+    "check_operations",
     "digest",
     "exclusive",
     "fingerprint",
     "is_held",
     "make_directory",
+    "read_bounded",
+    "read_json",
     "storage_errors",
     "sweep_temporaries",
     "sync_directory",

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +47,12 @@ def make_directory(path: Path) -> Path:
                 # A file is in the way, or another process moved the directory off at this very moment.
                 if path.exists() and not path.is_dir():
                     raise
+                for part in (path, *path.parents):
+                    if part.is_symlink() and not part.exists():
+                        raise StorageError(
+                            f"cannot create {path}: {part} leads to {os.readlink(part)}, which is not there; mount "
+                            "its disk or choose another directory"
+                        ) from None
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -70,6 +77,31 @@ def write_json(path: Path, content: Any) -> None:
     write_atomically(
         path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     )
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """A whole file of at most so many bytes; what is no regular file is refused without waiting for it.
+
+    A pipe would wait for a writer that never comes, and a device may have no end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as file:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise IsADirectoryError(errno.EISDIR, "it is a directory, not a file", str(path))
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most >> 20} MiB", str(path))
+    return content
+
+
+def read_json(path: Path, most: int = 1 << 28) -> Any:
+    """The content of a JSON file that somebody may have edited; raises OSError or ValueError, whatever is in it."""
+    try:
+        return json.loads(read_bounded(path, most).decode("utf-8"))
+    except RecursionError:
+        raise ValueError("its brackets are nested too deeply") from None
 
 
 def digest(path: Path, algorithm: str = "sha256") -> str:
