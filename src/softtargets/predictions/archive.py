@@ -75,12 +75,15 @@ def opened(path: Path, info: zipfile.ZipInfo) -> Iterator[BinaryIO]:
 def open_npz(file: FoundFile) -> dict[str, FileArray]:
     """The arrays of a .npz file by name."""
     found: dict[str, FileArray] = {}
-    for member, info in members(file).items():
-        if not member.endswith(".npy"):
-            continue
-        name = member.removesuffix(".npy")
-        with opened(file.path, info) as stream:
-            header = read_header(stream, file, name)
+    wanted = {name: info for name, info in members(file).items() if name.endswith(".npy")}
+    headers: dict[str, Header] = {}
+    # The directory is read once: an archive may have a member for each of thousands of layers.
+    with reading(file.path, *ZIP_PROBLEMS), zipfile.ZipFile(file.path) as archive:
+        for member, info in wanted.items():
+            with archive.open(info) as stream:
+                headers[member] = read_header(cast(BinaryIO, stream), file, member.removesuffix(".npy"))
+    for member, info in wanted.items():
+        name, header = member.removesuffix(".npy"), headers[member]
         if info.compress_type == zipfile.ZIP_STORED:
             offset = content_offset(file, info) + header.length
             found |= arrays_at(file, name, header, offset, info.file_size - header.length)

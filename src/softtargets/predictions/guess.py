@@ -35,6 +35,12 @@ OTHERS = frozenset(
     | {"predicted_label", "pred_label", "pred_class", "predicted_class", "weight"}
 )
 PREFIXES = sorted((*SCORES, "p", "class", "cls"), key=len, reverse=True)
+# A minus belongs to a number where something else separates it: prob_-1.
+_REST = r"(?:[_ .:/-]+?(-\d.*|[^_ .:/-].*)|(\d+)|\[(.+)\]|\((.+)\))"
+GROUPS = {
+    prefix: re.compile(prefix.replace("_", "[_ ]?") + _REST, re.IGNORECASE | re.DOTALL) for prefix in PREFIXES
+}
+NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 def normal(name: str) -> str:
@@ -118,8 +124,10 @@ def choose_scores(arrays: Arrays, name: str | None, kind: str | None) -> FileArr
         return named(names, usual[:1]) or named(names, usual)
 
     numbers = [one for one, array in arrays.items() if array.is_number]
-    fitting = [one for one in numbers if one in (*floating(numbers), *wide(numbers))]
-    others = [one for one in fitting if one not in named(fitting, LABELS)]
+    either = {*floating(numbers), *wide(numbers)}
+    fitting = [one for one in numbers if one in either]
+    labels = set(named(fitting, LABELS))
+    others = [one for one in fitting if one not in labels]
     found = prefer(named(others, SCORES), wide, preferred) or prefer(wide(others), floating)
     return arrays[only(arrays, found, "scores", "scores_name")]
 
@@ -187,7 +195,7 @@ class Columns:
     @property
     def numbers(self) -> dict[int, int] | None:
         """The class for each number that columns are named by; None if those are 0, 1, 2, ... or no numbers."""
-        plain = len(self.names) > 1 and all(name.isdecimal() for name in self.names)
+        plain = len(self.names) > 1 and all(map(NUMBER.fullmatch, self.names))
         found = {int(name): place for place, name in enumerate(self.names)} if plain else {}
         return found if any(number != place for number, place in found.items()) else None
 
@@ -206,7 +214,8 @@ def choose_columns(
     if not found:
         raise unclear(arrays, "has no columns of numbers that could be scores", "scores_name")
     chosen, names = zip(*found, strict=True)
-    ignored = tuple(name for name in arrays if name not in chosen and name != label)
+    used = {*chosen, label}
+    ignored = tuple(name for name in arrays if name not in used)
     return Columns(chosen, tuple(name.strip() for name in names), ignored)
 
 
@@ -225,7 +234,7 @@ def _said(arrays: Arrays, numbers: Names, given: Names) -> Pairs:
 
 def _in_order(found: Pairs) -> Pairs:
     """By number, if classes are numbers: prob_10 comes before prob_2 in files that are sorted by name."""
-    numbered = all(re.fullmatch(r"\d+", name) for _, name in found)
+    numbered = all(NUMBER.fullmatch(name) for _, name in found)
     return sorted(found, key=lambda one: int(one[1])) if numbered else found
 
 
@@ -267,10 +276,10 @@ def _group(name: str) -> tuple[str, str] | None:
 
     >>> _group("prob_cat"), _group("P(cat)"), _group("logits[3]"), _group("class7"), _group("price")
     (('prob', 'cat'), ('p', 'cat'), ('logits', '3'), ('class', '7'), None)
+    >>> _group("prob_-1"), _group("prob-1"), _group("y_prob - cat")
+    (('prob', '-1'), ('prob', '1'), ('y_prob', 'cat'))
     """
-    for prefix in PREFIXES if normal(name) not in OTHERS else ():
-        pattern = prefix.replace("_", "[_ ]?")
-        match = re.fullmatch(rf"{pattern}(?:[_ .:/-]+(.+)|(\d+)|\[(.+)\]|\((.+)\))", name, re.IGNORECASE)
-        if match:
+    for prefix, pattern in GROUPS.items() if normal(name) not in OTHERS else ():
+        if match := pattern.fullmatch(name):
             return prefix, next(group for group in match.groups() if group is not None)
     return None

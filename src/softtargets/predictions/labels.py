@@ -132,12 +132,10 @@ class LabelledRows:
         return self.labels.refused(f"has the label {label} in {place}, but {classes}", advice)
 
     def _by_name(self, values: Tensor, kept: Tensor, numbers: Mapping[int, int], place: Place) -> Tensor:
-        found = values.clone()
-        known = ~kept
-        for number, index in numbers.items():
-            same = kept & (values == number)
-            found[same] = index
-            known |= same
+        names = torch.tensor(sorted(numbers))
+        places = torch.searchsorted(names, values).clamp(max=len(names) - 1)
+        known = (names[places] == values) | ~kept
+        found = torch.tensor([numbers[number] for number in sorted(numbers)])[places]
         if not bool(known.all()):
             row = int((~known).nonzero()[0])
             raise self.labels.refused(

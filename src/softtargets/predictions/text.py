@@ -11,6 +11,7 @@ import io
 import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -58,8 +59,11 @@ class TextTable(Table):
         numbered = len(plain) > 1 and plain == numbers
         self.header = numbered or not all(map(_is_number, plain))
         self.names = plain if self.header else numbers
-        if twice := [name for name in self.names if self.names.count(name) > 1]:
-            raise self.refused(f"has two columns named '{twice[0]}'", "rename one in its first line")
+        # Tables of 100,000 classes exist: nothing may go through all names for each of them.
+        self._places = {name: place for place, name in enumerate(self.names)}
+        if len(self._places) < len(self.names):
+            twice = Counter(self.names).most_common(1)[0][0]
+            raise self.refused(f"has two columns named '{twice}'", "rename one in its first line")
         self.named = self.header and not numbered
         self.note = "" if self.header else "without a header, so columns are called 0, 1, 2, ..."
 
@@ -67,8 +71,8 @@ class TextTable(Table):
         self, columns: Sequence[str], rows: int, start: int, codes: Mapping[str, Codes]
     ) -> Iterator[Tensor]:
         """Numbers of some columns; `rows` does not matter, blocks are as large as they are."""
-        wanted = [self.names.index(column) for column in columns]
-        texts = {self.names.index(column): of for column, of in codes.items()}
+        wanted = [self._places[column] for column in columns]
+        texts = {self._places[column]: of for column, of in codes.items()}
         number = max(0, bisect_right(self._index, start, key=lambda block: block.row) - 1)
         with reading(self.path), open(self.path, "rb") as file:
             for block in self._index[number:]:
@@ -85,14 +89,14 @@ class TextTable(Table):
 
     def decimals(self, columns: Sequence[str]) -> int | None:
         """The most digits after the point among the first rows, unless one has an exponent or more than 6."""
-        places = [self.names.index(column) for column in columns]
+        places = [self._places[column] for column in columns]
         most = 0
         for row in self._look:
             for place in places:
-                match = re.fullmatch(r"\s*[-+]?\d*\.?(\d*)\s*", row[place]) if place < len(row) else None
+                match = re.fullmatch(r"\s*[-+]?\d*(?:\.(\d*))?\s*", row[place]) if place < len(row) else None
                 if match is None:
                     return None
-                most = max(most, len(match[1]))
+                most = max(most, len(match[1] or ""))
         return most if most <= 6 else None
 
     def _check_beginning(self) -> None:
@@ -106,12 +110,15 @@ class TextTable(Table):
     def _first_line(self) -> bytes:
         """All up to the first row's end, byte-order mark and blank lines included."""
         with reading(self.path), open(self.path, "rb") as file:
-            content = b""
-            while len(content) < LONGEST:
+            lines: list[bytes] = []
+            size, quotes, blank = 0, 0, True
+            while size < LONGEST:
                 line = file.readline(LONGEST)
-                content += line
-                if not line or (content.strip(b"\xef\xbb\xbf \r\n") and content.count(b'"') % 2 == 0):
-                    return content
+                lines.append(line)
+                size, quotes = size + len(line), quotes + line.count(b'"')
+                blank = blank and not line.strip(b"\xef\xbb\xbf \r\n")
+                if not line or not (blank or quotes % 2):
+                    return b"".join(lines)
         raise self._too_long(0)
 
     def _scan(self, skip: int) -> list[_Block]:
@@ -158,7 +165,18 @@ class TextTable(Table):
         return lines
 
     def _cells(self, text: bytes) -> Iterator[list[str]]:
-        return csv.reader(io.StringIO(self._decode(text), newline=""), delimiter=self._delimiter)
+        return (cells for _, cells in self._lines(self._decode(text)))
+
+    def _lines(self, text: str) -> Iterator[tuple[int, list[str]]]:
+        """Cells of a row after another, and how many lines there are up to its end."""
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
+        try:
+            for cells in reader:
+                yield reader.line_num, cells
+        except csv.Error as problem:  # a cell of more than 131,072 characters, for one
+            raise self.refused(
+                f"has a cell that cannot be read ({problem})", "leave out columns of long texts"
+            ) from None
 
     def _decode(self, text: bytes) -> str:
         try:
@@ -189,9 +207,8 @@ class TextTable(Table):
     def _parse(
         self, block: _Block, text: bytes, wanted: list[int], texts: Mapping[int, Codes]
     ) -> NDArray[np.float64]:
-        converters: dict[int | str, Callable[[str], float]] = {
-            place: lambda cell: math.nan for place in range(len(self.names)) if place not in wanted
-        }
+        unwanted = set(range(len(self.names))).difference(wanted)
+        converters: dict[int | str, Callable[[str], float]] = dict.fromkeys(unwanted, lambda cell: math.nan)
         converters |= {place: partial(_coded, of) for place, of in texts.items()}
         try:
             found: NDArray[np.float64] = np.loadtxt(
@@ -236,24 +253,23 @@ class TextTable(Table):
         """The rows of a block and their lines; cells may have line breaks in quotes, and lines may be blank."""
         decoded = self._decode(text)
         line = block.line + text.count(b"\n") - decoded.count("\n")  # without blank ones at the beginning
-        reader = csv.reader(io.StringIO(decoded, newline=""), delimiter=self._delimiter)
         before = 0
-        for cells in reader:
+        for after, cells in self._lines(decoded):
             if cells:
                 yield line + before, cells
-            before = reader.line_num
+            before = after
 
 
 def _cut(text: bytes) -> int:
     """After the last line break that is not within quotes; 0 if there is none."""
     cut = text.rfind(b"\n") + 1
-    if b'"' not in text:
-        return cut
-    for _ in range(1000):
-        if not cut or text.count(b'"', 0, cut) % 2 == 0:
-            return cut
-        cut = text.rfind(b"\n", 0, cut - 1) + 1
-    return 0
+    quotes = text.count(b'"', 0, cut)
+    while cut and quotes % 2:
+        # Within quotes: on to the last line break before they begin. Every byte is looked at once.
+        begin = text.rfind(b'"', 0, cut)
+        cut = text.rfind(b"\n", 0, begin) + 1
+        quotes -= 1 + text.count(b'"', cut, begin)
+    return cut
 
 
 def _delimiter(line: bytes) -> str:
