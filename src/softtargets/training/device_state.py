@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softtargets.exceptions import RecipeError
 from softtargets.losses import BetaSmoothing, DisturbLabel
 from softtargets.models import Classifier, Dropout
 from softtargets.randomness import derive, stacked_keys
@@ -23,12 +22,11 @@ from softtargets.training.building import build_model
 from softtargets.training.course import Course
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets, Single, Stacked
-from softtargets.training.optimisers import make_update
+from softtargets.training.optimisers import WeightUpdate, make_update
 from softtargets.training.pack_loss import SingleLoss, StackedLoss
 from softtargets.training.precision import autocast
 from softtargets.training.recording import Recorder
 from softtargets.training.tasks import Task, Teacher
-from softtargets.training.weight_update import WeightUpdate
 
 
 class DeviceState:
@@ -184,10 +182,7 @@ class DeviceState:
         names = [name for name, _ in models[0].named_parameters()]
         stacked, forward = self.machinery.stacked, self.machinery.forward(models[0])
         keys = stacked_keys([recipe.seed for recipe in recipes], "dropout", self.device)
-        try:
-            self.update = make_update([each.optimiser for each in recipes], names, int(stacked), self.device)
-        except ValueError as error:
-            raise RecipeError(str(error), "optimiser") from None
+        self.update = make_update([each.optimiser for each in recipes], names, int(stacked), self.device)
         if stacked:
             in_bf16 = self.machinery.recorded and self.recipe.precision == "bf16"
             return Stacked(models, keys, forward, torch.bfloat16 if in_bf16 else None)

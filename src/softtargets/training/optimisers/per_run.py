@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch import Tensor
 from softtargets.recipes import Optimiser
 
 Number = float | Tensor
+N = TypeVar("N", bound=Number)
 
 
 def per_run(values: Sequence[float], device: torch.device | str, dtype: torch.dtype) -> Number:
@@ -38,13 +39,15 @@ def agreed(recipes: Sequence[Optimiser], field: str) -> Any:
     return found.pop()
 
 
-def along(number: Tensor, like: Tensor, lead: int) -> Tensor:
-    """A number, or one for each run, shaped so that it broadcasts over the rest of a parameter.
+def along(number: N, like: Tensor, lead: int) -> N:
+    """One for each run, shaped so that it broadcasts over the rest of a parameter; a shared number as it is.
 
     >>> along(torch.ones(3), torch.empty(3, 4, 5), lead=1).shape, along(torch.ones(1), torch.empty(4, 5), lead=0).shape
     (torch.Size([3, 1, 1]), torch.Size([1, 1]))
     """
-    return number.reshape(number.shape[:lead] + (1,) * (like.dim() - lead))
+    if isinstance(number, float):
+        return number
+    return number.reshape(number.shape[:lead] + (1,) * (like.dim() - lead))  # type: ignore[return-value]
 
 
 def plus(base: Tensor, number: Number, other: Tensor, lead: int) -> Tensor:
@@ -60,19 +63,6 @@ def plus_(base: Tensor, number: Number, other: Tensor, lead: int) -> None:
         base.add_(other, alpha=number)
     else:
         base.addcmul_(other, along(number, other, lead))
-
-
-def times_(base: Tensor, number: Number, lead: int) -> None:
-    """``base *= number``."""
-    base.mul_(number if isinstance(number, float) else along(number, base, lead))
-
-
-def towards_(base: Tensor, other: Tensor, share: Number, lead: int) -> None:
-    """``base += share * (other - base)``."""
-    if isinstance(share, float):
-        base.lerp_(other, share)
-    else:
-        base.lerp_(other, along(share, base, lead))
 
 
 def flat(stack: Tensor, lead: int) -> Tensor:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from softtargets.training.optimisers.patterns import decayed, rate_factors_of
+from softtargets.exceptions import RecipeError
 from softtargets.training.optimisers.per_run import (
     Number,
     agreed,
@@ -20,6 +22,9 @@ from softtargets.training.optimisers.per_run import (
     plus,
     plus_,
 )
+
+Tensors = Sequence[Tensor]  # one for each parameter
+Memory = Mapping[str, Tensors]  # what an optimiser keeps, by slot
 
 
 class Update(ABC):
@@ -55,7 +60,7 @@ class Update(ABC):
         self._decays = [self._number(values) for values in zip(*decays, strict=True)]
         self._read(recipes)
 
-    def initial(self, parameters: Sequence[Tensor]) -> dict[str, list[Tensor]]:
+    def initial(self, parameters: Tensors) -> dict[str, list[Tensor]]:
         """The state before the first step: zeros, a list for each slot."""
         for parameter in parameters:
             if parameter.dtype != self.dtype:
@@ -65,7 +70,7 @@ class Update(ABC):
         return {slot: [torch.zeros_like(parameter) for parameter in parameters] for slot in self.slots}
 
     @torch.no_grad()
-    def penalty_(self, parameters: Sequence[Tensor], gradients: Sequence[Tensor]) -> Tensor | None:
+    def penalty_(self, parameters: Tensors, gradients: Tensors) -> Tensor | None:
         """Add the gradient of a weight decay that is part of the loss; return its value, one for each run of a stack.
 
         To be called before clipping. None where the decay is no part of the loss.
@@ -89,12 +94,7 @@ class Update(ABC):
 
     @abstractmethod
     def apply_(
-        self,
-        parameters: Sequence[Tensor],
-        gradients: Sequence[Tensor],
-        state: Mapping[str, Sequence[Tensor]],
-        rate: Tensor,
-        step: Tensor,
+        self, parameters: Tensors, gradients: Tensors, state: Memory, rate: Tensor, step: Tensor
     ) -> None:
         """Move the parameters and the state by one step; the gradients stay as they are.
 
@@ -132,3 +132,44 @@ class Update(ABC):
         factor = self._factors[index]
         own = rate if is_exactly(factor, 1.0) else rate * factor
         return along(own, parameter, self.lead)
+
+
+def rate_factors_of(rates: Sequence[tuple[str, float]], names: Sequence[str]) -> list[float]:
+    """The factor on the learning rate of each parameter: that of the first pattern which matches, else 1.
+
+    >>> rate_factors_of([("head.bias", 2.0), ("head.*", 0.1)], ["body.weight", "head.weight", "head.bias"])
+    [1.0, 0.1, 2.0]
+    """
+    first = [_first(name, [pattern for pattern, _ in rates]) for name in names]
+    for place, (pattern, _) in enumerate(rates):
+        _refuse_without_match("rates", pattern, names)
+        if place not in first:
+            raise RecipeError(
+                f"{pattern!r} in rates never counts: patterns before it match the same parameters, and the first "
+                "match counts; write it before them",
+                "optimiser",
+            )
+    return [1.0 if place is None else rates[place][1] for place in first]
+
+
+def decayed(patterns: Sequence[str], names: Sequence[str]) -> list[bool]:
+    """Whether each parameter is decayed: where one of the patterns matches, or everywhere without patterns.
+
+    >>> decayed(["*.weight"], ["head.weight", "head.bias"])
+    [True, False]
+    """
+    for pattern in patterns:
+        _refuse_without_match("decay_on", pattern, names)
+    return [not patterns or _first(name, patterns) is not None for name in names]
+
+
+def _first(name: str, patterns: Sequence[str]) -> int | None:
+    return next((place for place, pattern in enumerate(patterns) if fnmatchcase(name, pattern)), None)
+
+
+def _refuse_without_match(field: str, pattern: str, names: Sequence[str]) -> None:
+    if not any(fnmatchcase(name, pattern) for name in names):
+        close = ", ".join(get_close_matches(pattern, names, n=3, cutoff=0))
+        raise RecipeError(
+            f"{pattern!r} in {field} matches no parameter; the nearest are {close}", "optimiser"
+        )
