@@ -69,13 +69,8 @@ class Pack:
 
     def __init__(self, starts: Sequence[Start], device: torch.device, machinery: Machinery) -> None:
         self.slots = [Slot(start.course) for start in starts]
-        self.on_device = DeviceState(
-            [slot.course for slot in self.slots],
-            [start.task for start in starts],
-            [start.teacher for start in starts],
-            device,
-            machinery,
-        )
+        courses, teachers = [slot.course for slot in self.slots], [start.teacher for start in starts]
+        self.on_device = DeviceState(courses, teachers, device, machinery)
         for run, start in enumerate(starts):
             if start.checkpoint is not None:
                 self._restore(run, start.checkpoint)
