@@ -60,8 +60,7 @@ def train(
     queue = Queue(todo, resources, finisher, sharing)
     loop = Loop(queue, resources, finisher, watcher, checkpoint_seconds)
     how = {"device": device, "keep": keep, "data_dir": data_dir, "checkpoint_seconds": checkpoint_seconds}
-    how["sharing"] = sharing
-    with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, **how):
+    with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, sharing=sharing, **how):
         _train_all(queue, loop, watcher, resources.device)
     return [Run(store.root / recipe.id) for recipe in recipes]
 
@@ -72,19 +71,16 @@ def _train_all(queue: Queue, loop: Loop, watcher: Watcher, device: torch.device)
     while queue.todo:
         left = len(queue.todo)
         with ExitStack() as locks:
-            works = queue.take(locks)
-            if works:
+            if works := queue.take(locks):
                 _train_within_memory(works, locks, queue, loop, device)
-                told = False
-                continue
-        if queue.todo and len(queue.todo) == left:
-            # Should the other process die, its lock is free again and we take over from its checkpoint.
-            if not told:
-                watcher.waiting(next(iter(queue.todo.values())))
-            told = True
-            time.sleep(POLL_SECONDS)
-        else:
+        if works or len(queue.todo) < left:
             told = False
+            continue
+        # Should the other process die, its lock is free again and we take over from its checkpoint.
+        if not told:
+            watcher.waiting(next(iter(queue.todo.values())))
+        told = True
+        time.sleep(POLL_SECONDS)
 
 
 def _train_within_memory(

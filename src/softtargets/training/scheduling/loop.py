@@ -6,19 +6,19 @@ import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from threading import Event
 
 import torch
 
 from softtargets.training.events import Watcher
 from softtargets.training.fleet import Fleet
-from softtargets.training.interruption import Interruption, graceful_interruption
+from softtargets.training.interruption import graceful_interruption
 from softtargets.training.pack import Pack
 from softtargets.training.precision import float32_products
 from softtargets.training.saving import Saver
-from softtargets.training.scheduling.finisher import Finisher
+from softtargets.training.scheduling.finisher import Finisher, Work
 from softtargets.training.scheduling.queue import Queue
 from softtargets.training.scheduling.resources import Resources
-from softtargets.training.scheduling.work import Work
 
 _REPORT_SECONDS = 0.1
 
@@ -45,18 +45,18 @@ class Loop:
         with (
             torch.random.fork_rng(devices=fork),
             float32_products(works[0].recipe.precision),
-            graceful_interruption() as interruption,
+            graceful_interruption() as asked_to_stop,
         ):
             while works:
                 pack = self._start(works, going_on)
                 with Saver(device) as saver:
-                    left = self._steps(_Stretch(pack, works, saver), interruption)
+                    left = self._steps(_Stretch(pack, works, saver), asked_to_stop)
                 going_on = pack.still(left) if isinstance(pack, Fleet) else []
                 del pack  # before the next one is built
                 try:
                     # In place: if what joins does not fit into memory, all of them go on in smaller packs.
                     works[:] = self._queue.take(locks, [works[run] for run in left]) if left else []
-                    if interruption.requested and works:
+                    if asked_to_stop.is_set() and works:
                         raise KeyboardInterrupt
                 except BaseException:
                     _keep(works, left)
@@ -80,7 +80,7 @@ class Loop:
                 self._watcher.started(work.recipe, slot.step, slot.course.total_steps)
         return pack
 
-    def _steps(self, stretch: _Stretch, interruption: Interruption) -> list[int]:
+    def _steps(self, stretch: _Stretch, asked_to_stop: Event) -> list[int]:
         """Train a pack to its end, or until others could take the place of runs that have ended: returns the rest."""
         works, active = stretch.works, stretch.active
         width = max(len(works), self._queue.width(works[0].recipe))
@@ -90,7 +90,7 @@ class Loop:
             stretch.report(self._watcher, moment, at_once=bool(due))
             if due:
                 self._measure(stretch, due)
-            if interruption.requested:
+            if asked_to_stop.is_set():
                 stretch.save()
                 stretch.saver.wait()
                 raise KeyboardInterrupt

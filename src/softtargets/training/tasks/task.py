@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -20,10 +20,8 @@ from softtargets.exceptions import RecipeError
 from softtargets.losses import CSKD, REGULARISERS, BetaSmoothing, SoftTargetLoss
 from softtargets.models import Classifier
 from softtargets.recipes import Clean, Dataset, Recipe
-
-if TYPE_CHECKING:
-    from softtargets.training.machinery import Machinery
-    from softtargets.training.nets import Nets
+from softtargets.training.machinery import Machinery
+from softtargets.training.nets import Nets
 
 # Losses that want to hear more than a teacher: what a net, or an average of it, says of other examples or of the same.
 ASKING: tuple[type[SoftTargetLoss], ...] = (CSKD, BetaSmoothing)

@@ -14,7 +14,7 @@ from torch import Tensor
 from softtargets.data import load
 from softtargets.data.augment import AUGMENTATIONS, View, centre
 from softtargets.exceptions import RecipeError
-from softtargets.losses import REGULARISERS, SoftTargetLoss
+from softtargets.losses import CSKD, REGULARISERS, BetaSmoothing, SoftTargetLoss
 from softtargets.models import Classifier
 from softtargets.noise import CORRUPTIONS
 from softtargets.randomness import derive
@@ -157,9 +157,13 @@ class ImageTask(Task):
         teachers: Sequence[Teacher | None],
     ) -> Adviser | None:
         """Teachers, partners of the same class, or an averaged net."""
-        from softtargets.training.tasks.images.advisers import adviser_of
+        from softtargets.training.tasks.images import advisers
 
-        return adviser_of(recipes, self, nets, loss, teachers)
+        if any(teachers):
+            return advisers.TeacherAdviser(recipes, self, teachers, bool(nets.lead))
+        if isinstance(loss, CSKD):
+            return advisers.PartnerAdviser(recipes[0], self, nets)
+        return advisers.AveragedAdviser(self, loss) if isinstance(loss, BetaSmoothing) else None
 
     def compiles(self, recipe: Recipe, shape: torch.Size) -> bool:
         """Compiling takes a while: the one smaller batch of an epoch is not worth it."""
