@@ -9,6 +9,8 @@ from softtargets.arrays import WRITTEN, wrong_row
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Part, Probability
 
+__all__ = ["ClassConditional", "Clean", "Instance", "Noise", "Pair", "Symmetric"]
+
 
 class Noise(Part):
     """The slot for label noise. Human labels are not noise here but labels of a dataset: CIFAR-10's `labels`."""

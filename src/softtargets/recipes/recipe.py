@@ -21,6 +21,8 @@ from softtargets.recipes.regularisers import CrossEntropy, Distillation, Forward
 from softtargets.recipes.schema import Count, Index, Part, Positive, ProperFraction, build, field_types
 from softtargets.recipes.yaml import parse_yaml, read_yaml
 
+__all__ = ["Recipe"]
+
 # Part of what is hashed. Raise it only when old recipes must not share runs with new ones.
 FORMAT = 2
 # Noise that forward correction can do nothing about.

@@ -8,6 +8,26 @@ from softtargets.arrays import TARGET, wrong_row
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Index, NonNegative, Part, Positive, Probability, Range
 
+__all__ = [
+    "CSKD",
+    "LABO",
+    "AntiFocal",
+    "BetaSmoothing",
+    "ConfidencePenalty",
+    "CrossEntropy",
+    "Distillation",
+    "DisturbLabel",
+    "Focal",
+    "ForwardCorrection",
+    "KnowledgeRefinery",
+    "LabelSmoothing",
+    "LogitSmoothing",
+    "MaxSup",
+    "OnlineLabelSmoothing",
+    "Regulariser",
+    "TFReg",
+]
+
 if TYPE_CHECKING:
     from softtargets.recipes.recipe import Recipe
 

@@ -31,6 +31,8 @@ from typing import (
 
 from softtargets.exceptions import RecipeError, nearest
 
+__all__ = ["Part", "build", "describe", "field_types", "kinds"]
+
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 else:

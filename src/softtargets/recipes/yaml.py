@@ -10,6 +10,8 @@ import yaml
 
 from softtargets.exceptions import RecipeError
 
+__all__ = ["parse_yaml"]
+
 _FLOAT = re.compile(
     r"^[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)([eE][-+]?\d+)?$"
     r"|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$"
