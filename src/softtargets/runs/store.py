@@ -137,7 +137,7 @@ class RunStore:
         if fresh != known:
             self._write_index(fresh)
         found.sort(key=lambda entry: (entry.finished or "~", entry.id), reverse=True)
-        return [entry for entry in found if _matches(entry.recipe, where or {})]
+        return [entry for entry in found if not where or _matches(entry.recipe, where)]
 
     def _ids(self) -> list[str]:
         try:
@@ -169,30 +169,25 @@ class RunStore:
 
 def check_filter(entries: list[ListedRun], where: Mapping[str, Any]) -> None:
     """Refuse a filter on a field that no listed run has; most likely it is misspelt."""
-    paths = {path for entry in entries for path in _paths(entry.recipe)}
+    paths = {path for entry in entries for path in _by_path(entry.recipe)}
     for path in where:
         if entries and path not in paths:
             raise RunError(f"no run has a recipe field '{path}'{nearest(path, paths)}")
 
 
 def _matches(recipe: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    for path, wanted in where.items():
-        value: Any = recipe
-        for key in path.split("."):
-            value = value.get(key) if isinstance(value, Mapping) else None
-        if isinstance(value, Mapping):
-            value = value.get("name")
-        if value != wanted:
-            return False
-    return True
+    values = _by_path(recipe)
+    return all(values.get(path) == wanted for path, wanted in where.items())
 
 
-def _paths(tree: Mapping[str, Any], prefix: str = "") -> set[str]:
-    found = set()
+def _by_path(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of a recipe by their dotted paths; that of a slot is the name of what is in it."""
+    found: dict[str, Any] = {}
     for key, value in tree.items():
-        found.add(prefix + key)
         if isinstance(value, Mapping):
-            found |= _paths(value, f"{prefix}{key}.")
+            found |= {prefix + key: value.get("name")} | _by_path(value, f"{prefix}{key}.")
+        else:
+            found[prefix + key] = value
     return found
 
 
