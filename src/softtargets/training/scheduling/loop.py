@@ -1,7 +1,11 @@
-"""The loop over packs: steps, measurements, checkpoints, and others in the place of runs that have ended."""
+"""The loop over packs: steps, measurements, checkpoints, and others in the place of runs that have ended.
+
+Where other processes train all that is left, it waits for them; where a pack does not fit into memory, it halves it.
+"""
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -10,13 +14,14 @@ from threading import Event
 
 import torch
 
+from softtargets.exceptions import SofttargetsError
 from softtargets.training.events import Watcher
 from softtargets.training.fleet import Fleet
 from softtargets.training.interruption import graceful_interruption
 from softtargets.training.pack import Pack
 from softtargets.training.precision import float32_products
 from softtargets.training.saving import Saver
-from softtargets.training.scheduling.finisher import Finisher, Work
+from softtargets.training.scheduling.finisher import POLL_SECONDS, Finisher, Work
 from softtargets.training.scheduling.queue import Queue
 from softtargets.training.scheduling.resources import Resources
 
@@ -25,7 +30,7 @@ _REPORT_SECONDS = 0.1
 
 @dataclass
 class Loop:
-    """Trains packs of one kind, one after another, until no run of that kind is left that could join."""
+    """Trains all that a queue has, pack after pack."""
 
     _queue: Queue
     _resources: Resources
@@ -35,7 +40,45 @@ class Loop:
     _saved: float = 0.0  # when checkpoints were last written
     _told: set[str] = field(default_factory=set)  # runs that the watcher knows to have started
 
-    def train(self, works: list[Work], locks: ExitStack) -> None:
+    def run(self) -> None:
+        """Train until nothing is left to do, here or in other processes."""
+        todo, told = self._queue.todo, False
+        while todo:
+            left = len(todo)
+            with ExitStack() as locks:
+                if works := self._queue.take(locks):
+                    self._train_within_memory(works, locks)
+            if works or len(todo) < left:
+                told = False
+                continue
+            # Should the other process die, its lock is free again and we take over from its checkpoint.
+            if not told:
+                self._watcher.waiting(next(iter(todo.values())))
+            told = True
+            time.sleep(POLL_SECONDS)
+
+    def _train_within_memory(self, works: list[Work], locks: ExitStack) -> None:
+        """Train these runs; if they take more memory than was estimated, later packs of their kind are smaller."""
+        width, device = len(works), self._resources.device
+        try:
+            self._train(works, locks)
+            return
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            width = max(width, len(works))
+            if width == 1:
+                raise SofttargetsError(
+                    f"run {works[0].recipe.id} does not fit into the memory of {device}; use a smaller batch or net"
+                ) from error
+            # What was not finished goes on from its last checkpoint, in packs of half the size.
+            self._queue.halve(works[0].recipe, width)
+        # Out here, where the error no longer holds on to the pack that was too large.
+        gc.collect()
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _train(self, works: list[Work], locks: ExitStack) -> None:
         """Train these runs and those that join them; `works` is always the pack of the moment."""
         device = self._resources.device
         fork = [device] if device.type == "cuda" else []
@@ -166,6 +209,13 @@ class _Stretch:
         self.tick()
         for run in self.active:
             self.works[run].checkpoint = self.pack.save(run)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    # torch says it with one of its own errors, or with a plain RuntimeError of its allocator or of a library.
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return any(words in str(error) for words in ("allocate memory", "out of memory", "ALLOC_FAILED"))
 
 
 def _keep(works: list[Work], left: Iterable[int]) -> None:
