@@ -15,9 +15,8 @@ from benchmarks.training.nets import TRAINED
 from benchmarks.training.results import EAGER, OURS, TrainingCase
 from softtargets.recipes import Digits, ImageDataset, Recipe
 from softtargets.training.building import build_model
-from softtargets.training.fleet import Fleet
 from softtargets.training.machinery import Machinery
-from softtargets.training.pack import Pack, Start
+from softtargets.training.pack import Fleet, Pack, Start
 from softtargets.training.packing import arrangement
 from softtargets.training.precision import float32_products
 from softtargets.training.tasks.images import ImageTask, Split

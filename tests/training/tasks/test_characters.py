@@ -31,9 +31,8 @@ from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
 from softtargets.training.building import build_model
 from softtargets.training.course import Course
-from softtargets.training.fleet import Fleet
 from softtargets.training.machinery import Machinery
-from softtargets.training.pack import Start
+from softtargets.training.pack import Fleet, Start
 from softtargets.training.sizing import footprint
 from softtargets.training.tasks import prepare
 

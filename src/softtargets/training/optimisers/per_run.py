@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import torch
 from torch import Tensor
 
 from softtargets.recipes import Optimiser
 
 Number = float | Tensor
 N = TypeVar("N", bound=Number)
-
-
-def per_run(values: Sequence[float], device: torch.device | str, dtype: torch.dtype) -> Number:
-    """The number that all runs share, or a tensor (runs,) where they differ.
-
-    >>> per_run([0.9, 0.9], "cpu", torch.float32), per_run([0.5, 0.25], "cpu", torch.float32)
-    (0.9, tensor([0.5000, 0.2500]))
-    """
-    if len(set(values)) == 1:
-        return float(values[0])
-    return torch.tensor(values, dtype=dtype, device=device)
 
 
 def is_exactly(number: Number, value: float) -> bool:
@@ -42,6 +30,7 @@ def agreed(recipes: Sequence[Optimiser], field: str) -> Any:
 def along(number: N, like: Tensor, lead: int) -> N:
     """One for each run, shaped so that it broadcasts over the rest of a parameter; a shared number as it is.
 
+    >>> import torch
     >>> along(torch.ones(3), torch.empty(3, 4, 5), lead=1).shape, along(torch.ones(1), torch.empty(4, 5), lead=0).shape
     (torch.Size([3, 1, 1]), torch.Size([1, 1]))
     """

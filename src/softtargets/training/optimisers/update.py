@@ -12,16 +12,7 @@ import torch
 from torch import Tensor
 
 from softtargets.exceptions import RecipeError
-from softtargets.training.optimisers.per_run import (
-    Number,
-    agreed,
-    along,
-    flat,
-    is_exactly,
-    per_run,
-    plus,
-    plus_,
-)
+from softtargets.training.optimisers.per_run import Number, agreed, along, flat, is_exactly, plus, plus_
 
 Tensors = Sequence[Tensor]  # one for each parameter
 Memory = Mapping[str, Tensors]  # what an optimiser keeps, by slot
@@ -121,7 +112,10 @@ class Update(ABC):
         """Take what only this kind of optimiser has."""
 
     def _number(self, values: Sequence[float]) -> Number:
-        return per_run(values, self._device, self.dtype)
+        """The number that all runs share, or a tensor (runs,) where they differ."""
+        if len(set(values)) == 1:
+            return float(values[0])
+        return torch.tensor(values, dtype=self.dtype, device=self._device)
 
     def _with_decay(self, index: int, parameter: Tensor, gradient: Tensor) -> Tensor:
         if self._form != "gradient" or is_exactly(self._decays[index], 0.0):

@@ -10,8 +10,7 @@ from typing import Any
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunWriter, environment, now
 from softtargets.training.events import Watcher
-from softtargets.training.fleet import Fleet
-from softtargets.training.pack import Pack, Start
+from softtargets.training.pack import Fleet, Pack, Start
 from softtargets.training.precision import float32_products
 from softtargets.training.scheduling.resources import Resources
 

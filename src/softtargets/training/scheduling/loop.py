@@ -16,9 +16,8 @@ import torch
 
 from softtargets.exceptions import SofttargetsError
 from softtargets.training.events import Watcher
-from softtargets.training.fleet import Fleet
 from softtargets.training.interruption import graceful_interruption
-from softtargets.training.pack import Pack
+from softtargets.training.pack import Fleet, Pack
 from softtargets.training.precision import float32_products
 from softtargets.training.saving import Saver
 from softtargets.training.scheduling.finisher import POLL_SECONDS, Finisher, Work
