@@ -45,7 +45,7 @@ def packed(case: TrainingCase, prepared: ImageTask, device: torch.device) -> Pac
     with float32_products(case.precision):
         machinery = Machinery(recipes[0], prepared, device, case.arrangement == "stacked")
         starts = [Start(recipe, prepared) for recipe in recipes]
-        return (Pack if machinery.stacked else Fleet)(starts, device, machinery)
+        return (Pack if machinery.stacked else Fleet)(starts, machinery)
 
 
 def prepared_for(recipe: Recipe, images: Images) -> ImageTask:

@@ -54,8 +54,7 @@ class RunStore:
         run = Run(self.root / recipe.id)
         if not (run.directory / MANIFEST).exists():
             return None
-        problems = run.problems(thorough=False)
-        if problems:
+        if problems := run.problems(thorough=False):
             advice = f"`softtargets runs delete {run.id}` and run again to make it anew"
             raise RunError(f"{problems[0]}; run {run.id} is damaged, other runs are not affected: {advice}")
         return run

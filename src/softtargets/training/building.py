@@ -12,14 +12,7 @@ from softtargets.losses import REGULARISERS, SoftTargetLoss
 from softtargets.models import MODELS, Classifier
 from softtargets.noise import TRANSITIONS
 from softtargets.randomness import derive
-from softtargets.recipes import (
-    ForwardCorrection,
-    KnowledgeRefinery,
-    LabelSmoothing,
-    OnlineLabelSmoothing,
-    Recipe,
-    Regulariser,
-)
+from softtargets.recipes import ForwardCorrection, LabelSmoothing, Recipe, Regulariser
 
 if TYPE_CHECKING:
     from softtargets.training.tasks.task import Task
@@ -51,7 +44,7 @@ def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -
     if numbers_as_tensors:
         options |= {name: torch.as_tensor(options[name], dtype=torch.float32) for name in free_numbers(part)}
     try:
-        if isinstance(part, (OnlineLabelSmoothing, KnowledgeRefinery)):
+        if "classes" in inspect.signature(REGULARISERS[part.name]).parameters:
             options["classes"] = classes
         if isinstance(part, ForwardCorrection):
             transitions = TRANSITIONS[recipe.noise.name](classes=classes, **recipe.noise.options())

@@ -26,22 +26,15 @@ from softtargets.training.optimisers import WeightUpdate, make_update
 from softtargets.training.pack_loss import SingleLoss, StackedLoss
 from softtargets.training.precision import autocast
 from softtargets.training.recording import Recorder
-from softtargets.training.tasks import Teacher
+from softtargets.training.tasks import Teachers
 
 
 class DeviceState:
     """The tensors of several trainings, and the step that changes them; the first dimension is the runs."""
 
-    def __init__(
-        self,
-        courses: Sequence[Course],
-        teachers: Sequence[Teacher | None],
-        device: torch.device,
-        machinery: Machinery,
-    ) -> None:
-        self.device = device
-        self.courses = courses
-        self.machinery = machinery
+    def __init__(self, courses: Sequence[Course], teachers: Teachers, machinery: Machinery) -> None:
+        self.courses, self.machinery = courses, machinery
+        self.device = device = machinery.device
         recipes, tasks = [course.recipe for course in courses], [course.task for course in courses]
         self.recipe, self.task = recipes[0], tasks[0]  # for what all have in common
         self._multiplier = torch.tensor([recipe.multiplier for recipe in recipes], device=device)

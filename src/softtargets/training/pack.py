@@ -67,10 +67,10 @@ class Pack:
     All runs are at the same place of their epochs, each perhaps in another epoch.
     """
 
-    def __init__(self, starts: Sequence[Start], device: torch.device, machinery: Machinery) -> None:
+    def __init__(self, starts: Sequence[Start], machinery: Machinery) -> None:
         self.slots = [Slot(start.course) for start in starts]
         courses, teachers = [slot.course for slot in self.slots], [start.teacher for start in starts]
-        self.on_device = DeviceState(courses, teachers, device, machinery)
+        self.on_device = DeviceState(courses, teachers, machinery)
         for run, start in enumerate(starts):
             if start.checkpoint is not None:
                 self._restore(run, start.checkpoint)
@@ -181,15 +181,9 @@ class Fleet:
     computes exactly what it would alone, bit for bit.
     """
 
-    def __init__(
-        self,
-        starts: Sequence[Start],
-        device: torch.device,
-        machinery: Machinery,
-        going_on: Sequence[Pack] = (),
-    ) -> None:
+    def __init__(self, starts: Sequence[Start], machinery: Machinery, going_on: Sequence[Pack] = ()) -> None:
         """`going_on` are packs of an earlier fleet, which keep what was recorded for them; they come first."""
-        self._packs = [*going_on, *(Pack([start], device, machinery) for start in starts)]
+        self._packs = [*going_on, *(Pack([start], machinery) for start in starts)]
         if len({pack.place for pack in self._packs}) > 1:
             raise ValueError("the runs of a pack must be at the same place of their epochs")
 

@@ -51,15 +51,15 @@ def information(
     samples = augmented_differences(
         moment.recipe, moment.model, moment.task, moment.step, split, classes, examples, draws
     )
+    nats = error = math.nan  # a net may say so of augmented images only, and goes on training
+    if bool(samples.isfinite().all()):
+        found = estimate_information(samples)
+        nats, error = found.unclipped, found.standard_error
     prefix = f"{split}_{classes[0]}_{classes[1]}"
-    bound = math.log(len(samples))
-    if not bool(samples.isfinite().all()):  # a net may say so of augmented images only, and goes on training
-        return {f"{prefix}_nats": math.nan, f"{prefix}_standard_error": math.nan, f"{prefix}_bound": bound}
-    found = estimate_information(samples)
     return {
-        f"{prefix}_nats": found.unclipped,
-        f"{prefix}_standard_error": found.standard_error,
-        f"{prefix}_bound": bound,
+        f"{prefix}_nats": nats,
+        f"{prefix}_standard_error": error,
+        f"{prefix}_bound": math.log(len(samples)),
     }
 
 

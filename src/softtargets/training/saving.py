@@ -44,10 +44,8 @@ class Saver:
         if self._thread is None:
             _write(jobs)
         else:
-            taken = None
-            if self._device is not None:
-                taken = torch.cuda.Event()
-                taken.record(torch.cuda.current_stream(self._device))
+            on_gpu = self._device is not None
+            taken = torch.cuda.current_stream(self._device).record_event() if on_gpu else None
             self._pending = self._thread.submit(self._write_later, jobs, taken)
 
     def wait(self) -> None:

@@ -255,7 +255,7 @@ def test_a_stack_of_seeds_and_alphas_is_what_each_is_alone(recipe, stacking, tmp
 def test_a_fleet_of_seeds_is_what_each_is_alone(recipe):
     recipes = [recipe.replace({"seed": seed, "optimiser": Adam(lr=0.01 * (seed + 1))}) for seed in range(3)]
     task = prepare(recipe.data, CPU)
-    fleet = Fleet([Start(each, task) for each in recipes], CPU, Machinery(recipe, task, CPU, stacked=False))
+    fleet = Fleet([Start(each, task) for each in recipes], Machinery(recipe, task, CPU, stacked=False))
     together = finished(fleet)
     for run, each in enumerate(recipes):
         alone = finished(started(each, stacked=False))
@@ -371,7 +371,7 @@ def test_on_a_gpu_each_shape_is_recorded_once(recipe, stacked, precision):
     assert len(pack.on_device._looker._graphs) == 1
     task = prepare(recipe.data, device)
     plain = Machinery(recipe, task, device, stacked, plain=True)
-    expected = finished(type(pack)([Start(each, task) for each in recipes], device, plain))
+    expected = finished(type(pack)([Start(each, task) for each in recipes], plain))
     for name, value in expected.weights(0).items():
         # Rounding grows with every step, in a few weights more than in others.
         assert (pack.weights(0)[name] - value).norm() <= 0.1 * value.norm(), name

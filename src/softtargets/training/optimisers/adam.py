@@ -50,11 +50,10 @@ class AdamUpdate(Update):
         rate = rate.to(self.dtype)
         for index, (parameter, gradient) in enumerate(zip(parameters, gradients, strict=True)):
             mean, square = state["mean"][index], state["square"][index]
-            if self._decoupled:
-                self._shrink_(index, rate, parameter)
-                change = gradient
-            else:
-                change = self._with_decay(index, parameter, gradient)
+            change = gradient if self._decoupled else self._with_decay(index, parameter, gradient)
+            if self._decoupled and not is_exactly(self._decays[index], 0.0):
+                decay = along(self._decays[index], parameter, self.lead)
+                parameter.mul_(1 - self._rate_of(index, rate, parameter) * decay)
             mean.lerp_(change, along(self._mean_taken, mean, self.lead))
             square.mul_(along(self._square_kept, square, self.lead))
             square.addcmul_(change.square(), along(self._square_taken, square, self.lead))
@@ -62,9 +61,3 @@ class AdamUpdate(Update):
             spread.add_(along(self._eps, spread, self.lead))
             # Not folded into the denominator, as torch does for captured steps: a rate of 0 would divide 0 by 0.
             parameter.addcmul_(mean / spread, self._rate_of(index, size, parameter), value=-1)
-
-    def _shrink_(self, index: int, rate: Tensor, parameter: Tensor) -> None:
-        decay = self._decays[index]
-        if not is_exactly(decay, 0.0):
-            share = self._rate_of(index, rate, parameter) * along(decay, parameter, self.lead)
-            parameter.mul_(1 - share)

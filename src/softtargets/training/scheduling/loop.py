@@ -106,12 +106,9 @@ class Loop:
 
     def _start(self, works: list[Work], going_on: list[Pack]) -> Pack | Fleet:
         machinery = self._resources.machinery(works[0].recipe)
-        pack: Pack | Fleet
         try:
-            if machinery.stacked:
-                pack = Pack(works, self._resources.device, machinery)
-            else:
-                pack = Fleet(works[len(going_on) :], self._resources.device, machinery, going_on)
+            new = works[len(going_on) :]
+            pack = Pack(works, machinery) if machinery.stacked else Fleet(new, machinery, going_on)
         except BaseException:
             _keep(works, range(len(works)))
             raise

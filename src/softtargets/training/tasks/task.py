@@ -78,6 +78,9 @@ class Teacher:
     task: Any
 
 
+Teachers = Sequence[Teacher | None]  # one for each run of a pack that has one
+
+
 class Adviser(Protocol):
     """Somebody with an opinion on what the nets are shown."""
 
@@ -103,7 +106,7 @@ class Task(ABC):
     def net_arguments(self, recipe: Recipe) -> dict[str, Any]:
         """What the net is built with, besides the options of the recipe's model."""
 
-    def with_noise(self, recipe: Recipe) -> Any:
+    def with_noise(self, recipe: Recipe) -> Task:
         """The same data with the labels that this recipe trains on."""
         return self
 
@@ -140,11 +143,7 @@ class Task(ABC):
         """The data of a pack of these recipes; `tasks` are this one with each run's own labels."""
 
     def adviser(
-        self,
-        recipes: Sequence[Recipe],
-        nets: Nets,
-        loss: SoftTargetLoss | None,
-        teachers: Sequence[Teacher | None],
+        self, recipes: Sequence[Recipe], nets: Nets, loss: SoftTargetLoss | None, teachers: Teachers
     ) -> Adviser | None:
         """Whom the losses of a pack want to be asked, if anybody; `loss` is that of a run alone."""
         return None

@@ -14,7 +14,7 @@ from softtargets.training.nets import Nets, Single, Stacked
 from softtargets.training.precision import autocast
 from softtargets.training.tasks.images.feed import ShownImages
 from softtargets.training.tasks.images.task import ImageTask
-from softtargets.training.tasks.task import Teacher
+from softtargets.training.tasks.task import Teachers
 
 # So far beyond any step that a second forward pass in the same step draws other dropout.
 _SECOND_PASS = 1 << 31
@@ -26,9 +26,7 @@ class TeacherAdviser:
     A teacher that sees fixed images says the same every epoch, so it is asked once.
     """
 
-    def __init__(
-        self, recipes: Sequence[Recipe], task: ImageTask, teachers: Sequence[Teacher | None], stacked: bool
-    ) -> None:
+    def __init__(self, recipes: Sequence[Recipe], task: ImageTask, teachers: Teachers, stacked: bool) -> None:
         train = task.splits["train"]
         device = train.images.device
         there = [teacher for teacher in teachers if teacher is not None]

@@ -47,10 +47,7 @@ class ImageFeed(Feed):
 
         self._view, self._plain = view, inputs
         self._compiled = machinery.compiled(inputs)
-        self._make_tables([recipe.seed for recipe in recipes])
-
-    def _make_tables(self, seeds: Sequence[int]) -> None:
-        device = self._images.device
+        seeds, device = [recipe.seed for recipe in recipes], self._images.device
         self._order_keys = stacked_keys(seeds, "order", device)
         self._view_keys = stacked_keys(seeds, "augmentation", device)
         self._order = torch.zeros(len(seeds), len(self._images), dtype=torch.int64, device=device)

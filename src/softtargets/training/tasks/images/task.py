@@ -25,7 +25,7 @@ from softtargets.training.pack_loss import ALONE
 from softtargets.training.precision import autocast
 from softtargets.training.sizing import activations, outline
 from softtargets.training.tasks.images.split import Split, standardiser, to_device
-from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teacher
+from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teachers
 
 # Images that a net is shown at a time where it is not trained.
 BATCH = 1000
@@ -150,11 +150,7 @@ class ImageTask(Task):
         return ImageFeed(recipes, tasks, machinery)
 
     def adviser(
-        self,
-        recipes: Sequence[Recipe],
-        nets: Nets,
-        loss: SoftTargetLoss | None,
-        teachers: Sequence[Teacher | None],
+        self, recipes: Sequence[Recipe], nets: Nets, loss: SoftTargetLoss | None, teachers: Teachers
     ) -> Adviser | None:
         """Teachers, partners of the same class, or an averaged net."""
         from softtargets.training.tasks.images import advisers
