@@ -95,13 +95,12 @@ class Part:
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
-        hints = _hints(type(self))
-        for field in fields(self):
+        for name, hint in field_types(type(self)).items():
             try:
-                value = _coerce(getattr(self, field.name), hints[field.name])
+                value = _coerce(getattr(self, name), hint)
             except RecipeError as error:
-                raise error.inside(field.name) from None
-            object.__setattr__(self, field.name, value)
+                raise error.inside(name) from None
+            object.__setattr__(self, name, value)
         self.check()
 
     def check(self) -> None:
@@ -164,9 +163,18 @@ def _chosen(slot: type[P], value: object) -> tuple[type[P], dict[str, Any]]:
     return choices[_one_of(name, list(choices))], options
 
 
+_TYPES: dict[type[Part], dict[str, Any]] = {}
+
+
 def field_types(part: type[Part]) -> dict[str, Any]:
     """The annotation of each field, ready for `describe`."""
-    return {field.name: _hints(part)[field.name] for field in fields(part)}
+    if part not in _TYPES:
+        # Parts may refer to each other by class name across modules (a distillation names its teacher's
+        # recipe), which annotations alone cannot resolve without a circular import.
+        known = {each.__name__: each for each in _below(Part)}
+        hints = get_type_hints(part, localns=known, include_extras=True)
+        _TYPES[part] = {field.name: hints[field.name] for field in fields(part)}
+    return _TYPES[part]
 
 
 def describe(hint: object) -> str:
@@ -191,18 +199,6 @@ def _describe_list(hint: object, arguments: tuple[Any, ...]) -> str:
     if len(set(arguments)) > 1 and Ellipsis not in arguments:
         return f"a list of {' and '.join(map(describe, arguments))}"
     return f"a list, each {describe(arguments[0])}"
-
-
-_HINTS: dict[type[Part], dict[str, Any]] = {}
-
-
-def _hints(part: type[Part]) -> dict[str, Any]:
-    if part not in _HINTS:
-        # Parts may refer to each other by class name across modules (a distillation names its teacher's
-        # recipe), which annotations alone cannot resolve without a circular import.
-        known = {each.__name__: each for each in _below(Part)}
-        _HINTS[part] = get_type_hints(part, localns=known, include_extras=True)
-    return _HINTS[part]
 
 
 def _below(slot: type[P]) -> Iterator[type[P]]:

@@ -1,13 +1,15 @@
-"""The directory of runs: finding, claiming, listing and deleting them."""
+"""The directory of runs: finding, claiming, listing, deleting and exporting them."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -160,10 +162,8 @@ class RunStore:
 
     def _write_index(self, index: dict[str, Any]) -> None:
         content = {"format": INDEX_FORMAT, "runs": index}
-        try:
+        with suppress(StorageError):  # a listing must also work where nothing may be written
             write_atomically(self.root / INDEX, json.dumps(content, separators=(",", ":")).encode())
-        except StorageError:
-            return  # a listing must also work where nothing may be written
 
 
 def check_filter(entries: list[ListedRun], where: Mapping[str, Any]) -> None:
@@ -172,6 +172,33 @@ def check_filter(entries: list[ListedRun], where: Mapping[str, Any]) -> None:
     for path in where:
         if entries and path not in paths:
             raise RunError(f"no run has a recipe field '{path}'{nearest(path, paths)}")
+
+
+def export_logs(runs: Iterable[Run], path: Path) -> int:
+    """Write what was trained, when, where and how it went, without weights and predictions: one line of JSON for
+    each run, by id, compressed if the name ends in ``.gz``; returns how many.
+
+    The same runs always give the same bytes.
+    """
+    lines = [
+        json.dumps(_log_of(run), separators=(",", ":"), allow_nan=False)
+        for run in sorted(runs, key=lambda run: run.id)
+    ]
+    content = "".join(f"{line}\n" for line in lines).encode()
+    write_atomically(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    return len(lines)
+
+
+def _log_of(run: Run) -> dict[str, Any]:
+    """One run, all of which is checked against its manifest."""
+    return {
+        "id": run.id,
+        "status": run.status,
+        "recipe": run.recipe.to_dict(),
+        "summary": run.summary,
+        "provenance": run.provenance,
+        "history": run.history(),
+    }
 
 
 def _matches(recipe: Mapping[str, Any], where: Mapping[str, Any]) -> bool:

@@ -6,7 +6,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 
@@ -27,7 +26,7 @@ def graceful_interruption() -> Iterator[threading.Event]:
         for number, handler in previous.items():
             signal.signal(number, handler)
 
-    def request(_number: int, _frame: FrameType | None) -> None:
+    def request(*_: object) -> None:
         asked.set()
         restore()
 

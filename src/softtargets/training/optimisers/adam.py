@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from softtargets.recipes import Adam
-from softtargets.training.optimisers.per_run import agreed, along, is_exactly
-from softtargets.training.optimisers.update import Memory, Tensors, Update
+from softtargets.training.optimisers.update import Memory, Tensors, Update, agreed, along, is_exactly
 
 
 class AdamUpdate(Update):

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from softtargets.recipes import SGD
-from softtargets.training.optimisers.per_run import agreed, along, plus
-from softtargets.training.optimisers.update import Memory, Tensors, Update
+from softtargets.training.optimisers.update import Memory, Tensors, Update, agreed, along, plus
 
 
 class SGDUpdate(Update):

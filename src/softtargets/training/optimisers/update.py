@@ -1,4 +1,4 @@
-"""What every update shares: rates per layer, and weight decay in its three forms."""
+"""What every update shares: numbers that runs may have their own of, rates per layer, weight decay in three forms."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from softtargets.exceptions import RecipeError
-from softtargets.training.optimisers.per_run import Number, agreed, along, flat, is_exactly, plus, plus_
+from softtargets.recipes import Optimiser
 
+Number = float | Tensor  # one that all runs of a stack share, or one for each
+N = TypeVar("N", bound=Number)
 Tensors = Sequence[Tensor]  # one for each parameter
 Memory = Mapping[str, Tensors]  # what an optimiser keeps, by slot
 
@@ -167,3 +169,48 @@ def _refuse_without_match(field: str, pattern: str, names: Sequence[str]) -> Non
         raise RecipeError(
             f"{pattern!r} in {field} matches no parameter; the nearest are {close}", "optimiser"
         )
+
+
+def is_exactly(number: Number, value: float) -> bool:
+    """Whether all runs share this value; the tensor of runs that differ is not looked at, the host would wait."""
+    return isinstance(number, float) and number == value
+
+
+def agreed(recipes: Sequence[Optimiser], field: str) -> Any:
+    """The value of a field that decides what is computed, and so cannot differ between the runs of a stack."""
+    found = {getattr(recipe, field) for recipe in recipes}
+    if len(found) > 1:
+        listed = ", ".join(sorted(map(str, found)))
+        raise ValueError(f"{field} differs between the runs of a stack ({listed}); train them apart")
+    return found.pop()
+
+
+def along(number: N, like: Tensor, lead: int) -> N:
+    """One for each run, shaped so that it broadcasts over the rest of a parameter; a shared number as it is.
+
+    >>> along(torch.ones(3), torch.empty(3, 4, 5), lead=1).shape, along(torch.ones(1), torch.empty(4, 5), lead=0).shape
+    (torch.Size([3, 1, 1]), torch.Size([1, 1]))
+    """
+    if isinstance(number, float):
+        return number
+    return number.reshape(number.shape[:lead] + (1,) * (like.dim() - lead))  # type: ignore[return-value]
+
+
+def plus(base: Tensor, number: Number, other: Tensor, lead: int) -> Tensor:
+    """``base + number * other``."""
+    if isinstance(number, float):
+        return base.add(other, alpha=number)
+    return base.addcmul(other, along(number, other, lead))
+
+
+def plus_(base: Tensor, number: Number, other: Tensor, lead: int) -> None:
+    """``base += number * other``."""
+    if isinstance(number, float):
+        base.add_(other, alpha=number)
+    else:
+        base.addcmul_(other, along(number, other, lead))
+
+
+def flat(stack: Tensor, lead: int) -> Tensor:
+    """All numbers of a parameter in one dimension, behind the runs if there are any."""
+    return stack.reshape((*stack.shape[:lead], -1))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softtargets.training.optimisers.per_run import along, flat
-from softtargets.training.optimisers.update import Memory, Tensors, Update
+from softtargets.training.optimisers.update import Memory, Tensors, Update, along, flat
 
 
 @dataclass(frozen=True)

@@ -99,9 +99,8 @@ class ImageTask(Task):
             # One noise for all splits: the same looks are taken for the same classes.
             inputs = standardiser("channel", self.splits["train"].images)(split.images)
             options |= {"inputs": inputs, "stream": _STREAMS[name]}
-            own = derive(seed, "noise")
-        else:
-            own = derive(seed, "noise") if name == "train" else derive(seed, "noise", name)
+        alike = name == "train" or isinstance(noise, Instance)
+        own = derive(seed, "noise") if alike else derive(seed, "noise", name)
         noisy = CORRUPTIONS[noise.name](split.clean_labels, classes=len(self.classes), seed=own, **options)
         return replace(split, labels=torch.from_numpy(noisy).to(split.labels.device))
 
