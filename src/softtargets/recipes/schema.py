@@ -237,9 +237,9 @@ def _plain(value: Any, canonical: bool = False) -> Any:
     if isinstance(value, Part):
         named = {"name": value.name} if value.name else {}
         return named | {
-            field.name: _plain(own, canonical)
+            field.name: _plain(getattr(value, field.name), canonical)
             for field in fields(value)
-            if (own := getattr(value, field.name)) != _default(field) or not canonical
+            if not canonical or getattr(value, field.name) != _default(field)
         }
     if isinstance(value, tuple):
         return [_plain(item, canonical) for item in value]

@@ -175,10 +175,9 @@ def check_filter(entries: list[ListedRun], where: Mapping[str, Any]) -> None:
 
 
 def export_logs(runs: Iterable[Run], path: Path) -> int:
-    """Write what was trained, when, where and how it went, without weights and predictions: one line of JSON for
-    each run, by id, compressed if the name ends in ``.gz``; returns how many.
+    """Write one line of JSON for each run, by id, compressed if the name ends in ``.gz``; returns how many.
 
-    The same runs always give the same bytes.
+    All that was logged, without weights and predictions. The same runs always give the same bytes.
     """
     lines = [
         json.dumps(_log_of(run), separators=(",", ":"), allow_nan=False)

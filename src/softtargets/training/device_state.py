@@ -26,7 +26,7 @@ from softtargets.training.optimisers import WeightUpdate, make_update
 from softtargets.training.pack_loss import SingleLoss, StackedLoss
 from softtargets.training.precision import autocast
 from softtargets.training.recording import Recorder
-from softtargets.training.tasks import Teachers
+from softtargets.training.tasks.task import Teachers
 
 
 class DeviceState:

@@ -47,7 +47,7 @@ class Loop:
             with ExitStack() as locks:
                 if works := self._queue.take(locks):
                     self._train_within_memory(works, locks)
-            if works or len(todo) < left:
+            if works or len(todo) < left:  # too many for the memory, or some have ended, here or elsewhere
                 told = False
                 continue
             # Should the other process die, its lock is free again and we take over from its checkpoint.
