@@ -16,8 +16,8 @@ from softtargets.training.building import build_model
 from softtargets.training.course import Course
 from softtargets.training.device_state import DeviceState
 from softtargets.training.machinery import Machinery
-from softtargets.training.probing import Moment, probed
-from softtargets.training.tasks import Epoch, Task, Teacher
+from softtargets.training.probing import probed
+from softtargets.training.tasks import Epoch, Moment, Task, Teacher
 
 
 @dataclass

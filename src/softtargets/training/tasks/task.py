@@ -81,6 +81,21 @@ class Teacher:
 Teachers = Sequence[Teacher | None]  # one for each run of a pack that has one
 
 
+@dataclass(frozen=True)
+class Moment:
+    """A net in the middle of its training, as an instrument sees it: in evaluation mode, to be looked at only."""
+
+    recipe: Recipe
+    step: int
+    model: Classifier
+    task: Any
+
+    def predictions(self, split: str) -> dict[str, Tensor]:
+        """Logits, labels and penultimate activations on a split, without augmentation."""
+        said: dict[str, Tensor] = self.task.predict(self.recipe, self.model, split)
+        return said
+
+
 class Adviser(Protocol):
     """Somebody with an opinion on what the nets are shown."""
 
