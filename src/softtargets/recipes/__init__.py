@@ -4,6 +4,18 @@ Every file says for itself what of it recipes are made of.
 """
 
 # ruff: noqa: F403
+from softtargets.recipes import (
+    augmentation,
+    datasets,
+    models,
+    noise,
+    optimisation,
+    probes,
+    recipe,
+    regularisers,
+)
+from softtargets.recipes import schema as _schema
+from softtargets.recipes import yaml as _yaml
 from softtargets.recipes.augmentation import *
 from softtargets.recipes.datasets import *
 from softtargets.recipes.models import *
@@ -14,3 +26,8 @@ from softtargets.recipes.recipe import *
 from softtargets.recipes.regularisers import *
 from softtargets.recipes.schema import *
 from softtargets.recipes.yaml import *
+
+__all__ = [
+    *augmentation.__all__, *datasets.__all__, *models.__all__, *noise.__all__, *optimisation.__all__, *probes.__all__,
+    *recipe.__all__, *regularisers.__all__, *_schema.__all__, *_yaml.__all__,
+]  # fmt: skip

@@ -132,7 +132,7 @@ class DeviceState:
                 owner, _, rest = name.partition(".")
                 if owner in parts:
                     parts[owner][rest] = value
-                elif name in own:  # a run without momentum has one beside runs that have
+                elif name in own or owner != "memory":  # a run without momentum has one beside runs that have
                     own[name].copy_(value)
             self.nets.load(run, parts["model"])
             self.loss.load(run, parts["loss"])
