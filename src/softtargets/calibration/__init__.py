@@ -1,11 +1,16 @@
 """Instruments for confidence: do the probabilities mean what they say?"""
 
 from softtargets.calibration.bias import BiasCorrectedTemperature, bias_corrected_temperature
-from softtargets.calibration.binning import Reliability, ReliabilityBin, normal_quantile, reliability
+from softtargets.calibration.binning import (
+    BrierDecomposition,
+    Reliability,
+    ReliabilityBin,
+    normal_quantile,
+    reliability,
+)
 from softtargets.calibration.chunks import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
 from softtargets.calibration.confidence_cells import bin_edges
 from softtargets.calibration.crossfit import CrossFit, Scaling, cross_fit
-from softtargets.calibration.decomposition import BrierDecomposition
 from softtargets.calibration.groups import NARROWEST, frequencies, on_grid, smooth_error, smoothed
 from softtargets.calibration.measure import Calibration, calibration_of, measure_calibration
 from softtargets.calibration.metric import CalibrationMetric

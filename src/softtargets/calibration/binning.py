@@ -1,4 +1,4 @@
-"""Confidence against accuracy: reliability bins, and the errors that follow from them."""
+"""What follows from bins: errors of the top label (reliability), class-wise errors, and the parts of the Brier score."""
 
 from __future__ import annotations
 
@@ -76,18 +76,9 @@ class Reliability:
         >>> last.count, round(last.confidence, 2), last.accuracy, round(last.accuracy_low, 3)
         (2, 0.85, 0.5, 0.095)
         """
-        low, high = self.accuracy_interval(level)
-        columns = (
-            self.edges[:-1],
-            self.edges[1:],
-            self.counts,
-            self._shares,
-            self.confidence,
-            self.accuracy,
-            low,
-            high,
-        )
-        return tuple(ReliabilityBin(*row) for row in zip(*(c.tolist() for c in columns), strict=True))
+        columns = (self.edges[:-1], self.edges[1:], self.counts, self._shares, self.confidence, self.accuracy)
+        both = (column.tolist() for column in (*columns, *self.accuracy_interval(level)))
+        return tuple(ReliabilityBin(*row) for row in zip(*both, strict=True))
 
     @property
     def _gaps(self) -> Tensor:
@@ -141,9 +132,35 @@ def reliability_of(sums: CalibrationSums) -> Reliability:
     counts = torch.zeros(bins, dtype=torch.int64).index_add_(0, which, sums.cell_counts.cpu())
     confidence = torch.zeros(bins, dtype=torch.float64).index_add_(0, which, sums.cell_confidence.cpu())
     correct = torch.zeros(bins, dtype=torch.int64).index_add_(0, which, sums.cell_correct.cpu())
-    return Reliability(
-        edges=bin_edges(bins),
-        counts=counts,
-        confidence=confidence / counts,
-        accuracy=correct / counts.double(),
-    )
+    return Reliability(bin_edges(bins), counts, confidence / counts, correct / counts.double())
+
+
+@dataclass(frozen=True)
+class BrierDecomposition:
+    """`score` = `reliability` - `resolution` + `uncertainty` + `within_bins`; see `brier_decomposition`."""
+
+    score: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within_bins: float
+
+
+def classwise_error(sums: CalibrationSums) -> float:
+    """The mean over classes of the error of each class's probability, in equal-width bins."""
+    gaps = (sums.class_probability - sums.class_positives).abs()
+    return float(gaps.sum() / sums.classes / sums.examples)
+
+
+def decompose(sums: CalibrationSums) -> BrierDecomposition:
+    """The parts of the Brier score, each added up over classes."""
+    examples = sums.examples
+    counts, positives = sums.class_counts.double(), sums.class_positives.double()
+    n = counts.clamp(min=1)
+    share, rate, base = counts / examples, positives / n, positives.sum(1, keepdim=True) / examples
+    reliability = float((share * (sums.class_probability / n - rate).square()).sum())
+    resolution = float((share * (rate - base).square()).sum())
+    uncertainty = float((base * (1 - base)).sum())
+    score = float(sums.moments[2] / examples)
+    within_bins = score - (reliability - resolution + uncertainty)
+    return BrierDecomposition(score, reliability, resolution, uncertainty, within_bins)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ class NoExamples(ValueError):
     """There is nothing to measure."""
 
 
+@dataclass(eq=False)
 class Chunks:
     """Pieces (n, K) of logits with their labels (n,), from the beginning each time it is iterated over.
 
@@ -34,19 +36,11 @@ class Chunks:
     [([[1.0, 0.0]], [0]), ([[1.0, 1.0]], [1])]
     """
 
-    def __init__(
-        self,
-        read: Reader,
-        ignore_index: int | None = None,
-        from_logits: bool = True,
-        *,
-        checked: bool = False,
-    ) -> None:
-        self.read = read
-        self.ignore_index = ignore_index
-        self.from_logits = from_logits
-        self.checked = checked
-        self._rows: int | None = None
+    read: Reader
+    ignore_index: int | None = None
+    from_logits: bool = True
+    checked: bool = field(default=False, kw_only=True)
+    _rows: int | None = field(default=None, init=False)
 
     def __iter__(self) -> Iterator[Piece]:
         rows = counted = 0

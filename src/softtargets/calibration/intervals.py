@@ -35,7 +35,7 @@ from softtargets.calibration.groups import (
     smooth_error,
     smoothed,
 )
-from softtargets.calibration.threads import ahead
+from softtargets.calibration.workspace import ahead
 
 Interval = tuple[float, float]
 Error = Callable[[Tensor], Tensor]

@@ -9,9 +9,16 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.binning import Reliability, normal_quantile, reliability_of, wilson
+from softtargets.calibration.binning import (
+    BrierDecomposition,
+    Reliability,
+    classwise_error,
+    decompose,
+    normal_quantile,
+    reliability_of,
+    wilson,
+)
 from softtargets.calibration.confidence_cells import bin_of_cell
-from softtargets.calibration.decomposition import BrierDecomposition, classwise_error, decompose
 from softtargets.calibration.groups import Groups, adaptive_error, frequencies, smooth_error
 from softtargets.calibration.intervals import (
     Interval,
@@ -20,7 +27,7 @@ from softtargets.calibration.intervals import (
     maximum_interval,
 )
 from softtargets.calibration.sums import CalibrationSums
-from softtargets.calibration.threads import one_thread
+from softtargets.calibration.workspace import one_thread
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,7 @@ def measure_calibration(
     return calibration_of(sums, level=level, resamples=resamples, seed=seed)
 
 
+@one_thread()
 def calibration_of(
     sums: CalibrationSums, *, level: float | None = 0.95, resamples: int = 1000, seed: int = 0
 ) -> Calibration:
@@ -106,11 +114,6 @@ def calibration_of(
         raise ValueError(
             "there is nothing to measure: no example has been added, or every label is ignore_index"
         )
-    with one_thread():
-        return _measured(sums, level, resamples, seed)
-
-
-def _measured(sums: CalibrationSums, level: float | None, resamples: int, seed: int) -> Calibration:
     examples = sums.examples
     curve = reliability_of(sums)
     groups = Groups.of_cells(sums)

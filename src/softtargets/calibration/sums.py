@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, fields
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -50,18 +51,17 @@ class CalibrationSums:
         bins = len(bin_edges(bins)) - 1
         cells = len(edges_of(bins, torch.device("cpu"))[1]) + 1
 
-        def zeros(*shape: int, dtype: torch.dtype) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=device)
-
+        numbers = partial(torch.zeros, dtype=torch.int64, device=device)
+        sums = partial(torch.zeros, dtype=torch.float64, device=device)
         return cls(
-            cell_counts=zeros(cells, dtype=torch.int64),
-            cell_confidence=zeros(cells, dtype=torch.float64),
-            cell_correct=zeros(cells, dtype=torch.int64),
-            class_counts=zeros(classes, bins, dtype=torch.int64),
-            class_probability=zeros(classes, bins, dtype=torch.float64),
-            class_positives=zeros(classes, bins, dtype=torch.int64),
-            ranks=zeros(RANKS, dtype=torch.int64),
-            moments=zeros(4, dtype=torch.float64),
+            cell_counts=numbers(cells),
+            cell_confidence=sums(cells),
+            cell_correct=numbers(cells),
+            class_counts=numbers(classes, bins),
+            class_probability=sums(classes, bins),
+            class_positives=numbers(classes, bins),
+            ranks=numbers(RANKS),
+            moments=sums(4),
         )
 
     @classmethod
