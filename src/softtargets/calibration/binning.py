@@ -1,4 +1,4 @@
-"""What follows from bins: errors of the top label (reliability), class-wise errors, and the parts of the Brier score."""
+"""What follows from bins: reliability and errors of the top label, class-wise errors, parts of the Brier score."""
 
 from __future__ import annotations
 
