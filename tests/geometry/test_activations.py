@@ -78,10 +78,8 @@ def test_evenly_spaced_places(count, most):
 
 
 def test_all_places_and_none():
-    found = LabelledActivations(torch.zeros(5, 1), torch.zeros(5), classes=1)
-    assert found.evenly(None) is None
-    assert found.evenly(5) is None
-    assert found.evenly(1).tolist() == [2]
+    assert evenly(5, None).tolist() == evenly(5, 5).tolist() == [0, 1, 2, 3, 4]
+    assert evenly(5, 1).tolist() == [2]
     with pytest.raises(ValueError, match="need at least one example of each, not 0"):
-        found.evenly(0)
+        evenly(5, 0)
     assert list(LabelledActivations(torch.zeros(2, 1), torch.tensor([-100, -100]), classes=1).chunks()) == []

@@ -71,12 +71,6 @@ class LabelledActivations:
         for some in self._split(places, None):
             check_finite(self._take(self.rows[some]), self.rows[some])
 
-    def evenly(self, most: int | None) -> Tensor | None:
-        """At most this many places, evenly spaced in their order; None is all of them."""
-        if most is None or most >= len(self):
-            return None
-        return evenly(len(self), most)
-
     def _split(self, places: Tensor | None, width: int | None) -> Iterator[Tensor]:
         chosen = torch.arange(len(self)) if places is None else places
         if len(chosen):
@@ -88,14 +82,14 @@ class LabelledActivations:
         return torch.from_numpy(self._activations[rows.numpy()])
 
 
-def evenly(count: int, most: int) -> Tensor:
-    """At most `most` of 0 to count - 1, evenly spaced: the same whenever and wherever one looks.
+def evenly(count: int, most: int | None) -> Tensor:
+    """At most `most` of 0 to count - 1, all for None, evenly spaced: the same whenever and wherever one looks.
 
     >>> evenly(10, 3), evenly(2, 3)
     (tensor([1, 5, 8]), tensor([0, 1]))
     """
-    if most < 1:
+    if most is not None and most < 1:
         raise ValueError(f"need at least one example of each, not {most}")
-    if most >= count:
+    if most is None or most >= count:
         return torch.arange(count)
     return ((2 * torch.arange(most) + 1) * count) // (2 * most)

@@ -107,7 +107,7 @@ def plane_view(
     deviation, flat_deviation = math.sqrt(scatter / count), math.sqrt(flat_scatter / count)
     between_templates = sum(sides(exact)) / 3
 
-    shown = torch.cat([found[evenly(len(found), len(found) if most is None else most)] for found in places])
+    shown = torch.cat([found[evenly(len(found), most)] for found in places])
     shown = shown.sort().values
     points = torch.cat([values.cpu() @ basis for values, _ in examples.chunks(shown)])
     a, b, c = chosen
