@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from softtargets.recipes import (
@@ -25,6 +25,19 @@ NOISE_AXES = ("noise", "noise.name", "noise.rate", "noise.type")
 def trial(recipe: Recipe, changes: Mapping[str, Any], **labels: Any) -> Trial:
     """A cell of a grid: a base recipe with what is varied, and the study's names for that."""
     return Trial(recipe.replace(changes), labels)
+
+
+def each_seed(
+    settings: Settings, base: Recipe, cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]
+) -> list[Trial]:
+    """All cells of a grid, as what is varied and the study's names for it, for each seed; with the study's size."""
+    size = {"size": settings.size} if settings.size else {}
+    grid = list(cells)
+    return [
+        trial(base, {**varied, "seed": seed}, **size, **labels)
+        for seed in range(settings.seeds)
+        for varied, labels in grid
+    ]
 
 
 def smoothing(alpha: float, spread: Literal["all", "others"] = "all") -> Regulariser:

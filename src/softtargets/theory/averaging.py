@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from softtargets.theory.agreement import agreeing, cross_entropy
-from softtargets.theory.arguments import KINDS, Array, Numbers, as_choice, as_rates, as_result
+from softtargets.theory.arguments import Array, Numbers, as_choice, as_kind, as_rates, as_result
 
 
 def averaging_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
@@ -28,7 +28,7 @@ def averaging_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False
     0.325422
     """
     p, a, classes = as_rates(limits, classes, p=p, a=a)
-    right = {"alpha": np.ones_like(a), "beta": a, "gamma": p}[as_choice("kind", kind, KINDS)]
+    right = {"alpha": np.ones_like(a), "beta": a, "gamma": p}[as_kind(kind)]
     mean, _ = agreeing(a, p, classes)
     return as_result(cross_entropy(right, 1 - right, mean, classes))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from softtargets.arrays import as_stochastic
 from softtargets.theory.agreement import agreeing, cross_entropy
-from softtargets.theory.arguments import KINDS, Array, Numbers, as_choice, as_prior, as_rates, as_result
+from softtargets.theory.arguments import Array, Numbers, as_kind, as_prior, as_rates, as_result
 
 
 def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
@@ -47,7 +47,7 @@ def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = 
     array([0.5261, 0.5004, 0.5448])
     """
     p, a, classes = as_rates(limits, classes, p=p, a=a)
-    tested = {"alpha": np.ones_like(a), "beta": a, "gamma": p}[as_choice("kind", kind, KINDS)]
+    tested = {"alpha": np.ones_like(a), "beta": a, "gamma": p}[as_kind(kind)]
     return as_result(cross_entropy(*agreeing(a, tested, classes), p, classes))
 
 
@@ -78,7 +78,7 @@ def matrix_loss(S: Any, T: Any, kind: str, prior: Any = None) -> Numbers:
 
 def tested_against(S: Array, T: Array, kind: str) -> Array:
     """B: the test target of each clean label."""
-    return {"alpha": np.eye(T.shape[-1]), "beta": T, "gamma": S}[as_choice("kind", kind, KINDS)]
+    return {"alpha": np.eye(T.shape[-1]), "beta": T, "gamma": S}[as_kind(kind)]
 
 
 def joint(T: Array, B: Array, prior: Array) -> Array:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from softtargets.recipes import Recipe
-from softtargets.studies.grids import NOISE_AXES, SMOOTHING_AXES, noise, smoothing_to, stretched, trial
+from softtargets.studies.grids import NOISE_AXES, SMOOTHING_AXES, each_seed, noise, smoothing_to, stretched
+from softtargets.studies.results import over
 from softtargets.studies.study import Settings, Trial
 
 AXES = ("seed", *NOISE_AXES, *SMOOTHING_AXES, "regulariser.spread")
@@ -39,15 +40,6 @@ def trials(scope: Scope, settings: Settings) -> list[Trial]:
     """Every p for every a, for each seed; rates that drop do so at a half and three quarters of the training."""
     plane, recipe = scope.grids[settings.size]
     base = stretched(settings.base(recipe), settings, 1 / 2, 3 / 4)
-    return [
-        trial(
-            base,
-            {"regulariser": smoothing_to(p), "noise": noise(a), "seed": seed},
-            size=settings.size,
-            a=a,
-            p=p,
-        )
-        for seed in range(settings.seeds)
-        for a in plane.rates
-        for p in plane.masses
-    ]
+    cells = over(a=plane.rates, p=plane.masses)
+    varied = ({"regulariser": smoothing_to(cell["p"]), "noise": noise(cell["a"])} for cell in cells)
+    return each_seed(settings, base, zip(varied, cells, strict=True))
