@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
-
-import torch
-from torch import Tensor
 
 from softtargets.arrays import ArrayLike
 from softtargets.calibration.binning import (
@@ -14,18 +10,10 @@ from softtargets.calibration.binning import (
     Reliability,
     classwise_error,
     decompose,
-    normal_quantile,
     reliability_of,
-    wilson,
 )
-from softtargets.calibration.confidence_cells import bin_of_cell
 from softtargets.calibration.groups import Groups, adaptive_error, frequencies, smooth_error
-from softtargets.calibration.intervals import (
-    Interval,
-    classwise_interval,
-    intervals_of_groups,
-    maximum_interval,
-)
+from softtargets.calibration.intervals import Interval, intervals_of
 from softtargets.calibration.sums import CalibrationSums
 from softtargets.calibration.workspace import one_thread
 
@@ -89,6 +77,7 @@ def measure_calibration(
     errors; for a calibrated net (true error 0) all held it in 93 % or more. That of the maximum error comes from exact
     intervals of all bins at once, and is wide.
 
+    >>> import torch
     >>> scores = torch.tensor([[2.0, 0.0], [0.0, 1.0], [3.0, 0.0], [0.0, 0.5]])
     >>> found = measure_calibration(scores, torch.tensor([0, 1, 1, -100]), from_logits=True, ignore_index=-100)
     >>> found.examples, round(found.accuracy, 3), round(found.expected_calibration_error, 3)
@@ -119,7 +108,7 @@ def calibration_of(
     groups = Groups.of_cells(sums)
     nll, _, brier, _ = (sums.moments / examples).tolist()
     top = sums.ranks.cumsum(0).double() / examples
-    found = Calibration(
+    return Calibration(
         examples=examples,
         classes=sums.classes,
         accuracy=float(top[0]),
@@ -135,35 +124,5 @@ def calibration_of(
         maximum_calibration_error=curve.maximum_calibration_error,
         brier_decomposition=decompose(sums),
         reliability=curve,
-        intervals={},
+        intervals={} if level is None else intervals_of(sums, groups, curve, level, resamples, seed),
     )
-    if level is not None:
-        found.intervals.update(_intervals(sums, groups, top, level, resamples, seed))
-    return found
-
-
-def _intervals(
-    sums: CalibrationSums, groups: Groups, top: Tensor, level: float, resamples: int, seed: int
-) -> dict[str, Interval]:
-    which = bin_of_cell(sums.bins)[sums.cell_counts > 0]
-    n = torch.tensor(sums.examples)
-    low, high = wilson(top, n, level)
-    return {
-        "accuracy": (float(low[0]), float(high[0])),
-        "top_5_accuracy": (float(low[-1]), float(high[-1])),
-        "negative_log_likelihood": _of_mean(sums.moments[:2], sums.examples, level),
-        "brier_score": _of_mean(sums.moments[2:], sums.examples, level),
-        **intervals_of_groups(groups, which, sums.bins, level, resamples, seed),
-        "classwise_calibration_error": classwise_interval(
-            sums.class_counts, sums.class_probability, sums.class_positives, level
-        ),
-        "maximum_calibration_error": maximum_interval(reliability_of(sums), level),
-    }
-
-
-def _of_mean(moments: Tensor, examples: int, level: float) -> Interval:
-    """A mean and what it may be off by, from sums of values and of squares; without end for a single example."""
-    mean, square = (moments / examples).tolist()
-    variance = max(square - mean * mean, 0.0) / (examples - 1) if examples > 1 else math.inf
-    half = normal_quantile(level) * math.sqrt(variance)
-    return max(mean - half, 0.0), mean + half

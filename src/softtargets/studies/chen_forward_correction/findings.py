@@ -8,15 +8,7 @@ from collections.abc import Callable, Mapping
 from softtargets.claims import Claim, Region, published
 from softtargets.report import Section
 from softtargets.studies.chen_forward_correction.figures import five_ways, matrices, noises
-from softtargets.studies.chen_forward_correction.grid import (
-    BAYES,
-    FORWARD,
-    METHODS,
-    MIXED,
-    NONE,
-    PRINTED,
-    UNIFORM,
-)
+from softtargets.studies.chen_forward_correction.grid import BAYES, FORWARD, MIXED, NONE, PRINTED, UNIFORM
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
 from softtargets.studies.words import percent, unless_full
@@ -178,4 +170,4 @@ def _each_noise(results: Results, of: Of, region: Region) -> str:
 def _by_noise(own: Results, wanted: list[tuple[str, float]], of: Of) -> list[float]:
     """For one seed, in the order of the noises; a seed without all its runs has a KeyError, and does not count."""
     cells = own.cells("noise", "rate", "method")
-    return [of({method: cells[kind, rate, method] for method in METHODS}) for kind, rate in wanted]
+    return [of({method: cells[kind, rate, method] for method in _WITH}) for kind, rate in wanted]
