@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from torch import Tensor
+from torch.nn import functional as F
 
 from softtargets.calibration import expected_calibration_error
 from softtargets.runs import Predictions, Run
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def accuracy(predictions: Predictions) -> float:
@@ -18,8 +16,6 @@ def accuracy(predictions: Predictions) -> float:
 
 def likelihood_and_calibration(logits: Tensor, labels: Tensor) -> dict[str, float]:
     """Mean negative log-likelihood in nats, and ECE with 15 bins."""
-    from torch.nn import functional as F
-
     return {
         "nll": float(F.cross_entropy(logits, labels)),
         "ece": expected_calibration_error(logits.softmax(-1), labels),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from torch import Tensor
 
 from softtargets.noise import observed_transitions
 from softtargets.recipes import Recipe
@@ -14,9 +13,6 @@ from softtargets.studies.measures import accuracy, over_epochs
 from softtargets.studies.nets import TrainedNets
 from softtargets.studies.study import Place, Trial
 from softtargets.theory import averaging_loss, effective_clean_rate, generalization_loss
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from softtargets.claims import Sample
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Axes, Drawing
-from softtargets.studies.chen_plane.optima import AWAY
+from softtargets.studies.chen_plane.grid import AWAY
 from softtargets.studies.drawing import curve, errorbars, legend, panels
 from softtargets.studies.results import Row, matching
 from softtargets.theory import averaging_loss, generalization_loss, optimal_p

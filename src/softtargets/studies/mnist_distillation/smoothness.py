@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from torch import Tensor
 
 from softtargets.distillation import smoothness_index as index_of_probabilities
 from softtargets.recipes import Dataset, Distillation
 from softtargets.runs import Run
 from softtargets.studies.nets import TrainedNets
 from softtargets.studies.study import Place, Trial
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def smoothness_index(logits: Tensor, labels: Tensor, temperature: float = 1.0) -> float:

@@ -39,16 +39,11 @@ def reliability_diagram(results: Results, tuned: float) -> Figure:
         soft = _pooled(results, alpha=alpha)
         curves[f"label smoothing {alpha:g}"] = reliability(soft["raw"].softmax(-1), soft["labels"])
     rows = (
-        {
-            "curve": name,
-            "bin_low": float(curve.edges[index]),
-            "count": int(curve.counts[index]),
-            "confidence": float(curve.confidence[index]),
-            "accuracy": float(curve.accuracy[index]),
-        }
+        {"curve": name, "bin_low": one.low, "count": one.count}
+        | {"confidence": one.confidence, "accuracy": one.accuracy}
         for name, curve in curves.items()
-        for index in range(len(curve.counts))
-        if curve.counts[index] > 0
+        for one in curve.table()
+        if one.count > 0
     )
     return Figure.of(
         "reliability",
