@@ -100,7 +100,13 @@ def as_chunks(
     [((2, 4), [3, 1])]
     """
     if not isinstance(logits, Chunks) and not callable(logits):
-        return _of_arrays(logits, labels, ignore_index, from_logits)
+        if labels is None:
+            raise ValueError(
+                "labels are missing; only a function that reads pieces of logits and labels goes without"
+            )
+        arrays = [values if isinstance(values, Tensor) else np.asarray(values) for values in (logits, labels)]
+        check_shapes(*arrays, from_logits=from_logits)
+        return Chunks(lambda: _flat(*arrays), ignore_index, from_logits)
     if labels is not None:
         raise ValueError(
             "labels come with the pieces that are read; do not pass them beside a function or Chunks"
@@ -110,18 +116,6 @@ def as_chunks(
     if ignore_index is not None or not from_logits:
         raise ValueError("ignore_index and from_logits are said when Chunks are made, not again beside them")
     return logits
-
-
-def _of_arrays(
-    scores: ArrayLike, labels: ArrayLike | None, ignore_index: int | None, from_logits: bool
-) -> Chunks:
-    if labels is None:
-        raise ValueError(
-            "labels are missing; only a function that reads pieces of logits and labels goes without"
-        )
-    arrays = [values if isinstance(values, Tensor) else np.asarray(values) for values in (scores, labels)]
-    check_shapes(*arrays, from_logits=from_logits)
-    return Chunks(lambda: _flat(*arrays), ignore_index, from_logits)
 
 
 def _flat(scores: Any, labels: Any) -> Iterator[Piece]:

@@ -1,15 +1,19 @@
-"""Activations and their labels, read a chunk at a time: there may be millions of tokens."""
+"""Activations, templates and classes as this room needs them, or one sentence about what is wrong with them.
+
+Activations are read a chunk at a time: there may be millions of tokens.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+import warnings
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike, as_labels
-from softtargets.geometry.checking import as_tensor, check_finite, check_size
 
 CHUNK = 1 << 22  # numbers at a time: 32 MiB in double precision
 
@@ -93,3 +97,93 @@ def evenly(count: int, most: int | None) -> Tensor:
     if most is None or most >= count:
         return torch.arange(count)
     return ((2 * torch.arange(most) + 1) * count) // (2 * most)
+
+
+def as_templates(values: ArrayLike, name: str = "weights", least: int = 1) -> Tensor:
+    """Finite numbers (K, D), one row per class, at least `least` dimensions; in their precision, without gradient.
+
+    >>> as_templates(torch.tensor([[0.0, 1.0], [float("inf"), 2.0]]))
+    Traceback (most recent call last):
+    ValueError: weights contain NaN or infinite values: inf for class 1
+    """
+    found = as_real(values, name)
+    if found.ndim != 2 or found.shape[0] == 0 or found.shape[1] < least:
+        raise ValueError(f"need {name} (K, D) with D of at least {least}, not {tuple(found.shape)}")
+    if place := _not_finite(found):
+        raise ValueError(f"{name} contain NaN or infinite values: {float(found[place])} for class {place[0]}")
+    return found
+
+
+def as_activations(values: ArrayLike, size: int | None = None) -> Tensor:
+    """Finite numbers (N, D), one row per example; with D of the weights where that is known.
+
+    >>> as_activations(torch.zeros(4, 3), size=2)
+    Traceback (most recent call last):
+    ValueError: activations have 3 dimensions, but the last layer takes 2; pass what goes into the last layer
+    """
+    found = as_real(values, "activations")
+    if found.ndim != 2 or found.shape[1] == 0:
+        raise ValueError(f"activations must be (examples, dimensions), not {tuple(found.shape)}")
+    check_size(found.shape[1], size)
+    check_finite(found)
+    return found
+
+
+def as_real(values: ArrayLike, name: str) -> Tensor:
+    """A floating-point tensor of any shape; whole numbers become double precision.
+
+    >>> as_real(torch.tensor([True]), "weights")
+    Traceback (most recent call last):
+    ValueError: weights must be real numbers, not torch.bool
+    """
+    found = as_tensor(values)
+    if found.is_complex() or found.dtype == torch.bool:
+        raise ValueError(f"{name} must be real numbers, not {found.dtype}")
+    return found if found.is_floating_point() else found.double()
+
+
+def as_tensor(values: ArrayLike) -> Tensor:
+    """A tensor without gradient that shares memory with what is given, which may be read-only: nobody here writes."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.as_tensor(values).detach()
+
+
+def check_size(given: int, size: int | None) -> None:
+    """Refuse activations that are not as wide as the last layer."""
+    if size is not None and given != size:
+        raise ValueError(
+            f"activations have {given} dimensions, but the last layer takes {size}; pass what goes into the last layer"
+        )
+
+
+def check_finite(found: Tensor, rows: Tensor | None = None) -> None:
+    """Refuse activations (N, D) that are not all finite; `rows` says which examples they are, if not 0 to N - 1."""
+    if place := _not_finite(found):
+        row, column = place
+        example = row if rows is None else int(rows[row])
+        raise ValueError(
+            f"activations of example {example} are not all finite: {float(found[place])} in dimension {column}"
+        )
+
+
+def _not_finite(found: Tensor) -> tuple[int, int] | None:
+    """The first place (row, column) that holds no number."""
+    finite = torch.isfinite(found)
+    if bool(finite.all()):
+        return None
+    row, column = (~finite).nonzero()[0].tolist()
+    return row, column
+
+
+def three_classes(classes: Sequence[int], count: int) -> list[int]:
+    """Three different classes of `count`.
+
+    >>> three_classes([0, 4, 4], 10)
+    Traceback (most recent call last):
+    ValueError: need three different classes from 0 to 9, not [0, 4, 4]
+    """
+    chosen = [operator.index(c) for c in classes]
+    if len(chosen) != 3 or len(set(chosen)) != 3 or not all(0 <= c < count for c in chosen):
+        raise ValueError(f"need three different classes from 0 to {count - 1}, not {chosen}")
+    return chosen

@@ -10,8 +10,14 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.geometry.activations import CHUNK, LabelledActivations, evenly
-from softtargets.geometry.checking import as_activations, as_real, as_templates
+from softtargets.geometry.activations import (
+    CHUNK,
+    LabelledActivations,
+    as_activations,
+    as_real,
+    as_templates,
+    evenly,
+)
 from softtargets.geometry.class_sums import ClassSums
 from softtargets.geometry.simplex import Simplex, simplex
 

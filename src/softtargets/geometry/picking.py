@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.geometry.checking import as_real
+from softtargets.geometry.activations import as_real
 
 BLOCK = 1 << 21  # distances at a time: 16 MiB
 GRID = 1e-12  # squared distances closer than this, in mean squared norms, are equal: the rest is rounding

@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.geometry.activations import LabelledActivations, evenly
-from softtargets.geometry.checking import as_templates, three_classes
-from softtargets.geometry.plane import template_plane
-from softtargets.geometry.triangle import equilateral, sides
+from softtargets.geometry.activations import LabelledActivations, as_templates, evenly, three_classes
+from softtargets.geometry.plane import equilateral, sides, template_plane
 
 
 @dataclass(frozen=True)

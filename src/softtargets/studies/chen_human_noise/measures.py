@@ -9,8 +9,7 @@ from softtargets.noise import observed_transitions
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
 from softtargets.studies.chen_plane.measures import both_losses
-from softtargets.studies.measures import accuracy, over_epochs
-from softtargets.studies.nets import TrainedNets
+from softtargets.studies.measures import TrainedNets, accuracy, over_epochs
 from softtargets.studies.study import Place, Trial
 from softtargets.theory import averaging_loss, effective_clean_rate, generalization_loss
 

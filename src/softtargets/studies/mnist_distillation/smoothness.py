@@ -7,7 +7,7 @@ from torch import Tensor
 from softtargets.distillation import smoothness_index as index_of_probabilities
 from softtargets.recipes import Dataset, Distillation
 from softtargets.runs import Run
-from softtargets.studies.nets import TrainedNets
+from softtargets.studies.measures import TrainedNets
 from softtargets.studies.study import Place, Trial
 
 
