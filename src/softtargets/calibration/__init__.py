@@ -1,13 +1,7 @@
 """Instruments for confidence: do the probabilities mean what they say?"""
 
 from softtargets.calibration.bias import BiasCorrectedTemperature, bias_corrected_temperature
-from softtargets.calibration.binning import (
-    BrierDecomposition,
-    Reliability,
-    ReliabilityBin,
-    normal_quantile,
-    reliability,
-)
+from softtargets.calibration.binning import Reliability, ReliabilityBin, normal_quantile, reliability
 from softtargets.calibration.chunks import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
 from softtargets.calibration.confidence_cells import bin_edges
 from softtargets.calibration.crossfit import CrossFit, Scaling, cross_fit
@@ -27,7 +21,7 @@ from softtargets.calibration.metrics import (
     top_k_accuracy,
 )
 from softtargets.calibration.scores import Piece, rows_of_a_piece
-from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration.sums import BrierDecomposition, CalibrationSums
 from softtargets.calibration.sweep import TemperatureSweep, temperature_by_ece, temperature_sweep
 from softtargets.calibration.temperature import (
     TemperatureFit,

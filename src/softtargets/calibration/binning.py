@@ -1,4 +1,4 @@
-"""What follows from bins: reliability and errors of the top label, class-wise errors, parts of the Brier score."""
+"""Confidence against accuracy: reliability bins, and the errors that follow from them."""
 
 from __future__ import annotations
 
@@ -133,34 +133,3 @@ def reliability_of(sums: CalibrationSums) -> Reliability:
     confidence = torch.zeros(bins, dtype=torch.float64).index_add_(0, which, sums.cell_confidence.cpu())
     correct = torch.zeros(bins, dtype=torch.int64).index_add_(0, which, sums.cell_correct.cpu())
     return Reliability(bin_edges(bins), counts, confidence / counts, correct / counts.double())
-
-
-@dataclass(frozen=True)
-class BrierDecomposition:
-    """`score` = `reliability` - `resolution` + `uncertainty` + `within_bins`; see `brier_decomposition`."""
-
-    score: float
-    reliability: float
-    resolution: float
-    uncertainty: float
-    within_bins: float
-
-
-def classwise_error(sums: CalibrationSums) -> float:
-    """The mean over classes of the error of each class's probability, in equal-width bins."""
-    gaps = (sums.class_probability - sums.class_positives).abs()
-    return float(gaps.sum() / sums.classes / sums.examples)
-
-
-def decompose(sums: CalibrationSums) -> BrierDecomposition:
-    """The parts of the Brier score, each added up over classes."""
-    examples = sums.examples
-    counts, positives = sums.class_counts.double(), sums.class_positives.double()
-    n = counts.clamp(min=1)
-    share, rate, base = counts / examples, positives / n, positives.sum(1, keepdim=True) / examples
-    reliability = float((share * (sums.class_probability / n - rate).square()).sum())
-    resolution = float((share * (rate - base).square()).sum())
-    uncertainty = float((base * (1 - base)).sum())
-    score = float(sums.moments[2] / examples)
-    within_bins = score - (reliability - resolution + uncertainty)
-    return BrierDecomposition(score, reliability, resolution, uncertainty, within_bins)

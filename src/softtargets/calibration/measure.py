@@ -5,16 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.binning import (
-    BrierDecomposition,
-    Reliability,
-    classwise_error,
-    decompose,
-    reliability_of,
-)
+from softtargets.calibration.binning import Reliability, reliability_of
 from softtargets.calibration.groups import Groups, adaptive_error, frequencies, smooth_error
 from softtargets.calibration.intervals import Interval, intervals_of
-from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration.sums import BrierDecomposition, CalibrationSums, classwise_error, decompose
 from softtargets.calibration.workspace import one_thread
 
 

@@ -1,4 +1,4 @@
-"""Everything calibration needs to remember of a stream: sums, which can be added up."""
+"""Everything calibration needs to remember of a stream: sums, which can be added up; and what those by class say."""
 
 from __future__ import annotations
 
@@ -149,3 +149,34 @@ class CalibrationSums:
         return CalibrationSums(
             **{name: tensor.to(device, copy=copy) for name, tensor in self.tensors().items()}
         )
+
+
+@dataclass(frozen=True)
+class BrierDecomposition:
+    """`score` = `reliability` - `resolution` + `uncertainty` + `within_bins`; see `brier_decomposition`."""
+
+    score: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within_bins: float
+
+
+def classwise_error(sums: CalibrationSums) -> float:
+    """The mean over classes of the error of each class's probability, in equal-width bins."""
+    gaps = (sums.class_probability - sums.class_positives).abs()
+    return float(gaps.sum() / sums.classes / sums.examples)
+
+
+def decompose(sums: CalibrationSums) -> BrierDecomposition:
+    """The parts of the Brier score, each added up over classes."""
+    examples = sums.examples
+    counts, positives = sums.class_counts.double(), sums.class_positives.double()
+    n = counts.clamp(min=1)
+    share, rate, base = counts / examples, positives / n, positives.sum(1, keepdim=True) / examples
+    reliability = float((share * (sums.class_probability / n - rate).square()).sum())
+    resolution = float((share * (rate - base).square()).sum())
+    uncertainty = float((base * (1 - base)).sum())
+    score = float(sums.moments[2] / examples)
+    within_bins = score - (reliability - resolution + uncertainty)
+    return BrierDecomposition(score, reliability, resolution, uncertainty, within_bins)
