@@ -126,8 +126,7 @@ def as_prior(value: Any, classes: int) -> Array:
             f"prior must have one probability for each of the {classes} classes, not shape {found.shape}"
         )
     check_distributions("prior", found, WRITTEN, rows=False)
-    prior: Array = found / found.sum(-1, keepdims=True)
-    return prior
+    return np.asarray(found / found.sum(-1, keepdims=True))
 
 
 def as_result(result: Array) -> Numbers:

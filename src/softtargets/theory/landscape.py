@@ -49,8 +49,7 @@ class Landscape:
         """For each a the p of the grid with the lowest loss; the larger of two that are as good."""
         as_good = self.loss <= self.loss.min(0) * (1 + 1e-12)  # but for rounding
         lowest = len(self.p) - 1 - as_good[::-1].argmax(0)
-        best: Array = self.p[lowest]
-        return best
+        return np.asarray(self.p[lowest])
 
 
 @dataclass(frozen=True)

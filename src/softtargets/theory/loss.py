@@ -86,8 +86,7 @@ def tested_against(S: Array, T: Array, kind: str) -> Array:
 
 def joint(T: Array, B: Array, prior: Array) -> Array:
     """G: how often label k is trained on and c is the test target of the same example."""
-    together: Array = np.swapaxes(T, -1, -2) @ (prior[..., None] * B)
-    return together
+    return np.swapaxes(T, -1, -2) @ (prior[..., None] * B)
 
 
 def _cost(G: Array, S: Array) -> Array:

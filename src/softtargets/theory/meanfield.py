@@ -67,10 +67,8 @@ def mean_field_p(T: Any, kind: str, prior: Any = None) -> Numbers:
 
 
 def _clean(T: Array, prior: Array) -> Array:
-    clean: Array = np.minimum((prior * np.diagonal(T, axis1=-2, axis2=-1)).sum(-1), 1.0)
-    return clean
+    return np.asarray(np.minimum((prior * np.diagonal(T, axis1=-2, axis2=-1)).sum(-1), 1.0))
 
 
 def _same(T: Array, prior: Array) -> Array:
-    same: Array = np.minimum((prior * np.square(T).sum(-1)).sum(-1), 1.0)
-    return same
+    return np.asarray(np.minimum((prior * np.square(T).sum(-1)).sum(-1), 1.0))

@@ -99,8 +99,7 @@ def optimal_matrix(T: Any, kind: str, prior: Any = None) -> Array:
     T = as_stochastic("T", T)
     G = joint(T, tested_against(T, T, kind), as_prior(prior, T.shape[-1]))
     seen = G.sum(-1, keepdims=True)
-    matrix: Array = np.where(seen > 0, G / np.where(seen > 0, seen, 1.0), 1 / T.shape[-1])
-    return matrix
+    return np.where(seen > 0, G / np.where(seen > 0, seen, 1.0), 1 / T.shape[-1])
 
 
 def _gamma(a: Array, classes: Array) -> Array:
@@ -112,5 +111,4 @@ def _gamma(a: Array, classes: Array) -> Array:
     learned = (a > place) & ~certain
     if learned.any():
         best[learned] = p_at(upper_minimum(a[learned], classes[learned]), classes[learned])
-    found: Array = best
-    return found
+    return best

@@ -26,8 +26,7 @@ _FACTORIALS = [math.factorial(k) for k in range(2, 16)]
 
 def p_at(t: Array, classes: Array) -> Array:
     """The mass on the label whose logit is t above the others."""
-    p: Array = 1 / (1 + (classes - 1) * np.exp(-t))
-    return p
+    return 1 / (1 + (classes - 1) * np.exp(-t))
 
 
 def rising(t: float, classes: float) -> float:
@@ -69,5 +68,4 @@ def _excess(t: Array) -> Array:
     series = np.zeros_like(t)
     for factorial in reversed(_FACTORIALS):
         series = series * small + 1 / factorial
-    excess: Array = np.where(np.abs(t) < _SERIES_BELOW, series * small * small, np.expm1(t) - t)
-    return excess
+    return np.where(np.abs(t) < _SERIES_BELOW, series * small * small, np.expm1(t) - t)
