@@ -11,8 +11,7 @@ from softtargets.theory.agreement import agreeing
 from softtargets.theory.arguments import Array, Numbers, as_classes, as_kind, as_prior, as_rates, as_result
 from softtargets.theory.conventions import alpha_from_p
 from softtargets.theory.loss import joint, tested_against
-from softtargets.theory.stationary import p_at, upper_minimum
-from softtargets.theory.transition import gamma_transition
+from softtargets.theory.transition import gamma_transition, p_at, upper_minimum
 
 
 def optimal_p(a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:

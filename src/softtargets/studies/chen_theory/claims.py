@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softtargets.claims import Claim, ComputedClaim, Region, Sample, above, below, sources
-from softtargets.studies.chen_theory.grid import JUMPING, KINDS, MANY, RATES
+from softtargets.studies.chen_theory.figures import JUMPING, KINDS, MANY, RATES
 from softtargets.studies.chen_theory.search import lowest_minima, printed_loss, searched_p
 from softtargets.studies.words import listed
 from softtargets.theory import gamma_transition, matrix_loss, optimal_matrix, uniform_matrix

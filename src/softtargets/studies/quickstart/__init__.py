@@ -3,8 +3,7 @@
 from softtargets.studies.grids import SMOOTHING_AXES
 from softtargets.studies.papers import MULLER
 from softtargets.studies.quickstart.findings import findings
-from softtargets.studies.quickstart.grid import trials
-from softtargets.studies.quickstart.measures import measure
+from softtargets.studies.quickstart.grid import measure, trials
 from softtargets.studies.study import Study
 
 study = Study(

@@ -7,8 +7,7 @@ import torch
 from softtargets.calibration import reliability
 from softtargets.report import Figure
 from softtargets.studies.quickstart import drawing
-from softtargets.studies.quickstart.grid import ALPHAS, TEACHER_ALPHAS, TEMPERATURES
-from softtargets.studies.quickstart.measures import plane_points
+from softtargets.studies.quickstart.grid import ALPHAS, TEACHER_ALPHAS, TEMPERATURES, plane_points
 from softtargets.studies.results import Results, Row, over
 
 PLANE_ALPHA = 0.1
