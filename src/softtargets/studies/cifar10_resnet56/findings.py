@@ -8,7 +8,7 @@ from softtargets.claims import Claim, above, published, sources
 from softtargets.report import Section, Table
 from softtargets.studies.cifar10_resnet56 import figures
 from softtargets.studies.cifar10_resnet56.grid import ALPHAS, MODEL, NET
-from softtargets.studies.results import Results, over
+from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
 from softtargets.studies.words import percent
 
@@ -70,13 +70,16 @@ def _width(model: Any) -> str:
 
 
 def _table(results: Results) -> Table:
-    def replication(what: str, kind: str) -> float | None:
-        return published(f"wagner-2023/{what}/cifar10-resnet56/{kind}").value
-
-    ours = results.rows(over(alpha=ALPHAS), "accuracy", "ece", "nll")
     rows = (
-        row | {"replication": replication("accuracy", kind), "replication_ece": replication("ece", kind)}
-        for row, kind in zip(ours, KINDS.values(), strict=True)
+        {
+            "alpha": alpha,
+            "replication": published(f"wagner-2023/accuracy/cifar10-resnet56/{kind}").value,
+            "accuracy": results.sample("accuracy", alpha=alpha),
+            "replication_ece": published(f"wagner-2023/ece/cifar10-resnet56/{kind}").value,
+            "ece": results.sample("ece", alpha=alpha),
+            "nll": results.sample("nll", alpha=alpha),
+        }
+        for alpha, kind in KINDS.items()
     )
     return Table.of(
         "accuracies",
