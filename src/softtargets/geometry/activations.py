@@ -6,14 +6,13 @@ Activations are read a chunk at a time: there may be millions of tokens.
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike, as_labels
+from softtargets.arrays import ArrayLike, as_floating, as_labels, as_tensor
 
 CHUNK = 1 << 22  # numbers at a time: 32 MiB in double precision
 
@@ -130,23 +129,13 @@ def as_activations(values: ArrayLike, size: int | None = None) -> Tensor:
 
 
 def as_real(values: ArrayLike, name: str) -> Tensor:
-    """A floating-point tensor of any shape; whole numbers become double precision.
+    """A floating-point tensor of any shape, without gradient; whole numbers become double precision.
 
     >>> as_real(torch.tensor([True]), "weights")
     Traceback (most recent call last):
     ValueError: weights must be real numbers, not torch.bool
     """
-    found = as_tensor(values)
-    if found.is_complex() or found.dtype == torch.bool:
-        raise ValueError(f"{name} must be real numbers, not {found.dtype}")
-    return found if found.is_floating_point() else found.double()
-
-
-def as_tensor(values: ArrayLike) -> Tensor:
-    """A tensor without gradient that shares memory with what is given, which may be read-only: nobody here writes."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        return torch.as_tensor(values).detach()
+    return as_floating(values, name).detach()
 
 
 def check_size(given: int, size: int | None) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike
-from softtargets.geometry.activations import as_activations, as_real, as_templates, as_tensor, three_classes
+from softtargets.arrays import ArrayLike, as_tensor
+from softtargets.geometry.activations import as_activations, as_real, as_templates, three_classes
 
 BLOCK = 1 << 21  # distances at a time: 16 MiB
 MANY = 1000  # points from which subtracting every pair takes too long

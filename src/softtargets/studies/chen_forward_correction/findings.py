@@ -98,14 +98,11 @@ def _claims(results: Results) -> tuple[Claim, ...]:
         measure, this, that = by
         what, extreme, region = _BETTER[measure]
         quantity = f"{what} {_WITH[this]} minus that {_WITH[that]}, {extreme} over the noises"
-        return claim(
-            statement,
-            quantity,
-            lambda cell: cell[this][measure] - cell[that][measure],
-            region,
-            *printed,
-            remark=remark,
-        )
+
+        def gained(cell: ByMethod) -> float:
+            return cell[this][measure] - cell[that][measure]
+
+        return claim(statement, quantity, gained, region, *printed, remark=remark)
 
     return (
         better(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from softtargets.noise import pair_transitions
 from softtargets.recipes import ClassConditional, ForwardCorrection, LabelSmoothing, Recipe, Regulariser
-from softtargets.studies.chen_mnist.grid import PAPER, QUICK
+from softtargets.studies.chen_mnist import PAPER, QUICK
 from softtargets.studies.grids import each_seed, smoothing, smoothing_to
 from softtargets.studies.study import Settings, Trial
 from softtargets.theory import mean_field_p, optimal_matrix, uniform_matrix

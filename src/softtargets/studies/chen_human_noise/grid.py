@@ -6,7 +6,7 @@ from itertools import product
 
 from softtargets.recipes import Recipe, Symmetric
 from softtargets.studies import chen_plane
-from softtargets.studies.chen_cifar10.grid import PAPER, QUICK
+from softtargets.studies.chen_cifar10 import PAPER, QUICK
 from softtargets.studies.grids import each_seed, smoothing_to
 from softtargets.studies.study import Settings, Trial
 

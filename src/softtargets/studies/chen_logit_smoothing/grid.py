@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from softtargets.recipes import ForwardCorrection, LogitSmoothing, Recipe, Regulariser
-from softtargets.studies.chen_mnist.grid import PAPER, QUICK
+from softtargets.studies.chen_mnist import PAPER, QUICK
 from softtargets.studies.grids import each_seed, noise, smoothing_to
 from softtargets.studies.study import Settings, Trial
 from softtargets.theory import alpha_from_p

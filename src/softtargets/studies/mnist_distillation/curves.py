@@ -40,11 +40,10 @@ CURVES = (TEACHERS, BASELINES, OF_HARD, OF_SMOOTHED)
 
 def best(results: Results, points: list[Row]) -> Row:
     """The point with the lowest mean error; a point without a finished run is none."""
-    found = {place: results.sample("error", **labels) for place, labels in enumerate(points)}
-    finished = {place: sample.mean for place, sample in found.items() if sample.n}
+    finished = [labels for labels in points if results.sample("error", **labels).n]
     if not finished:
         raise StudyError(
             f"no finished run with {points[0]}, nor any beside it on its curve; "
             "see the failed runs with `softtargets runs list`"
         )
-    return points[min(finished, key=lambda place: finished[place])]
+    return min(finished, key=lambda labels: results.sample("error", **labels).mean)
