@@ -88,10 +88,7 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
             figures.best_smoothing(results, classes),
             figures.accuracy_over_p(results),
         ),
-        Section.of(
-            "What differs from the paper",
-            *scope.apart[size],
-        ),
+        Section.of("What differs from the paper", *scope.apart[size]),
     )
 
 
