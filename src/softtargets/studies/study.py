@@ -126,12 +126,7 @@ class Study:
             raise StudyError(f"--seeds {count}: a study needs at least one seed")
         changes = dict(changes or {})
         # Without sizes it is a field like any other, and recipes say that they have none of that name.
-        size = str(changes.pop("size", self.sizes[0])) if self.sizes else ""
-        if self.sizes and size not in self.sizes:
-            close = nearest(size, self.sizes)
-            raise StudyError(
-                f"--set size={size}: the study '{self.name}' has no such size{close}; it has: {', '.join(self.sizes)}"
-            )
+        size = self._size(changes.pop("size", self.sizes[0])) if self.sizes else ""
         for key in changes:
             if key in self.axes:
                 advice = "use --seeds" if key == "seed" else "it is what the study compares"
@@ -141,6 +136,14 @@ class Study:
                     f"--set {key}: the study '{self.name}' trains nothing, so it has no recipe to change"
                 )
         return Settings(count, changes, size)
+
+    def _size(self, name: Any) -> str:
+        if name not in self.sizes:
+            close = nearest(str(name), self.sizes)
+            raise StudyError(
+                f"--set size={name}: the study '{self.name}' has no such size{close}; it has: {', '.join(self.sizes)}"
+            )
+        return str(name)
 
 
 def find_study(studies: Iterable[Study], name: str) -> Study:
