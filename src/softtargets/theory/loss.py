@@ -76,7 +76,9 @@ def matrix_loss(S: Any, T: Any, kind: str, prior: Any = None) -> Numbers:
         raise ValueError(
             f"S and T must be for the same classes, but S is for {S.shape[-1]} and T for {T.shape[-1]}"
         )
-    return as_result(_cost(joint(T, tested_against(S, T, kind), as_prior(prior, T.shape[-1])), S))
+    G = joint(T, tested_against(S, T, kind), as_prior(prior, T.shape[-1]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return as_result(np.where(G > 0, -G * np.log(S), 0.0).sum((-1, -2)))
 
 
 def tested_against(S: Array, T: Array, kind: str) -> Array:
@@ -87,12 +89,6 @@ def tested_against(S: Array, T: Array, kind: str) -> Array:
 def joint(T: Array, B: Array, prior: Array) -> Array:
     """G: how often label k is trained on and c is the test target of the same example."""
     return np.swapaxes(T, -1, -2) @ (prior[..., None] * B)
-
-
-def _cost(G: Array, S: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cost: Array = np.where(G > 0, -G * np.log(S), 0.0).sum((-1, -2))
-    return cost
 
 
 def averaging_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
