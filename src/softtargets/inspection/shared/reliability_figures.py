@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from softtargets.calibration import Reliability, TemperatureSweep
-from softtargets.calibration.sweep_drawing import draw_sweep
+from softtargets.calibration.drawing import draw_sweep
 from softtargets.inspection.shared.measured import Measured
 from softtargets.inspection.shared.numbers import LEVEL
 from softtargets.report import Figure, Table, Widget
