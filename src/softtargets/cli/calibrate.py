@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from softtargets.cli import page_commands as pages
-from softtargets.cli.command_line import command_line, naming_options
+from softtargets.cli.command_line import naming_options
 from softtargets.cli.options import Json
 
 
@@ -34,12 +34,10 @@ def calibrate(
     directory = out or Path("reports") / f"calibrate-{pages.stem(file)}"
     with naming_options(context):
         check_bins(bins)
-        predictions = pages.opened(file, labels, kind, scores_name, labels_name, ignore_index)
+        predictions = pages.opened(file, context)
         with pages.making(directory) as told:
             found = finding.inspect(predictions, bins, told)
-    made = page.calibrate_page(
-        found, command_line(context), pages.provenance(started, file=file, labels=labels)
-    )
+    made = pages.signed(page.calibrate_page(found), context, started, file=file, labels=labels)
     if as_json:
         return pages.as_json(made, directory, found.numbers(), warnings=made.warnings)
     read = found.understood

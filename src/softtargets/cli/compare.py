@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from softtargets.cli import page_commands as pages
-from softtargets.cli.command_line import command_line, naming_options
+from softtargets.cli.command_line import naming_options
 from softtargets.cli.options import Json
 
 
@@ -35,12 +35,10 @@ def compare(
     directory = out or Path("reports") / f"compare-{pages.stem(a)}-{pages.stem(b)}"
     with naming_options(context):
         check_bins(bins)
-        one, two = (
-            pages.opened(path, labels, kind, scores_name, labels_name, ignore_index) for path in (a, b)
-        )
+        one, two = (pages.opened(path, context) for path in (a, b))
         with pages.making(directory) as told:
             found = finding.compare(one, two, bins, told)
-    made = page.compare_page(found, command_line(context), pages.provenance(started, A=a, B=b))
+    made = pages.signed(page.compare_page(found), context, started, A=a, B=b)
     if as_json:
         return pages.as_json(made, directory, found.numbers())
     rows = [("metric", "A", "B", "B − A (95 % interval)", "better"), *page.difference_lines(found)]

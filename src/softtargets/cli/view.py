@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from softtargets.cli.command_line import command_line, naming_options
+from softtargets.cli.command_line import naming_options
 from softtargets.cli.options import Json, RunsDir
 from softtargets.cli.output import print_json, print_table
-from softtargets.cli.page_commands import IgnoreIndex, making, provenance, stem
+from softtargets.cli.page_commands import IgnoreIndex, making, signed, stem
 from softtargets.cli.view_panels import Elsewhere, labelled, panels_of
 from softtargets.exceptions import SofttargetsError
 
@@ -87,8 +87,7 @@ def view(
         directory = out or Path("reports") / f"view-{_stem(files[0])}"
         with making(directory) as told:
             found = finding.look(panels, classes=chosen, pick=pick, names=known, told=told)
-        line, made = command_line(context), provenance(started)
-        shown = page.view_page(found, name=_short(files), command=line, provenance=made, units=units)
+        shown = signed(page.view_page(found, _short(files), units), context, started)
     path = write_page(shown, directory)
     if as_json:
         return print_json({"report": str(path), **page.numbers(found)})

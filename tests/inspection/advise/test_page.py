@@ -19,7 +19,7 @@ from softtargets.theory import p_from_alpha
 
 
 def written(found, directory):
-    path = write_page(advise_page(found, "softtargets advise a.npz", {"made": "now"}), directory)
+    path = write_page(advise_page(found), directory)
     return path.read_text(encoding="utf-8"), json.loads(
         (directory / "results.json").read_text(encoding="utf-8")
     )
@@ -119,13 +119,13 @@ def test_very_many_classes_keep_only_the_largest_entries():
     assert shares == sorted(shares, reverse=True)
     off = found.matrix - np.diag(np.diagonal(found.matrix))
     assert shares[0] == off.max()
-    sections = {section.title: section for section in advise_page(found, "", {}).sections}
+    sections = {section.title: section for section in advise_page(found).sections}
     assert not any("noise_matrix.csv" in getattr(one, "text", "") for one in sections["What to do"].exhibits)
 
 
 def shown(found):
     """What a page says to do: words, code and names of tables."""
-    section = next(one for one in advise_page(found, "", {}).sections if one.title == "What to do")
+    section = next(one for one in advise_page(found).sections if one.title == "What to do")
     words = " ".join(section.paragraphs)
     code = "\n".join(one.text for one in section.exhibits if isinstance(one, Code))
     return words, code, [one.name for one in section.exhibits if isinstance(one, Table)]

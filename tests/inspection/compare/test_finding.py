@@ -71,7 +71,7 @@ def test_the_better_one_is_named(pair):
     _, _, _, found = pair
     verdict = verdict_on_two(found)
     assert verdict.headline == "A is more accurate, better calibrated and better by likelihood"
-    page = compare_page(found, "softtargets compare", {})
+    page = compare_page(found)
     assert page.kind == "compare"
 
 
@@ -159,4 +159,4 @@ def test_few_examples_are_compared_without_scaling(tmp_path):
     assert found.scaled is None
     assert found.numbers()["differences_scaled"] is None
     assert np.isclose(found.agreement, 1.0)
-    compare_page(found, "softtargets compare", {})
+    compare_page(found)

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 import softtargets.theory as theory
 from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.advise.sample import Evidence
+from softtargets.inspection.advise.evidence import Evidence
 from softtargets.inspection.advise.uniformity import Uniformity, uniformity
 from softtargets.inspection.shared.choices import check_choice
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
-from softtargets.inspection.shared.progress import Told, quiet
-from softtargets.inspection.shared.understood import Understood
+from softtargets.inspection.shared.reading import Told, Understood, quiet
 from softtargets.noise import NoiseEstimate, estimate_noise
 
 Matrix = NDArray[np.float64]
@@ -144,7 +143,6 @@ def advise(
     test_labels: str = "clean",
     purpose: str = "classify",
     resamples: int | None = None,
-    seed: int = 0,
     told: Told = quiet,
 ) -> Advice:
     """Estimate the noise of labels and say how much smoothing the theory of Chen et al. 2020 recommends for it.
@@ -154,7 +152,7 @@ def advise(
     """
     check_choices(test_labels, purpose)
     told("estimating", 0, 0)
-    found, rates = _estimated(given, resamples, seed)
+    found, rates = _estimated(given, resamples)
     examples, kind = len(given.labels), TYPES[test_labels]
     rate, matrix, shares = rate_of(found, examples), filled(found), found.shares
     classes = len(matrix)
@@ -197,7 +195,7 @@ def check_choices(test_labels: str, purpose: str) -> None:
     check_choice("purpose", purpose, PURPOSES)
 
 
-def _estimated(given: Evidence, resamples: int | None, seed: int) -> tuple[NoiseEstimate, dict[str, float]]:
+def _estimated(given: Evidence, resamples: int | None) -> tuple[NoiseEstimate, dict[str, float]]:
     """The noise by the method asked for, and the clean rates that all methods find."""
     name, classes = given.understood.path.name, given.probabilities.shape[1]
     if classes > MOST_CLASSES:
@@ -211,7 +209,7 @@ def _estimated(given: Evidence, resamples: int | None, seed: int) -> tuple[Noise
     # Where another was chosen, the likelihood would take too long.
     methods = (*(["likelihood"] if given.method == "likelihood" else []), "confident", "naive")
     try:
-        found = estimate_noise(*known, given.method, level=LEVEL, resamples=resamples, seed=seed)
+        found = estimate_noise(*known, given.method, level=LEVEL, resamples=resamples)
         rates = {
             one: found.clean_rate
             if one == given.method

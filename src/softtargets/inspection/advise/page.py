@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from softtargets.inspection.advise import code, figures, words
 from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
 from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
-from softtargets.inspection.shared.understood import read_table
+from softtargets.inspection.shared.reading import read_table
 from softtargets.report import Code, Figure, Page, Section, Table
 
 NAMES = {
@@ -25,7 +25,7 @@ METHODS = {
 }
 
 
-def advise_page(found: Advice, command: str, provenance: Mapping[str, Any]) -> Page:
+def advise_page(found: Advice) -> Page:
     """All of the advice as a page."""
     name = found.understood.path.name
     return Page(
@@ -37,47 +37,42 @@ def advise_page(found: Advice, command: str, provenance: Mapping[str, Any]) -> P
             f"{words.JUDGED[found.test_labels]}; every interval is one of 95 %."
         ),
         sections=(
-            _what_to_do(found),
-            _noise(found),
-            Section("The landscape", exhibits=(figures.landscape_figure(found),)),
-            Section(
-                "Expected loss, with and without",
-                (words.HEART,),
-                (figures.loss_figure(found), _losses(found)),
+            Section.of("What to do", *_what_to_do(found)),
+            Section.of("How wrong the labels are", *_noise(found)),
+            Section.of("The landscape", figures.landscape_figure(found)),
+            Section.of(
+                "Expected loss, with and without", words.HEART, figures.loss_figure(found), _losses(found)
             ),
-            Section("What theory does not say", words.NOT_SAID),
-            Section(
-                "How it was estimated, and when that fails", words.FAILURES, (_methods(found), _input(found))
+            Section.of("What theory does not say", *words.NOT_SAID),
+            Section.of(
+                "How it was estimated, and when that fails", *words.FAILURES, _methods(found), _input(found)
             ),
         ),
-        command=command,
-        provenance=provenance,
         warnings=words.warnings_on(found),
         kind="advise",
         verdict=words.verdict_on(found),
     )
 
 
-def _what_to_do(found: Advice) -> Section:
+def _what_to_do(found: Advice) -> Iterator[str | Table | Code]:
     if not found.is_learnable:
-        return Section("What to do", ("Repair the labels first; there is no smoothing to recommend.",))
+        yield "Repair the labels first; there is no smoothing to recommend."
+        return
     if found.is_memorised:
-        return Section("What to do", ("Predict the examples out of fold, and ask again.",))
-    paragraphs: tuple[str, ...] = (words.uniformity_words(found),)
-    exhibits: list[Table | Code]
+        yield "Predict the examples out of fold, and ask again."
+        return
     if found.recommends:
         lines = code.loss_code(found.alpha_all.value, found.alpha_others.value)
-        exhibits = [_recommended(found), Code(lines, title="One line for each library")]
+        yield from (_recommended(found), Code(lines, title="One line for each library"))
     else:
-        hard = "Train on hard labels; where many are wrong, with forward correction for the noise found here."
-        paragraphs = (hard, *paragraphs)
-        exhibits = [Code("torch.nn.CrossEntropyLoss()  # hard labels", title="PyTorch")]
+        yield "Train on hard labels; where many are wrong, with forward correction for the noise found here."
+        yield Code("torch.nn.CrossEntropyLoss()  # hard labels", title="PyTorch")
+    yield words.uniformity_words(found)
     if not (found.recommends and found.uniformity.is_uniform) and found.classes <= LISTED:
         lines = code.matrix_code(found.classes, smoothing=found.recommends)
-        exhibits.append(Code(lines, title="With the matrix of this page (in its directory)"))
+        yield Code(lines, title="With the matrix of this page (in its directory)")
     after = "Afterwards, on examples held out"
-    exhibits.append(Code("softtargets calibrate HELD_OUT.npz", language="sh", title=after))
-    return Section("What to do", paragraphs, tuple(exhibits))
+    yield Code("softtargets calibrate HELD_OUT.npz", language="sh", title=after)
 
 
 def _recommended(found: Advice) -> Table:
@@ -99,15 +94,14 @@ def _plain(one: Estimate) -> str:
     return estimated(one, 3, share=False)
 
 
-def _noise(found: Advice) -> Section:
-    exhibits: tuple[Figure | Table, ...] = (figures.matrix_figure(found),)
-    if found.classes > figures.NUMBERED:
-        exhibits += (_largest_table(found),)
-    paragraph = (
+def _noise(found: Advice) -> Iterator[str | Table | Figure]:
+    yield (
         f"Labels are right in {estimated(found.clean_rate)} of cases. The model agrees with "
         f"{percent(found.accuracy)} of the labels; it is wrong where it disagrees, or they are."
     )
-    return Section("How wrong the labels are", (paragraph,), exhibits)
+    yield figures.matrix_figure(found)
+    if found.classes > figures.NUMBERED:
+        yield _largest_table(found)
 
 
 def _largest_table(found: Advice) -> Table:

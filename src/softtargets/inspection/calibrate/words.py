@@ -42,6 +42,7 @@ HELD_OUT = (
     "never on the final test data, whose results would then look better than they are. If this file is your test set, "
     "fit on a validation set and only measure here."
 )
+READ = "If this is not what you meant, say so with --kind, --scores, --label or --labels."
 
 
 def verdict_on(found: Diagnosis) -> Verdict:

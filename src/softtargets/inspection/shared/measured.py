@@ -8,9 +8,9 @@ from typing import Any
 from softtargets.calibration import Calibration, CalibrationSums, TemperatureFit, calibration_of
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
+from softtargets.inspection.shared.reading import Understood
 from softtargets.inspection.shared.temperatures import TemperatureCurves
 from softtargets.inspection.shared.two_passes import FirstPass, SecondPass
-from softtargets.inspection.shared.understood import Understood
 from softtargets.predictions import Predictions
 
 MOST_BINS = 1000  # beyond, a page of 41 diagrams is larger than anyone would open

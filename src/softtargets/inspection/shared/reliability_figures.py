@@ -9,7 +9,7 @@ from softtargets.calibration import Reliability, TemperatureSweep
 from softtargets.calibration.sweep_drawing import draw_sweep
 from softtargets.inspection.shared.measured import Measured
 from softtargets.inspection.shared.numbers import LEVEL
-from softtargets.report import Figure, Table, Widget
+from softtargets.report import Figure, Widget
 from softtargets.report.drawing import BLUE, ORANGE, Drawing, canvas, plain
 
 COLOURS = (BLUE, ORANGE)
@@ -21,15 +21,9 @@ def reliability_figure(
 ) -> Figure:
     """Reliability `shown` in a picture, and the widget with a temperature to turn."""
     bins = [{"predictions": name, **vars(one)} for name, curve in shown.items() for one in curve.table(LEVEL)]
-    keys = "predictions | low | high | count | share | confidence | accuracy | accuracy_low | accuracy_high"
-    return Figure(
-        name="reliability",
-        title="Reliability.",
-        draw=draw,
-        data=Table.of("reliability_bins", "Bins", keys, bins),
-        caption=caption,
-        alt=alt,
-        widget=Widget("reliability", reliability_data(files)),
+    widget = Widget("reliability", reliability_data(files))
+    return Figure.of(
+        "reliability", "Reliability.", draw, bins, caption, alt, table="reliability_bins", widget=widget
     )
 
 
@@ -40,18 +34,14 @@ def sweep_figure(files: Files) -> Figure:
         for name, one in files.items()
         for t, (nll, curve) in one.curves.points.items()
     ]
-    return Figure(
-        name="sweep",
-        title="Calibration over temperature.",
-        draw=lambda: _draw_sweeps(files),
-        data=Table.of(
-            "sweep", "Calibration over temperature", "curve | temperature: T | ece: ECE | nll: NLL", rows
-        ),
-        caption=(
-            "Expected calibration error and negative log-likelihood when all logits are divided by T. T = 1 changes "
-            "nothing; T above 1 makes predictions less sure."
-        ),
-        alt="Expected calibration error and negative log-likelihood over temperature.",
+    return Figure.of(
+        "sweep",
+        "Calibration over temperature.",
+        lambda: _draw_sweeps(files),
+        rows,
+        "Expected calibration error and negative log-likelihood when all logits are divided by T. T = 1 changes "
+        "nothing; T above 1 makes predictions less sure.",
+        "Expected calibration error and negative log-likelihood over temperature.",
         widget=Widget("sweep", sweep_data(files)),
     )
 

@@ -8,7 +8,7 @@ temperature of the other parts, and makes the temperature of all exact. So a fil
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -17,19 +17,13 @@ import softtargets.calibration as calibration
 from softtargets.arrays import single_or_double
 from softtargets.calibration import TemperatureSums, rows_of_a_piece, sums_at
 from softtargets.inspection.shared.numbers import Estimate
-from softtargets.inspection.shared.progress import Piece, Told, quiet, telling
+from softtargets.inspection.shared.reading import Piece, Told, quiet, reading
 from softtargets.inspection.shared.temperatures import CurveSums, TemperatureGrid
 from softtargets.predictions import Predictions
 
 FOLDS = 5
 FEWEST = 20  # examples that are worth holding some out of
 NEAR = 1e-2  # a Newton step this small leaves an error of about its square
-
-
-def reading(predictions: Predictions, what: str, told: Told = quiet) -> Iterator[Piece]:
-    """The chunks of predictions, telling how far it is."""
-    told(what, 0, predictions.examples)
-    yield from telling(predictions.chunks(), what, told, predictions.examples)
 
 
 def as_logits(scores: Tensor, from_logits: bool) -> Tensor:

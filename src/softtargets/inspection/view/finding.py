@@ -14,9 +14,8 @@ from torch import Tensor
 import softtargets.geometry as geometry
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.shared.choices import check_choice
-from softtargets.inspection.shared.progress import Piece, Told, quiet, telling
-from softtargets.inspection.view.class_rows import gather
-from softtargets.inspection.view.nearest_means import Disagreement
+from softtargets.inspection.shared.reading import Piece, Told, quiet, telling
+from softtargets.inspection.view.streams import Disagreement, gather
 from softtargets.predictions import Activations
 
 PICKS = ("close", "mixed", "far")

@@ -1,14 +1,37 @@
-"""What was read, and how it was understood."""
+"""Reading: how far it is, what was read, and how it was understood."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from softtargets.predictions import Predictions
 from softtargets.report import Table
+
+Told = Callable[[str, int, int], None]  # what is being done, examples so far, examples in all
+Piece = tuple[Tensor, Tensor]  # what is known of some examples, and their labels
+
+
+def quiet(what: str, done: int, total: int) -> None:
+    """Say nothing."""
+
+
+def telling(pieces: Iterable[Piece], what: str, told: Told, total: int, done: int = 0) -> Iterator[Piece]:
+    """The same pieces, saying after each how many examples are through; `done` were before."""
+    for values, labels in pieces:
+        yield values, labels
+        done += len(labels)
+        told(what, done, total)
+
+
+def reading(predictions: Predictions, what: str, told: Told = quiet) -> Iterator[Piece]:
+    """The chunks of predictions, telling how far it is."""
+    told(what, 0, predictions.examples)
+    yield from telling(predictions.chunks(), what, told, predictions.examples)
 
 
 @dataclass(frozen=True)
@@ -51,6 +74,5 @@ def read_table(told: Mapping[str, Mapping[str, str]], title: str = "Input") -> T
         for name, words in told.items()
         for what, value in words.items()
     ]
-    return Table.of(
-        "read", title, ("model | " if len(told) > 1 else "") + "what | value: understood as", rows
-    )
+    columns = f"{'model | ' if len(told) > 1 else ''}what | value: understood as"
+    return Table.of("read", title, columns, rows)
