@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Any
 
 from softtargets.cli.pace import Clock, Lap, Pace
@@ -116,9 +115,7 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
         self.lock = Lock()
         self._begun = now()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Nothing to tidy up unless a subclass has something."""
 
     def planned(self, plan: Plan) -> None:

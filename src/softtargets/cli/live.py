@@ -7,23 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.segment import Segment
 from rich.style import Style
 
-from softtargets.cli.console import (
-    ConsoleWatcher,
-    UnderWay,
-    describe,
-    duration,
-    failure,
-    overview,
-    rounded,
-)
+from softtargets.cli.console import ConsoleWatcher, UnderWay, describe, duration, failure, overview, rounded
 from softtargets.cli.pace import Clock, common_unit
 from softtargets.runs import Run
 
@@ -56,9 +47,7 @@ class LiveView(ConsoleWatcher):
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._live.stop()
 
     def finished(self, run: Run) -> None:
@@ -101,17 +90,12 @@ class Frame:
             yield Segment.line()
 
 
-@dataclass(frozen=True)
-class _Column:
+class _Column(NamedTuple):
     """One of the columns right of a run's name."""
 
     heading: str
     cells: list[str]
-    least: int  # so that columns do not move with every digit
-
-    @property
-    def width(self) -> int:
-        return max(self.least, len(self.heading), *map(len, self.cells))
+    width: int
 
 
 def table(runs: Sequence[UnderWay], width: int, height: int, plain: bool = False) -> list[str]:
@@ -139,19 +123,22 @@ def table(runs: Sequence[UnderWay], width: int, height: int, plain: bool = False
 
 def _columns(runs: Sequence[UnderWay], full: str, empty: str) -> dict[str, _Column]:
     """What is said of each run, from left to right."""
+
+    def column(heading: str, least: int, cell: Callable[[UnderWay], str]) -> _Column:
+        cells = list(map(cell, runs))
+        # At least so wide, so that columns do not move with every digit.
+        return _Column(heading, cells, max(least, len(heading), *map(len, cells)))
+
     unit = common_unit({run.lap.unit for run in runs})
-    said: dict[str, tuple[str, int, Callable[[UnderWay], str]]] = {
-        "id": ("id", _ID, lambda run: run.id[:_ID]),
-        "bar": ("", _BAR, lambda run: _bar(run.lap.fraction, full, empty)),
-        "done": ("done", 4, lambda run: f"{run.lap.fraction:.0%}"),
-        "step": ("step", 9, lambda run: f"{run.lap.step}/{run.lap.total}"),
-        "loss": ("loss", 6, lambda run: _metric(run.row, "train_loss")),
-        "accuracy": ("accuracy", 10, lambda run: _accuracy(run.row)),
-        "rate": (f"{unit}/s", 9, lambda run: rounded(run.lap.units_per_second())),
-        "left": ("left", 7, lambda run: duration(run.lap.seconds_left())),
-    }
     return {
-        key: _Column(heading, list(map(cell, runs)), least) for key, (heading, least, cell) in said.items()
+        "id": column("id", _ID, lambda run: run.id[:_ID]),
+        "bar": column("", _BAR, lambda run: _bar(run.lap.fraction, full, empty)),
+        "done": column("done", 4, lambda run: f"{run.lap.fraction:.0%}"),
+        "step": column("step", 9, lambda run: f"{run.lap.step}/{run.lap.total}"),
+        "loss": column("loss", 6, lambda run: _metric(run.row, "train_loss")),
+        "accuracy": column("accuracy", 10, lambda run: _accuracy(run.row)),
+        "rate": column(f"{unit}/s", 9, lambda run: rounded(run.lap.units_per_second())),
+        "left": column("left", 7, lambda run: duration(run.lap.seconds_left())),
     }
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from softtargets.exceptions import SofttargetsError
+
+if TYPE_CHECKING:
+    from softtargets.runs import RunStore
 
 RunsDir = Annotated[
     Path | None, typer.Option("--runs-dir", help="Where runs are kept [env SOFTTARGETS_RUNS; else ./runs].")
@@ -39,9 +42,11 @@ TensorBoardDir = Annotated[
 ]
 
 
-def runs_directory(explicit: Path | None) -> Path:
-    """The directory of runs: the option, else the environment, else ./runs."""
-    return explicit or Path(os.environ.get("SOFTTARGETS_RUNS") or "runs")
+def run_store(explicit: Path | None) -> RunStore:
+    """The runs in the directory of the option, else of the environment, else in ./runs."""
+    from softtargets.runs import RunStore
+
+    return RunStore(explicit or os.environ.get("SOFTTARGETS_RUNS") or "runs")
 
 
 def worker_count(explicit: int | None, device: str) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from softtargets.cli.options import Json, RunsDir, assignments, runs_directory
+from softtargets.cli.options import Json, RunsDir, assignments, run_store
 from softtargets.cli.output import print_fields, print_json, print_table
 from softtargets.exceptions import RunError
 
@@ -25,10 +25,10 @@ Where = Annotated[
 @app.command("list")
 def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """List runs, newest first."""
-    from softtargets.runs import RunStore, check_filter
+    from softtargets.runs import check_filter
 
     wanted = assignments(where, "--where")
-    store = RunStore(runs_directory(runs_dir))
+    store = run_store(runs_dir)
     entries = store.entries(wanted)
     if not entries and wanted:
         check_filter(store.entries(), wanted)
@@ -42,9 +42,7 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
         (
             entry.id,
             entry.status,
-            _part(entry.recipe, "data"),
-            _part(entry.recipe, "model"),
-            _part(entry.recipe, "regulariser"),
+            *(_part(entry.recipe, slot) for slot in ("data", "model", "regulariser")),
             str(entry.recipe.get("seed", "")),
             f"{entry.summary['test_accuracy']:.4f}" if "test_accuracy" in entry.summary else "",
             f"{entry.seconds:.1f}" if entry.seconds is not None else "",
@@ -57,9 +55,7 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
 @app.command()
 def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """Show one run: its recipe, last metrics and provenance. A few first digits of the id are enough."""
-    from softtargets.runs import RunStore
-
-    store = RunStore(runs_directory(runs_dir))
+    store = run_store(runs_dir)
     found = store.get(run)
     (entry,) = (entry for entry in store.entries() if entry.id == found.id)
     shown: dict[str, Any] = {"id": found.id, "directory": str(found.directory), "status": entry.status}
@@ -82,9 +78,9 @@ def verify(
     runs_dir: RunsDir = None,
 ) -> None:
     """Compare every file of finished runs with the checksum in its manifest."""
-    from softtargets.runs import Run, RunStore
+    from softtargets.runs import Run
 
-    store = RunStore(runs_directory(runs_dir))
+    store = run_store(runs_dir)
     unwritten = ("running", "interrupted", "empty")
     written = (Run(store.root / entry.id) for entry in store.entries() if entry.status not in unwritten)
     chosen = list(written) if run is None else [store.get(run)]
@@ -110,10 +106,10 @@ def export(
     runs_dir: RunsDir = None,
 ) -> None:
     """Write recipes, metrics and provenance of finished and failed runs to one file, without their weights."""
-    from softtargets.runs import Run, RunStore, check_filter, export_logs
+    from softtargets.runs import Run, check_filter, export_logs
 
     wanted = assignments(where, "--where")
-    store = RunStore(runs_directory(runs_dir))
+    store = run_store(runs_dir)
     chosen = [entry for entry in store.entries(wanted) if entry.status in ("finished", "failed")]
     if not chosen:
         check_filter(store.entries(), wanted)
@@ -125,9 +121,7 @@ def export(
 @app.command()
 def delete(run: str, runs_dir: RunsDir = None) -> None:
     """Delete one run, finished or not, unless it is being written."""
-    from softtargets.runs import RunStore
-
-    typer.echo(f"deleted {RunStore(runs_directory(runs_dir)).delete(run)}")
+    typer.echo(f"deleted {run_store(runs_dir).delete(run)}")
 
 
 def _part(recipe: dict[str, object], slot: str) -> str:

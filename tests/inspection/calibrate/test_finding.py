@@ -34,7 +34,9 @@ def test_the_temperature_and_its_interval_are_those_of_a_full_fit(over):
     logits, labels, found = over
     exact = temperature_scaling(logits, labels)
     assert found.scaled.fit.temperature == pytest.approx(exact.temperature, rel=1e-5)
-    assert found.scaled.interval == pytest.approx(exact.interval(), rel=1e-4)
+    low, high = exact.interval()
+    assert found.scaled.temperature.low == pytest.approx(low, rel=1e-4)
+    assert found.scaled.temperature.high == pytest.approx(high, rel=1e-4)
     assert found.scaled.fit.nll_after == pytest.approx(exact.nll_after, rel=1e-6)
     assert found.scaled.fit.nll_before == pytest.approx(exact.nll_before, rel=1e-6)
 
@@ -75,8 +77,7 @@ def test_overconfidence_is_confidence_less_accuracy(over):
 
 def test_a_known_overconfidence_is_found(over):
     _, _, found = over
-    low, high = found.scaled.interval
-    assert low <= 1.6 <= high
+    assert found.scaled.temperature.low <= 1.6 <= found.scaled.temperature.high
     assert found.overconfidence.above_zero
     assert found.scaled.gain.above_zero
 

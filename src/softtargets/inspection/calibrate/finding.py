@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -69,13 +69,9 @@ class Diagnosis(Measured):
             "before": numbers_of(self.before),
             "overconfidence": vars(self.overconfidence),
             "labels_with_probability_zero": self.impossible,
-            "worst_classes": [{**vars(one), "excess": vars(one.excess)} for one in self.worst],
+            "worst_classes": [asdict(one) for one in self.worst],
             "sweep": {name: list(getattr(self.curves, name)) for name in ("temperatures", "nll", "ece")},
-            "richer_scalings": {
-                "examples": self.richer.examples,
-                "gains": {name: vars(gain) for name, gain in self.richer.gains.items()},
-                "why_not": self.richer.why_not,
-            },
+            "richer_scalings": asdict(self.richer),
             "temperature": self.scaled.numbers() if self.scaled else None,
             "after": numbers_of(self.after),
         }

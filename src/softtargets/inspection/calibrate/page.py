@@ -8,7 +8,7 @@ from typing import Any
 from softtargets.inspection.calibrate import words
 from softtargets.inspection.calibrate.figures import before_and_after
 from softtargets.inspection.calibrate.finding import RICHER_FOLDS, Diagnosis
-from softtargets.inspection.shared.metrics import metric_rows
+from softtargets.inspection.shared.measured import metric_rows
 from softtargets.inspection.shared.numbers import count, estimated
 from softtargets.inspection.shared.reading import read_table
 from softtargets.inspection.shared.reliability_figures import sweep_figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from torch import Tensor
@@ -40,8 +40,8 @@ class Comparison:
             "a": _numbers(self.a),
             "b": _numbers(self.b),
             "bins": self.bins,
-            "differences": self.differences.numbers(),
-            "differences_scaled": self.scaled.numbers() if self.scaled else None,
+            "differences": asdict(self.differences),
+            "differences_scaled": asdict(self.scaled) if self.scaled else None,
             "agreement": self.agreement,
             "overlap": vars(self.overlap) | {name: getattr(self.overlap, name) for name in shares},
         }

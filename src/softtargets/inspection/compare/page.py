@@ -9,7 +9,7 @@ from softtargets.inspection.compare import words
 from softtargets.inspection.compare.figures import overlaid
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import METRICS, Differences
-from softtargets.inspection.shared.metrics import BY_KEY, metric_rows
+from softtargets.inspection.shared.measured import BY_KEY, metric_rows
 from softtargets.inspection.shared.numbers import count, estimated
 from softtargets.inspection.shared.reading import read_table
 from softtargets.inspection.shared.reliability_figures import sweep_figure

@@ -7,7 +7,7 @@ from pathlib import Path
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import Differences
 from softtargets.inspection.shared.measured import Measured
-from softtargets.inspection.shared.numbers import Estimate, estimated, listed, number, percent, temperature
+from softtargets.inspection.shared.numbers import Estimate, estimated, listed, number, percent
 from softtargets.inspection.shared.two_passes import FOLDS
 from softtargets.report import Verdict
 
@@ -105,7 +105,7 @@ def difference_words(found: Comparison) -> tuple[str, ...]:
 def _temperature(side: Measured) -> str:
     if side.scaled is None or side.best is None:
         return "none"
-    return temperature(side.best, *side.scaled.interval)
+    return side.scaled.shown
 
 
 def mistakes_words(found: Comparison) -> str:
