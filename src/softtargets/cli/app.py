@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softtargets.cli import advise, bench, calibrate, compare, data, recipes, runs, studies, training, view
+from softtargets.cli import advise, bench, calibrate, data, recipes, runs, studies, training, view
 
 app = typer.Typer(
     help="Train with soft targets, measure what they did, reproduce the papers.",
@@ -14,15 +14,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(studies.app, name="study")
-app.add_typer(runs.app, name="runs")
-app.add_typer(recipes.app, name="recipe")
-app.add_typer(data.app, name="data")
-app.command("train")(training.train)
-app.command("calibrate")(calibrate.calibrate)
-app.command("compare")(compare.compare)
-app.command("view")(view.view)
-app.command("advise")(advise.advise)
+for name, group in {"study": studies.app, "runs": runs.app, "recipe": recipes.app, "data": data.app}.items():
+    app.add_typer(group, name=name)
+for command in (training.train, calibrate.calibrate, calibrate.compare, view.view, advise.advise):
+    app.command()(command)
 app.command("bench", add_help_option=False, context_settings=bench.AS_THEY_ARE)(bench.bench)
 
 

@@ -118,11 +118,14 @@ class _Part:
     def __init__(self, place: str, data: Any) -> None:
         self.place, self.data = place, data
 
+    def require(self, met: bool, what: str) -> None:
+        if not met:
+            raise ValueError(f"{self.place} needs {what}")
+
     def need(self, *keys: str) -> Any:
         """The value of the last of these keys, all of which must be there."""
         for key in keys:
-            if not isinstance(self.data, dict) or key not in self.data:
-                raise ValueError(f"{self.place} needs {key!r} in its data")
+            self.require(isinstance(self.data, dict) and key in self.data, f"{key!r} in its data")
         return self.data[keys[-1]]
 
     def rows(self, key: str, *shape: int | None) -> Any:
@@ -136,42 +139,40 @@ class _Part:
 
     def index(self, key: str, size: int, optional: bool = False) -> None:
         value = self.data.get(key) if optional else self.need(key)
-        if value is None and optional:
-            return
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < size:
-            raise ValueError(
-                f"{self.place} needs a whole number from 0 to {size - 1} for {key!r}; got {value!r}"
-            )
+        if not (value is None and optional):
+            whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < size
+            self.require(whole, f"a whole number from 0 to {size - 1} for {key!r}; got {value!r}")
 
     def _fits(self, key: str, value: Any, shape: tuple[int | None, ...]) -> None:
         if not shape:
             return
         size = len(value) if isinstance(value, list) else -1
-        if size != shape[0] if shape[0] is not None else size < 1:
-            wanted = "a list that is not empty" if shape[0] is None else f"a list of {shape[0]}"
-            found = f"one of {size}" if size >= 0 else repr(value)
-            raise ValueError(f"{self.place} needs {wanted} for {key!r}; got {found}")
+        wanted = "a list that is not empty" if shape[0] is None else f"a list of {shape[0]}"
+        found = f"one of {size}" if size >= 0 else repr(value)
+        self.require(size > 0 if shape[0] is None else size == shape[0], f"{wanted} for {key!r}; got {found}")
         for item in value:
             self._fits(key, item, shape[1:])
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value > 0
 
 
 def _temperatures(part: _Part) -> int:
     values = part.rows("temperatures", None)
     for value in values:
-        if not isinstance(value, (int, float)) or value <= 0:
-            raise ValueError(f"{part.place} needs temperatures above 0; got {value!r}")
+        part.require(_positive(value), f"temperatures above 0; got {value!r}")
     return len(values)
 
 
 def _check_reliability(part: _Part) -> None:
     bins = len(part.rows("edges", None)) - 1
-    if bins < 1:
-        raise ValueError(f"{part.place} needs at least 2 edges; got 1")
-    size = _temperatures(part)
-    if part.data["temperatures"] != sorted(part.data["temperatures"]):
-        raise ValueError(
-            f"{part.place} needs its temperatures from the lowest to the highest, as on its slider"
-        )
+    part.require(bins >= 1, "at least 2 edges; got 1")
+    size, temperatures = _temperatures(part), part.data["temperatures"]
+    part.require(
+        temperatures == sorted(temperatures),
+        "its temperatures from the lowest to the highest, as on its slider",
+    )
     part.index("start", size)
     part.index("best", size, optional=True)
     part.need("unit")
@@ -193,8 +194,9 @@ def _check_sweep(part: _Part) -> None:
         for key in ("ece", "nll"):
             curve.rows(key, size)
     for best in part.rows("best", len(curves)):
-        if best is not None and (not isinstance(best, (int, float)) or best <= 0):
-            raise ValueError(f"{part.place} needs a temperature above 0 or None in 'best'; got {best!r}")
+        part.require(
+            best is None or _positive(best), f"a temperature above 0 or None in 'best'; got {best!r}"
+        )
 
 
 def _check_plane(part: _Part) -> None:
@@ -202,6 +204,7 @@ def _check_plane(part: _Part) -> None:
     for entry in classes:
         entry.need("name", "colour")
     part.need("unit")
+    wanted = f"points (x, y, class from 0 to {len(classes) - 1}, example)"
     for panel in part.parts("panels"):
         panel.need("title", "notes")
         panel.rows("limits", 2, 2)
@@ -209,10 +212,8 @@ def _check_plane(part: _Part) -> None:
         if panel.data.get("centres") is not None:
             panel.rows("centres", len(classes), 2)
         for point in panel.need("points"):
-            if not isinstance(point, list) or len(point) != 4 or point[2] not in range(len(classes)):
-                raise ValueError(
-                    f"{panel.place} needs points (x, y, class from 0 to {len(classes) - 1}, example); got {point!r}"
-                )
+            fits = isinstance(point, list) and len(point) == 4 and point[2] in range(len(classes))
+            panel.require(fits, f"{wanted}; got {point!r}")
 
 
 _CHECKS: dict[str, Callable[[_Part], None]] = {
