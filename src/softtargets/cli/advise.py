@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -73,8 +73,7 @@ def advise(
             if file is not None:
                 given = sample_of(predictions, method, sample, told)
             else:
-                options = assignments(data_option, "--data-option")
-                given = _trained(str(data), data_dir, options, limit, folds, method, told)
+                given = _trained(context, told)
             found = finding.advise(given, test_labels=test_labels, purpose=purpose, told=told)
     made = pages.signed(page.advise_page(found), context, started, file=file, labels=labels)
     lines = loss_lines(found.alpha_all.value, found.alpha_others.value) if found.recommends else {}
@@ -103,23 +102,17 @@ def _one_source(context: typer.Context, file: Path | None, data: str | None) -> 
             raise SofttargetsError(f"is for {other}, not for {source}; leave it out", argument=name)
 
 
-def _trained(
-    name: str,
-    data_dir: Path | None,
-    options: dict[str, Any],
-    limit: int | None,
-    folds: int | None,
-    method: str | None,
-    told: pages.Told,
-) -> Evidence:
+def _trained(context: typer.Context, told: pages.Told) -> Evidence:
     """A dataset's labels, predicted out of fold by a small model."""
     from softtargets.data import load
     from softtargets.inspection.advise import train_out_of_fold
 
+    name, limit, folds = (context.params[key] for key in ("data", "limit", "folds"))
+    options = assignments(context.params["data_option"], "--data-option")
     if limit is not None and limit < 2:
         raise SofttargetsError(f"must be at least 2 examples, not {limit}", argument="limit")
     told(f"reading {name}", 0, 0)
-    examples = load(name, "train", data_dir, **options)
+    examples = load(name, "train", context.params["data_dir"], **options)
     some = examples.take(range(min(limit or LIMIT, len(examples))))
     return train_out_of_fold(
         name,
@@ -128,6 +121,6 @@ def _trained(
         some.classes,
         examples=len(examples),
         folds=FOLDS if folds is None else folds,
-        method=method,
+        method=context.params["method"],
         told=told,
     )

@@ -135,7 +135,9 @@ def _columns(runs: Sequence[UnderWay], full: str, empty: str) -> dict[str, _Colu
         "bar": column("", _BAR, lambda run: _bar(run.lap.fraction, full, empty)),
         "done": column("done", 4, lambda run: f"{run.lap.fraction:.0%}"),
         "step": column("step", 9, lambda run: f"{run.lap.step}/{run.lap.total}"),
-        "loss": column("loss", 6, lambda run: _metric(run.row, "train_loss")),
+        "loss": column(
+            "loss", 6, lambda run: f"{run.row['train_loss']:.3f}" if "train_loss" in run.row else ""
+        ),
         "accuracy": column("accuracy", 10, lambda run: _accuracy(run.row)),
         "rate": column(f"{unit}/s", 9, lambda run: rounded(run.lap.units_per_second())),
         "left": column("left", 7, lambda run: duration(run.lap.seconds_left())),
@@ -163,10 +165,6 @@ def _shortened(name: str, room: int, dots: str) -> str:
 def _bar(fraction: float, full: str, empty: str) -> str:
     done = int(fraction * _BAR)
     return full * done + empty * (_BAR - done)
-
-
-def _metric(row: dict[str, Any], key: str) -> str:
-    return f"{row[key]:.3f}" if key in row else ""
 
 
 def _accuracy(row: dict[str, Any]) -> str:

@@ -72,11 +72,9 @@ def making(directory: Path) -> Iterator[Told]:
     )
     with bar:
         task = bar.add_task("reading", total=None)
-
-        def told(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total or None)
-
-        yield told
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total or None
+        )
 
 
 def signed(page: Page, context: typer.Context, started: float, **files: Path | None) -> Page:

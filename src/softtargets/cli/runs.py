@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from softtargets.cli.options import Json, RunsDir, assignments, run_store
 from softtargets.cli.output import print_fields, print_json, print_table
@@ -16,7 +17,7 @@ app = typer.Typer(help="Runs: what trainings left on disk.", no_args_is_help=Tru
 
 Where = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--where", metavar="KEY=VALUE", help="Keep runs with this recipe field, e.g. regulariser.alpha=0.1."
     ),
 ]
@@ -33,11 +34,9 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
     if not entries and wanted:
         check_filter(store.entries(), wanted)
     if as_json:
-        print_json([asdict(entry) for entry in entries])
-        return
+        return print_json([asdict(entry) for entry in entries])
     if not entries:
-        typer.echo(f"no runs in {store.root}")
-        return
+        return typer.echo(f"no runs in {store.root}")
     rows = [
         (
             entry.id,
@@ -63,8 +62,7 @@ def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     if entry.status in ("finished", "failed"):
         shown |= {"summary": found.summary, "provenance": found.provenance}
     if as_json:
-        print_json(shown)
-        return
+        return print_json(shown)
     sections = {part: shown.pop(part) for part in ("recipe", "summary", "provenance") if shown.get(part)}
     print_fields(shown)
     for part, section in sections.items():
@@ -74,7 +72,7 @@ def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
 
 @app.command()
 def verify(
-    run: Annotated[str | None, typer.Argument(help="A run; all of them if not given.")] = None,
+    run: Annotated[str | None, Argument(help="A run; all of them if not given.")] = None,
     runs_dir: RunsDir = None,
 ) -> None:
     """Compare every file of finished runs with the checksum in its manifest."""
@@ -100,7 +98,7 @@ def verify(
 @app.command()
 def export(
     out: Annotated[
-        Path, typer.Argument(metavar="FILE", help="One line of JSON per run; .gz at the end compresses it.")
+        Path, Argument(metavar="FILE", help="One line of JSON per run; .gz at the end compresses it.")
     ],
     where: Where = None,
     runs_dir: RunsDir = None,

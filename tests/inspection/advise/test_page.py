@@ -41,7 +41,7 @@ def test_the_page_has_the_numbers_of_the_advice(pattern):
     assert rows["mass on the label, p in Chen et al."]["low"] == found.p.low
     losses = {row["smoothing"]: row for row in results["tables"]["expected_losses"]}
     assert losses["no smoothing"]["by_heart"] is None  # infinite
-    assert losses["recommended"]["by_heart"] == found.expected("recommended").by_heart.value
+    assert losses["recommended"]["by_heart"] == found.expected["recommended"].by_heart.value
     assert "a target for each label (matrix)" in losses
     assert f"label_smoothing={found.alpha_all.value:.3f}" in html
     assert "What theory does not say" in html

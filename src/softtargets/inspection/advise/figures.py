@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,8 @@ from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
 from softtargets.inspection.advise.words import JUDGED
 from softtargets.inspection.shared.numbers import number, percent
 from softtargets.report import Figure, Table
-from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, canvas, plain
+from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Axes, Drawing, canvas, plain
 from softtargets.theory.drawing import draw_landscape, draw_optimum
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 NUMBERED = 20  # classes for whose matrix numbers are still read
 LARGEST = 20  # entries that are listed where there are too many
@@ -29,16 +26,8 @@ POINT: dict[str, Any] = {"markersize": 7, "clip_on": False}
 
 def matrix_rows(found: Advice, places: list[tuple[int, int]]) -> list[dict[str, float]]:
     """Entries of T with intervals and the best targets, in numbers only so that any program reads it."""
-    noise = found.estimate.interval
-    assert noise is not None
-    matrices = {
-        "share": found.matrix,
-        "low": noise.matrix_low,
-        "high": noise.matrix_high,
-        "target": found.targets,
-    }
     return [
-        {"clean": i, "label": j, **{name: float(one[i, j]) for name, one in matrices.items()}}
+        {"clean": i, "label": j, **{name: float(one[i, j]) for name, one in found.matrices.items()}}
         for i, j in places
     ]
 
@@ -197,14 +186,14 @@ def _draw_losses(found: Advice, rows: list[dict[str, float]]) -> Drawing:
     axes.plot(p, averaged, color=BLUE, linestyle="--", label="learned on the average")
     marks = (("recommended", "recommended", RED), ("usual", f"alpha = {USUAL}", PURPLE))
     for name, label, colour in marks:
-        one = found.expected(name)
+        one = found.expected[name]
         assert one.p is not None
         axes.axvline(one.p, color=colour, linewidth=1, linestyle=":")
         if np.isfinite(loss := one.by_heart.value):
             told = f"{label}: p = {number(one.p)}, loss {number(loss)}"
             axes.plot([one.p], [loss], "o", color=colour, zorder=5, label=told, **POINT)
     # Both curves rise without bounds where targets deny the label; what matters is below a guess.
-    ceiling = max(found.expected("usual").by_heart.value, float(np.log(found.classes)))
+    ceiling = max(found.expected["usual"].by_heart.value, float(np.log(found.classes)))
     axes.set(xlim=(0, 1), ylim=(0, 1.25 * ceiling))
     axes.set(xlabel="p, the target's mass on the label", ylabel="test loss (nats)")
     axes.legend(loc="lower left")

@@ -12,9 +12,8 @@ import softtargets.theory as theory
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.advise.evidence import Evidence
 from softtargets.inspection.advise.uniformity import Uniformity, uniformity
-from softtargets.inspection.shared.choices import check_choice
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
-from softtargets.inspection.shared.reading import Told, Understood, quiet
+from softtargets.inspection.shared.reading import Told, Understood, check_choice, quiet
 from softtargets.noise import NoiseEstimate, estimate_noise
 
 Matrix = NDArray[np.float64]
@@ -37,7 +36,6 @@ MEMORISED_EXAMPLES = 200  # of fewer, all may be predicted by chance
 class ExpectedLoss:
     """The test loss in nats that theory expects of one smoothing: learned by heart, or only on the average."""
 
-    name: str
     p: float | None
     by_heart: Estimate
     averaged: Estimate
@@ -51,7 +49,7 @@ class Advice:
     `assumed` is the noise that everything else is computed for: T if it has a pattern, and uniform noise with as many
     wrong labels if not, since the scatter of an estimated T looks like a pattern to the beta type. `p` is the best mass
     on the label, `alpha_all` and `alpha_others` are the same as a loss says it. `rates` are the clean rates that all
-    methods find.
+    methods find, `expected` the losses of smoothings: recommended, usual, none, and matrix if it has a pattern.
     """
 
     understood: Understood
@@ -70,7 +68,7 @@ class Advice:
     p: Estimate
     alpha_all: Estimate
     alpha_others: Estimate
-    predicted: tuple[ExpectedLoss, ...]
+    expected: dict[str, ExpectedLoss]
     uniformity: Uniformity
 
     @property
@@ -98,20 +96,23 @@ class Advice:
         """Whether there is a smoothing to recommend: for such labels, such predictions and such a purpose."""
         return self.is_learnable and not self.is_memorised and self.purpose == "classify"
 
-    def expected(self, name: str) -> ExpectedLoss:
-        """One of the expected losses, by name."""
-        return next(one for one in self.predicted if one.name == name)
+    @property
+    def matrices(self) -> dict[str, Matrix]:
+        """T, the ends of its interval, and the best targets."""
+        noise = self.estimate.interval
+        assert noise is not None
+        return {
+            "share": self.matrix,
+            "low": noise.matrix_low,
+            "high": noise.matrix_high,
+            "target": self.targets,
+        }
 
     def numbers(self) -> dict[str, Any]:
         """All of it as plain data, for scripts."""
         noise, shape = self.estimate, self.uniformity
-        assert noise.interval is not None
-        matrices = {
-            "noise_matrix": self.matrix,
-            "noise_matrix_low": noise.interval.matrix_low,
-            "noise_matrix_high": noise.interval.matrix_high,
-            "target_matrix": self.targets,
-        }
+        names = ("noise_matrix", "noise_matrix_low", "noise_matrix_high", "target_matrix")
+        matrices = zip(names, self.matrices.values(), strict=True)
         return {
             **self.understood.numbers(),
             "examples_used": self.examples,
@@ -129,11 +130,11 @@ class Advice:
             "clean_rate": vars(self.clean_rate),
             "clean_rate_by_method": self.rates,
             "shares": noise.shares.tolist(),
-            **{name: one.tolist() if self.classes <= LISTED else None for name, one in matrices.items()},
+            **{name: one.tolist() if self.classes <= LISTED else None for name, one in matrices},
             "uniform": {"is_uniform": shape.is_uniform, **vars(shape), "share": vars(shape.share)},
             "p": vars(self.p),
             "alpha": {"all": vars(self.alpha_all), "others": vars(self.alpha_others)},
-            "expected_loss": [asdict(one) for one in self.predicted],
+            "expected_loss": [{"name": name, **asdict(one)} for name, one in self.expected.items()],
         }
 
 
@@ -184,7 +185,7 @@ def advise(
         p=p,
         alpha_all=_alpha(p, classes, "all"),
         alpha_others=_alpha(p, classes, "others"),
-        predicted=tuple(_expected(name, one, ends, kind, shares) for name, one in smoothings.items()),
+        expected={name: _expected(one, ends, kind, shares) for name, one in smoothings.items()},
         uniformity=shape,
     )
 
@@ -255,16 +256,14 @@ def rescaled(matrix: Matrix, shares: Matrix, rate: float) -> Matrix:
     return scaled
 
 
-def _expected(
-    name: str, smoothing: float | Matrix, ends: list[Matrix], kind: str, shares: Matrix
-) -> ExpectedLoss:
+def _expected(smoothing: float | Matrix, ends: list[Matrix], kind: str, shares: Matrix) -> ExpectedLoss:
     if isinstance(smoothing, float):
         heart = [float(theory.mean_field_loss(smoothing, T, kind, shares, limits=True)) for T in ends]
     else:
         heart = [float(theory.matrix_loss(smoothing, T, kind, shares)) for T in ends]
     averaged = [theory.averaging_matrix_loss(smoothing, T, kind, shares) for T in ends]
     p = smoothing if isinstance(smoothing, float) else None
-    return ExpectedLoss(name, p, _ordered(*heart), _ordered(*averaged))
+    return ExpectedLoss(p, _ordered(*heart), _ordered(*averaged))
 
 
 def _alpha(p: Estimate, classes: int, spread: str) -> Estimate:

@@ -121,14 +121,14 @@ def _largest_table(found: Advice) -> Table:
 def _losses(found: Advice) -> Table:
     rows = [
         {
-            "smoothing": NAMES[one.name],
+            "smoothing": NAMES[name],
             "p": one.p,
             **one.by_heart.cells("by_heart"),
             **one.averaged.cells("averaged"),
             "heart_shown": "infinite" if math.isinf(one.by_heart.value) else _plain(one.by_heart),
             "averaged_shown": _plain(one.averaged),
         }
-        for one in found.predicted
+        for name, one in found.expected.items()
     ]
     return Table.of(
         "expected_losses",
@@ -163,7 +163,7 @@ def _input(found: Advice) -> Table:
 
 def summary_rows(found: Advice) -> list[tuple[str, str]]:
     """The advice for a terminal."""
-    best, usual, none = (found.expected(name).by_heart.value for name in ("recommended", "usual", "none"))
+    best, usual, none = (found.expected[name].by_heart.value for name in ("recommended", "usual", "none"))
     rows = [
         ("right labels", estimated(found.clean_rate)),
         ("p on the label", _plain(found.p)),

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 import softtargets.calibration as calibration
-from softtargets.inspection.shared.measured import Measured, check_bins, measured, numbers_of
+from softtargets.inspection.shared.measured import Measured, measured, numbers_of
 from softtargets.inspection.shared.numbers import QUANTILE, Estimate
-from softtargets.inspection.shared.reading import Told, quiet, reading
+from softtargets.inspection.shared.reading import Told, check_bins, quiet, reading
 from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, nll_of, through
 from softtargets.predictions import Predictions
 
@@ -70,7 +70,7 @@ class Diagnosis(Measured):
             "overconfidence": vars(self.overconfidence),
             "labels_with_probability_zero": self.impossible,
             "worst_classes": [asdict(one) for one in self.worst],
-            "sweep": {name: list(getattr(self.curves, name)) for name in ("temperatures", "nll", "ece")},
+            "sweep": {name: list(getattr(self.sweep, name)) for name in ("temperatures", "nll", "ece")},
             "richer_scalings": asdict(self.richer),
             "temperature": self.scaled.numbers() if self.scaled else None,
             "after": numbers_of(self.after),

@@ -134,7 +134,7 @@ def warnings_on(found: Diagnosis) -> list[str]:
     """What a reader must know before believing the numbers."""
     if not found.impossible:
         return []
-    nll = number(found.curves.points[1.0][0], 3)
+    nll = number(found.curves[1.0][0], 3)
     return [
         f"{count(found.impossible, 'label')} had a probability of exactly 0, so the NLL is infinite. Counting 0 as the "
         f"smallest number of its precision, which is what scaling does, it is {nll}."

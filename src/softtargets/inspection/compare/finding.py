@@ -11,8 +11,8 @@ from torch import Tensor
 from softtargets.errors import ErrorOverlap, error_overlap
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.compare.paired import Differences, PairedSums, measures_of
-from softtargets.inspection.shared.measured import Measured, also_at, check_bins, measured, numbers_of
-from softtargets.inspection.shared.reading import Piece, Told, quiet
+from softtargets.inspection.shared.measured import Measured, also_at, measured, numbers_of
+from softtargets.inspection.shared.reading import Piece, Told, check_bins, quiet
 from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, as_logits
 from softtargets.predictions import Predictions
 

@@ -19,7 +19,7 @@ from softtargets.report import Page, Section, Table
 
 def compare_page(found: Comparison) -> Page:
     """All of a comparison as a page."""
-    a, b = words.names(found)
+    a, b = words.short_names(found.a.understood.path, found.b.understood.path)
     files = {a: found.a, b: found.b}
     origins = {"A": found.a.understood.origin(), "B": found.b.understood.origin()}
     return Page(

@@ -12,13 +12,8 @@ from softtargets.inspection.shared.two_passes import FOLDS
 from softtargets.report import Verdict
 
 
-def names(found: Comparison) -> tuple[str, str]:
-    """What the two are called: their files, with the directory in which they differ where names are the same."""
-    return short_names(found.a.understood.path, found.b.understood.path)
-
-
 def short_names(a: Path, b: Path) -> tuple[str, str]:
-    """Two files by names that differ.
+    """What two files are called, with the directory in which they differ where names are the same.
 
     >>> short_names(Path("x/a.npz"), Path("x/b.npz")), short_names(Path("x/y/a.npz"), Path("z/y/a.npz"))
     (('a.npz', 'b.npz'), ('x … a.npz', 'z … a.npz'))

@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from softtargets.calibration import Calibration, CalibrationSums, TemperatureFit, calibration_of
-from softtargets.exceptions import SofttargetsError
+import softtargets.calibration as calibration
+from softtargets.calibration import Calibration, calibration_of
 from softtargets.inspection.shared.numbers import LEVEL, Estimate, between, estimated, number, percent
 from softtargets.inspection.shared.reading import Understood
-from softtargets.inspection.shared.temperatures import TemperatureCurves
-from softtargets.inspection.shared.two_passes import FirstPass, SecondPass
+from softtargets.inspection.shared.two_passes import Curves, FirstPass, SecondPass
 from softtargets.predictions import Predictions
-
-MOST_BINS = 1000  # beyond, a page of 41 diagrams is larger than anyone would open
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,7 @@ class Scaled:
     `gain` is how much lower the negative log-likelihood becomes.
     """
 
-    fit: TemperatureFit
+    fit: calibration.TemperatureFit
     after: Calibration
     temperatures: tuple[float, ...]
     gain: Estimate
@@ -71,8 +68,15 @@ class Measured:
     understood: Understood
     before: Calibration
     overconfidence: Estimate
-    curves: TemperatureCurves
+    curves: Curves
     scaled: Scaled | None
+
+    @property
+    def sweep(self) -> calibration.TemperatureSweep:
+        """Likelihood and expected calibration error over temperature."""
+        nll, curves = zip(*self.curves.values(), strict=True)
+        errors = tuple(curve.expected_calibration_error for curve in curves)
+        return calibration.TemperatureSweep(tuple(self.curves), nll, errors, self.understood.examples)
 
     @property
     def best(self) -> float | None:
@@ -90,7 +94,7 @@ def measured(predictions: Predictions, first: FirstPass, second: SecondPass | No
     before = calibration_of(first.sums, level=LEVEL)
     curves = first.grid.curves()
     # Of probabilities the bins are those of the numbers in the file, not of logarithms and back.
-    curves = curves.put(1.0, curves.points[1.0][0], before.reliability)
+    curves[1.0] = (curves[1.0][0], before.reliability)
     scaled = None
     if second is not None:
         after = calibration_of(second.sums, level=LEVEL)
@@ -101,24 +105,19 @@ def measured(predictions: Predictions, first: FirstPass, second: SecondPass | No
 
 def also_at(found: Measured, temperature: float | None, second: SecondPass, place: int) -> Measured:
     """Curves with one temperature more: of those that a second pass has shown, the one at `place` is next to it."""
-    if temperature in (None, 1.0):
+    if temperature is None or temperature == 1:
         return found
-    return replace(found, curves=found.curves.put(temperature, *second.shown()[place]))
+    curves = {**found.curves, temperature: second.shown()[place]}
+    return replace(found, curves=dict(sorted(curves.items())))
 
 
-def overconfidence(sums: CalibrationSums) -> Estimate:
+def overconfidence(sums: calibration.CalibrationSums) -> Estimate:
     """Mean confidence less accuracy, from the cells of a stream."""
     counts, correct = sums.cell_counts.double(), sums.cell_correct.double()
     confidence = sums.cell_confidence
     mean = confidence / counts.clamp(min=1)
     squares = (confidence * mean - 2 * mean * correct + correct).sum()
     return Estimate.of_mean(float((confidence - correct).sum()), float(squares), sums.examples)
-
-
-def check_bins(bins: int) -> None:
-    """Refuse a number of bins that makes no diagram."""
-    if not 1 <= bins <= MOST_BINS:
-        raise SofttargetsError(f"must lie between 1 and {MOST_BINS}, not {bins}", argument="bins")
 
 
 def numbers_of(found: Calibration | None) -> dict[str, Any] | None:

@@ -1,19 +1,40 @@
-"""Reading: how far it is, what was read, and how it was understood."""
+"""Reading: what cannot be asked for, how far it is, what was read, and how it was understood."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from softtargets.exceptions import SofttargetsError
 from softtargets.predictions import Predictions
 from softtargets.report import Table
 
+MOST_BINS = 1000  # beyond, a page of 41 diagrams is larger than anyone would open
 Told = Callable[[str, int, int], None]  # what is being done, examples so far, examples in all
 Piece = tuple[Tensor, Tensor]  # what is known of some examples, and their labels
+
+
+def check_choice(argument: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuse a word that is none of a few.
+
+    >>> check_choice("pick", "near", ("close", "mixed", "far"))
+    Traceback (most recent call last):
+    softtargets.exceptions.SofttargetsError: pick must be close, mixed or far, not near
+    """
+    if value not in allowed:
+        raise SofttargetsError(
+            f"must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {value}", argument=argument
+        )
+
+
+def check_bins(bins: int) -> None:
+    """Refuse a number of bins that makes no diagram."""
+    if not 1 <= bins <= MOST_BINS:
+        raise SofttargetsError(f"must lie between 1 and {MOST_BINS}, not {bins}", argument="bins")
 
 
 def quiet(what: str, done: int, total: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from softtargets.calibration import Reliability, TemperatureSweep
+from softtargets.calibration import Reliability
 from softtargets.calibration.sweep_drawing import draw_sweep
 from softtargets.inspection.shared.measured import Measured
 from softtargets.inspection.shared.numbers import LEVEL
@@ -32,7 +32,7 @@ def sweep_figure(files: Files) -> Figure:
     rows = [
         {"curve": name, "temperature": t, "ece": curve.expected_calibration_error, "nll": nll}
         for name, one in files.items()
-        for t, (nll, curve) in one.curves.points.items()
+        for t, (nll, curve) in one.curves.items()
     ]
     return Figure.of(
         "sweep",
@@ -67,7 +67,7 @@ def reliability_data(files: Files) -> dict[str, Any]:
 
 
 def _diagrams(one: Measured, temperatures: list[float]) -> dict[str, Any]:
-    at = [one.curves.points[t][1] for t in temperatures]
+    at = [one.curves[t][1] for t in temperatures]
     bins = {key: [getattr(curve, key) for curve in at] for key in ("counts", "confidence", "accuracy")}
     low, high = zip(*(curve.accuracy_interval(LEVEL) for curve in at), strict=True)
     return {**bins, "low": low, "high": high}
@@ -81,24 +81,20 @@ def sweep_data(files: Files) -> dict[str, Any]:
 
 def shared_temperatures(files: Files) -> list[float]:
     """Those at which all have been measured."""
-    return sorted(set.intersection(*(set(one.curves.temperatures) for one in files.values())))
+    return sorted(set.intersection(*(set(one.curves) for one in files.values())))
 
 
 def _sweeps(files: Files, temperatures: list[float]) -> list[dict[str, Any]]:
     curves = []
     for (name, one), colour in zip(files.items(), COLOURS, strict=False):
-        at = [one.curves.points[t] for t in temperatures]
+        at = [one.curves[t] for t in temperatures]
         errors = [curve.expected_calibration_error for _, curve in at]
         curves.append({"name": name, "colour": colour, "ece": errors, "nll": [nll for nll, _ in at]})
     return curves
 
 
 def _draw_sweeps(files: Files) -> Drawing:
-    sweeps = {
-        plain(name): TemperatureSweep(c.temperatures, c.nll, c.ece, one.understood.examples)
-        for name, one in files.items()
-        for c in (one.curves,)
-    }
+    sweeps = {plain(name): one.sweep for name, one in files.items()}
     colours = dict(zip(sweeps, COLOURS, strict=False))
     figure = canvas(8.8, 3.4)
     for axes, measure in zip(figure.subplots(1, 2), ("ece", "nll"), strict=True):

@@ -13,8 +13,7 @@ from torch import Tensor
 
 import softtargets.geometry as geometry
 from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.shared.choices import check_choice
-from softtargets.inspection.shared.reading import Piece, Told, quiet, telling
+from softtargets.inspection.shared.reading import Piece, Told, check_choice, quiet, telling
 from softtargets.inspection.view.streams import Disagreement, gather
 from softtargets.predictions import Activations
 
