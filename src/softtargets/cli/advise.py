@@ -60,7 +60,7 @@ def advise(
 
     Predictions must be out of fold: each example's by a model that was not trained on it.
     """
-    from softtargets.inspection.advise import finding, loss_lines, page, sample_of
+    from softtargets.inspection.advise import finding, page, sample_of
 
     started = time.monotonic()
     with naming_options(context):
@@ -76,7 +76,7 @@ def advise(
                 given = _trained(context, told)
             found = finding.advise(given, test_labels=test_labels, purpose=purpose, told=told)
     made = pages.signed(page.advise_page(found), context, started, file=file, labels=labels)
-    lines = loss_lines(found.alpha_all.value, found.alpha_others.value) if found.recommends else {}
+    lines = page.loss_lines(found.alpha_all.value, found.alpha_others.value) if found.recommends else {}
     if as_json:
         return pages.as_json(made, directory, found.numbers(), warnings=made.warnings, code=lines)
     pages.as_text(

@@ -6,12 +6,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from softtargets.cli.pace import Clock, Lap, Pace
+from softtargets.cli.pace import Clock, Pace
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, now
 from softtargets.training import Plan, Watcher, Watchers
@@ -92,16 +91,6 @@ def overview(pace: Pace) -> str:
     return ", ".join([*parts, f"{speed} {pace.unit}/s", elapsed, f"{left} left"])
 
 
-@dataclass
-class UnderWay:
-    """A run that is being trained: what it is, how far it is, and the last row of its metrics."""
-
-    id: str
-    name: str
-    lap: Lap
-    row: dict[str, Any]
-
-
 class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
     """Keeps account of what happens, and forgets runs that have ended; subclasses show it in a `with` block.
 
@@ -110,7 +99,6 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self.pace = Pace(clock)
-        self.under_way: dict[str, UnderWay] = {}
         self.waits_for: Recipe | None = None
         self.lock = Lock()
         self._begun = now()
@@ -127,7 +115,7 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
         """One more under way."""
         with self.lock:
             lap = self.pace.started(recipe.id, step, total_steps, recipe.batch, recipe.data.unit)
-            self.under_way[recipe.id] = UnderWay(recipe.id, describe(recipe), lap, {})
+            lap.id, lap.name = recipe.id, describe(recipe)
             self.waits_for = None
 
     def progressed(self, recipe: Recipe, step: int, units: int) -> None:
@@ -138,8 +126,8 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
     def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
         """What was measured last."""
         with self.lock:
-            if recipe.id in self.under_way:
-                self.under_way[recipe.id].row = row
+            if recipe.id in self.pace.laps:
+                self.pace.laps[recipe.id].row = row
 
     def waiting(self, recipe: Recipe) -> None:
         """Why nothing happens."""
@@ -153,7 +141,6 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
         began_after_us = provenance.get("started", "") >= self._begun
         with self.lock:
             self.waits_for = None
-            self.under_way.pop(run.id, None)
             self.pace.finished(run.id, run.status != "finished", run.units, began_after_us)
 
 
@@ -183,9 +170,9 @@ class PlainLines(ConsoleWatcher):
             return
         self._last = self._clock()
         line = overview(self.pace)
-        if len(self.under_way) == 1:
-            (only,) = self.under_way.values()
-            line += f"  (step {only.lap.step} of {only.lap.total}  {metrics(only.row)}".rstrip() + ")"
+        if len(self.pace.laps) == 1:
+            (only,) = self.pace.laps.values()
+            line += f"  (step {only.step} of {only.total}  {metrics(only.row)}".rstrip() + ")"
         self._say(line)
 
     def waiting(self, recipe: Recipe) -> None:

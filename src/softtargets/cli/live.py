@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.segment import Segment
 from rich.style import Style
 
-from softtargets.cli.console import ConsoleWatcher, UnderWay, describe, duration, failure, overview, rounded
-from softtargets.cli.pace import Clock, common_unit
+from softtargets.cli.console import ConsoleWatcher, describe, duration, failure, overview, rounded
+from softtargets.cli.pace import Clock, Lap, common_unit
 from softtargets.runs import Run
 
 REFRESHES_PER_SECOND = 3
@@ -67,7 +67,7 @@ class LiveView(ConsoleWatcher):
                 name = f"{describe(self.waits_for)} ({self.waits_for.id})"
                 more = wrap(f"another process is training {name}; waiting", width)
             room = height - len(head) - len(more)
-            more += table(list(self.under_way.values()), width, room, self._console.options.ascii_only)
+            more += table(list(self.pace.laps.values()), width, room, self._console.options.ascii_only)
         return Frame(head[:height], [line[:width] for line in more[: max(0, height - len(head))]])
 
 
@@ -98,7 +98,7 @@ class _Column(NamedTuple):
     width: int
 
 
-def table(runs: Sequence[UnderWay], width: int, height: int, plain: bool = False) -> list[str]:
+def table(runs: Sequence[Lap], width: int, height: int, plain: bool = False) -> list[str]:
     """Headings and one line per run, as many as fit; `plain` for terminals that know only ASCII.
 
     A narrow terminal does without some of the columns.
@@ -121,26 +121,26 @@ def table(runs: Sequence[UnderWay], width: int, height: int, plain: bool = False
     return [head, *(line(run.name, row) for run, row in zip(shown, rows, strict=True)), *more]
 
 
-def _columns(runs: Sequence[UnderWay], full: str, empty: str) -> dict[str, _Column]:
+def _columns(runs: Sequence[Lap], full: str, empty: str) -> dict[str, _Column]:
     """What is said of each run, from left to right."""
 
-    def column(heading: str, least: int, cell: Callable[[UnderWay], str]) -> _Column:
+    def column(heading: str, least: int, cell: Callable[[Lap], str]) -> _Column:
         cells = list(map(cell, runs))
         # At least so wide, so that columns do not move with every digit.
         return _Column(heading, cells, max(least, len(heading), *map(len, cells)))
 
-    unit = common_unit({run.lap.unit for run in runs})
+    unit = common_unit({run.unit for run in runs})
     return {
         "id": column("id", _ID, lambda run: run.id[:_ID]),
-        "bar": column("", _BAR, lambda run: _bar(run.lap.fraction, full, empty)),
-        "done": column("done", 4, lambda run: f"{run.lap.fraction:.0%}"),
-        "step": column("step", 9, lambda run: f"{run.lap.step}/{run.lap.total}"),
+        "bar": column("", _BAR, lambda run: _bar(run.fraction, full, empty)),
+        "done": column("done", 4, lambda run: f"{run.fraction:.0%}"),
+        "step": column("step", 9, lambda run: f"{run.step}/{run.total}"),
         "loss": column(
             "loss", 6, lambda run: f"{run.row['train_loss']:.3f}" if "train_loss" in run.row else ""
         ),
         "accuracy": column("accuracy", 10, lambda run: _accuracy(run.row)),
-        "rate": column(f"{unit}/s", 9, lambda run: rounded(run.lap.units_per_second())),
-        "left": column("left", 7, lambda run: duration(run.lap.seconds_left())),
+        "rate": column(f"{unit}/s", 9, lambda run: rounded(run.units_per_second())),
+        "left": column("left", 7, lambda run: duration(run.seconds_left())),
     }
 
 

@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from inspection.advise.cases import advised, next_class, uniform
-from softtargets.inspection.advise.code import loss_code, loss_lines, matrix_code
 from softtargets.inspection.advise.figures import largest, loss_rows, matrix_figure, matrix_table
-from softtargets.inspection.advise.page import advise_page, summary_rows
+from softtargets.inspection.advise.page import advise_page, loss_code, loss_lines, matrix_code, summary_rows
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.losses import ForwardCorrection, LabelSmoothing
 from softtargets.report import Code, Table, write_page
