@@ -155,17 +155,10 @@ def train_out_of_fold(
 
     probabilities = out_of_fold(fit_predict, labels, folds)
     whole = examples or len(labels)
-    used = "all" if whole == len(labels) else f"{len(labels):,} of {whole:,}"
+    used = f"{'all' if whole == len(labels) else f'{len(labels):,} of {whole:,}'} training examples"
+    made = ("probabilities", "of a model trained here", used)
     return Evidence(
-        Understood(
-            path=Path(name),
-            examples=whole,
-            classes=len(class_names),
-            kind="probabilities",
-            reason="of a model trained here",
-            source=f"{used} training examples",
-            class_names=class_names,
-        ),
+        Understood(Path(name), whole, len(class_names), *made, class_names),
         torch.from_numpy(labels)[: chosen.rows],
         torch.from_numpy(probabilities)[: chosen.rows],
         chosen.method,

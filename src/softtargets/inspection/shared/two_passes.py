@@ -16,7 +16,7 @@ from torch import Tensor
 
 import softtargets.calibration as calibration
 from softtargets.arrays import single_or_double
-from softtargets.calibration import Reliability, TemperatureSums, rows_of_a_piece, sums_at
+from softtargets.calibration import Reliability, TemperatureSums, bin_edges, rows_of_a_piece, sums_at
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.inspection.shared.reading import Piece, Told, quiet, reading
 from softtargets.predictions import Predictions
@@ -239,11 +239,8 @@ class TemperatureGrid(CurveSums):
 def binned(confidence: Tensor, correct: Tensor, bins: int) -> Tensor:
     """Counts, sums of confidence and of correct predictions (3, rows, bins), from (rows, n) and (n,)."""
     rows = len(confidence)
-    place = (
-        torch.bucketize(confidence, calibration.bin_edges(bins)[1:-1], right=True)
-        + bins * torch.arange(rows)[:, None]
-    )
-    flat = place.flatten()
+    place = torch.bucketize(confidence, bin_edges(bins)[1:-1], right=True)
+    flat = (place + bins * torch.arange(rows)[:, None]).flatten()
     weights = (None, confidence.flatten(), correct.expand(rows, -1).flatten())
     sums = [torch.bincount(flat, one, minlength=rows * bins).double() for one in weights]
     return torch.stack(sums).view(3, rows, bins)
@@ -251,9 +248,7 @@ def binned(confidence: Tensor, correct: Tensor, bins: int) -> Tensor:
 
 def reliability_of_bins(counts: Tensor, confidence: Tensor, correct: Tensor) -> Reliability:
     """A reliability diagram from sums (bins,)."""
-    return Reliability(
-        calibration.bin_edges(len(counts)), counts.long(), confidence / counts, correct / counts
-    )
+    return Reliability(bin_edges(len(counts)), counts.long(), confidence / counts, correct / counts)
 
 
 def lowest(nll: Tensor) -> float | None:
