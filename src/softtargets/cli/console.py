@@ -10,6 +10,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import typer
+
 from softtargets.cli.pace import Clock, Pace
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, now
@@ -78,12 +80,8 @@ def overview(pace: Pace) -> str:
     if not pace.runs:
         return f"preparing, {elapsed}"
     parts = [f"{pace.done} of {pace.runs} runs done"]
-    counts = {
-        "reused": pace.reused,
-        "failed": pace.failed,
-        "under way": len(pace.laps),
-        "resumed": pace.resumed,
-    }
+    counts = {"reused": pace.reused, "failed": pace.failed}
+    counts |= {"under way": len(pace.laps), "resumed": pace.resumed}
     parts += [f"{count} {what}" for what, count in counts.items() if count]
     if pace.done == pace.runs:
         return ", ".join([*parts, elapsed])
@@ -136,9 +134,8 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
 
     def finished(self, run: Run) -> None:
         """One less under way."""
-        provenance = run.provenance
         # The work of a run that another process began before us says nothing about the speed since then.
-        began_after_us = provenance.get("started", "") >= self._begun
+        began_after_us = run.provenance.get("started", "") >= self._begun
         with self.lock:
             self.waits_for = None
             self.pace.finished(run.id, run.status != "finished", run.units, began_after_us)
@@ -155,13 +152,13 @@ class PlainLines(ConsoleWatcher):
     def planned(self, plan: Plan) -> None:
         """How much there is to do."""
         super().planned(plan)
-        self._say(f"{plan.runs} runs, {plan.reused} of them already finished")
+        typer.echo(f"{plan.runs} runs, {plan.reused} of them already finished", err=True)
 
     def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
         """Said only of a run that goes on."""
         super().started(recipe, step, total_steps)
         if step:
-            self._say(f"{recipe.id}  resumed at step {step} of {total_steps}")
+            typer.echo(f"{recipe.id}  resumed at step {step} of {total_steps}", err=True)
 
     def progressed(self, recipe: Recipe, step: int, units: int) -> None:
         """Every ten seconds, how the whole is getting on."""
@@ -173,11 +170,11 @@ class PlainLines(ConsoleWatcher):
         if len(self.pace.laps) == 1:
             (only,) = self.pace.laps.values()
             line += f"  (step {only.step} of {only.total}  {metrics(only.row)}".rstrip() + ")"
-        self._say(line)
+        typer.echo(line, err=True)
 
     def waiting(self, recipe: Recipe) -> None:
         """Said once, when it begins."""
-        self._say(f"{recipe.id}  another process is training it; waiting")
+        typer.echo(f"{recipe.id}  another process is training it; waiting", err=True)
 
     def finished(self, run: Run) -> None:
         """What a run has come to."""
@@ -185,12 +182,7 @@ class PlainLines(ConsoleWatcher):
         count = f"[{self.pace.done}/{self.pace.runs}]"
         seconds = f"{run.provenance['seconds']:.1f} s"
         outcome = metrics(run.summary) if run.status == "finished" else failure(run)
-        self._say(f"{count} {run.id}  {describe(run.recipe)}  {outcome}  {seconds}")
-
-    @staticmethod
-    def _say(line: str) -> None:
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+        typer.echo(f"{count} {run.id}  {describe(run.recipe)}  {outcome}  {seconds}", err=True)
 
 
 def failure(run: Run) -> str:
@@ -200,9 +192,5 @@ def failure(run: Run) -> str:
 
 def metrics(row: dict[str, Any]) -> str:
     """A row of metrics in a few words."""
-    shown = [
-        ("train_loss", "loss {:.3f}"),
-        ("validation_accuracy", "val {:.3f}"),
-        ("test_accuracy", "test {:.3f}"),
-    ]
-    return " ".join(form.format(row[key]) for key, form in shown if key in row)
+    shown = {"train_loss": "loss", "validation_accuracy": "val", "test_accuracy": "test"}
+    return " ".join(f"{word} {row[key]:.3f}" for key, word in shown.items() if key in row)

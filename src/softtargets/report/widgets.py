@@ -158,41 +158,38 @@ def _positive(value: Any) -> bool:
     return isinstance(value, (int, float)) and value > 0
 
 
-def _temperatures(part: _Part) -> int:
+def _curves(part: _Part) -> tuple[int, list[_Part]]:
+    """How many temperatures there are, and the curves over them."""
     values = part.rows("temperatures", None)
     for value in values:
         part.require(_positive(value), f"temperatures above 0; got {value!r}")
-    return len(values)
+    curves = part.parts("curves")
+    for curve in curves:
+        curve.need("name", "colour")
+        for key in ("ece", "nll"):
+            curve.rows(key, len(values))
+    return len(values), curves
 
 
 def _check_reliability(part: _Part) -> None:
     bins = len(part.rows("edges", None)) - 1
     part.require(bins >= 1, "at least 2 edges; got 1")
-    size, temperatures = _temperatures(part), part.data["temperatures"]
-    part.require(
-        temperatures == sorted(temperatures),
-        "its temperatures from the lowest to the highest, as on its slider",
-    )
+    size, curves = _curves(part)
+    rising = part.data["temperatures"] == sorted(part.data["temperatures"])
+    part.require(rising, "its temperatures from the lowest to the highest, as on its slider")
     part.index("start", size)
     part.index("best", size, optional=True)
     part.need("unit")
-    for curve in part.parts("curves"):
-        curve.need("name", "colour", "low", "high")
+    for curve in curves:
+        curve.need("low", "high")
         curve.index("best", size, optional=True)
         bounds = [key for key in ("low", "high") if curve.data[key] is not None]
         for key in ("counts", "confidence", "accuracy", *bounds):
             curve.rows(key, size, bins)
-        for key in ("ece", "nll"):
-            curve.rows(key, size)
 
 
 def _check_sweep(part: _Part) -> None:
-    size = _temperatures(part)
-    curves = part.parts("curves")
-    for curve in curves:
-        curve.need("name", "colour")
-        for key in ("ece", "nll"):
-            curve.rows(key, size)
+    _, curves = _curves(part)
     for best in part.rows("best", len(curves)):
         part.require(
             best is None or _positive(best), f"a temperature above 0 or None in 'best'; got {best!r}"

@@ -63,9 +63,8 @@ def _render(figure: Figure, directory: Path) -> str:
 def _csv(table: Table) -> str:
     """Samples become three columns: mean, standard deviation, n."""
     flat = [_flat(row) for row in table.rows]
-    header = list(dict.fromkeys(key for row in flat for key in row)) or [
-        column.key for column in table.columns
-    ]
+    keys = dict.fromkeys(key for row in flat for key in row)
+    header = list(keys) or [column.key for column in table.columns]
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, header, restval="", lineterminator="\n")
     writer.writeheader()

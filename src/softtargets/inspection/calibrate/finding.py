@@ -13,7 +13,7 @@ import softtargets.calibration as calibration
 from softtargets.inspection.shared.measured import Measured, measured, numbers_of
 from softtargets.inspection.shared.numbers import QUANTILE, Estimate
 from softtargets.inspection.shared.reading import Told, check_bins, quiet, reading
-from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, nll_of, through
+from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, nll_of
 from softtargets.predictions import Predictions
 
 MOST_CLASSES = 256  # beyond, fits read the sample too often for what they could find out
@@ -81,10 +81,12 @@ def inspect(predictions: Predictions, bins: int = 15, told: Told = quiet) -> Dia
     """Read predictions twice and find out all there is to say about their calibration."""
     check_bins(bins)
     first = FirstPass(predictions, bins, sample_size(predictions.examples, predictions.classes))
-    through(first, reading(predictions, "measuring", told))
+    for piece in reading(predictions, "measuring", told):
+        first.add(*piece)
     second = SecondPass(first, predictions, told) if first.seen >= FEWEST else None
     if second is not None:
-        through(second, reading(predictions, "scaling", told))
+        for piece in reading(predictions, "scaling", told):
+            second.add(*piece)
     found = measured(predictions, first, second)
     told("fitting classes", 0, 0)
     reason = why_not(first.seen, predictions.classes)

@@ -53,9 +53,8 @@ def reliability_data(files: Files) -> dict[str, Any]:
     for shown, one in zip(_sweeps(files, temperatures), files.values(), strict=True):
         best = temperatures.index(one.best) if one.best in temperatures else None
         named = {key: shown[key] for key in ("name", "colour")}
-        curves.append(
-            {**named, **_diagrams(one, temperatures), **shown, **({"best": best} if several else {})}
-        )
+        own = {"best": best} if several else {}
+        curves.append({**named, **_diagrams(one, temperatures), **shown, **own})
     return {
         "edges": one.before.reliability.edges,
         "temperatures": temperatures,

@@ -8,7 +8,7 @@ temperature of the other parts, and makes the temperature of all exact. So a fil
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -153,12 +153,6 @@ def nll_of(logits: Tensor, labels: Tensor) -> Tensor:
     apart = logits - logits.amax(1, keepdim=True)
     own = apart.gather(1, labels.unsqueeze(1)).squeeze(1).double()
     return apart.exp_().sum(1).double().log() - own
-
-
-def through(one: FirstPass | SecondPass, pieces: Iterable[Piece]) -> None:
-    """Give all pieces to a pass."""
-    for scores, labels in pieces:
-        one.add(scores, labels)
 
 
 class CurveSums:

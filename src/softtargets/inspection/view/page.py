@@ -72,16 +72,9 @@ def _collapse_numbers(panel: PanelView) -> dict[str, Any]:
         for what, simplex in (("means", found.nc2_means), ("weights", found.nc2_weights))
         for name in ("equal_norms", "equal_angles", "maximal_angles")
     }
-    return {
-        "classes": found.classes,
-        "examples": found.examples,
-        "nc1": found.nc1,
-        **nc2,
-        "nc3": found.nc3,
-        "nc4": found.nc4,
-        "nc4_examples": panel.nc4_examples,
-        "nc4_means": panel.nc4_means,
-    }
+    nc4 = {"nc4": found.nc4, "nc4_examples": panel.nc4_examples, "nc4_means": panel.nc4_means}
+    sizes = {"classes": found.classes, "examples": found.examples}
+    return {**sizes, "nc1": found.nc1, **nc2, "nc3": found.nc3, **nc4}
 
 
 def _sources(found: PenultimateView) -> Table:
