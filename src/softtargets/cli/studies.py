@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from softtargets.cli import options, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json, print_table
-
-if TYPE_CHECKING:
-    from softtargets.studies import Study
 
 app = typer.Typer(help="Studies: a table or figure of a paper, from training to page.", no_args_is_help=True)
 
@@ -24,7 +21,9 @@ def list_(as_json: options.Json = False) -> None:
     from softtargets.studies import STUDIES
 
     if as_json:
-        print_json([_told(study, "name", "title", "papers", "seeds") for study in STUDIES])
+        print_json(
+            [{key: vars(study)[key] for key in ("name", "title", "papers", "seeds")} for study in STUDIES]
+        )
     else:
         print_table(("name", "title"), [(study.name, study.title) for study in STUDIES])
 
@@ -44,7 +43,8 @@ def show(name: str, runs_dir: options.RunsDir = None, as_json: options.Json = Fa
             {"id": t.recipe.id, "labels": t.labels, "done": t.recipe.id in done, "recipe": t.recipe.to_dict()}
             for t in trials
         ]
-        return print_json({**_told(study, "name", "title", "lead", "papers", "seeds"), "runs": runs})
+        told = {key: vars(study)[key] for key in ("name", "title", "lead", "papers", "seeds")}
+        return print_json({**told, "runs": runs})
     rows = [(t.recipe.id, describe(t.recipe), "finished" if t.recipe.id in done else "to do") for t in trials]
     typer.echo(f"{study.title}\n\n{study.lead}\n")
     for paper in study.papers:
@@ -52,10 +52,6 @@ def show(name: str, runs_dir: options.RunsDir = None, as_json: options.Json = Fa
     finished = sum(row[2] == "finished" for row in rows)
     typer.echo(f"\n{len(rows)} runs with {study.seeds} seeds, {finished} finished in {store.root}\n")
     print_table(("run", "recipe", "state"), rows)
-
-
-def _told(study: Study, *keys: str) -> dict[str, Any]:
-    return {key: getattr(study, key) for key in keys}
 
 
 @app.command()

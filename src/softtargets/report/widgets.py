@@ -76,35 +76,30 @@ def embedded(data: Any) -> str:
     >>> embedded({"name": "</script>", "value": float("nan")})
     '{"name":"\\\\u003c/script\\\\u003e","value":null}'
     """
-    text = json.dumps(_shorter(plain_data(data)), separators=(",", ":"), allow_nan=False)
+    text = json.dumps(plain_data(data, DIGITS), separators=(",", ":"), allow_nan=False)
     return text.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"})
 
 
-def plain_data(value: Any) -> Any:
+def plain_data(value: Any, digits: int = 0) -> Any:
     """Mappings, samples, arrays of numpy and torch, tuples and numbers as what JSON has; NaN and infinity become null.
 
-    >>> plain_data({"a": (1, float("inf"))})
-    {'a': [1, None]}
+    With `digits`, numbers are rounded to so many that count.
+
+    >>> plain_data({"a": (1, float("inf"))}), plain_data(2 / 3, digits=2)
+    ({'a': [1, None]}, 0.67)
     """
     if isinstance(value, Sample):
-        return plain_data({"mean": value.mean, "sd": value.spread, "n": value.n, "values": value.values})
+        told = {"mean": value.mean, "sd": value.spread, "n": value.n, "values": value.values}
+        return plain_data(told, digits)
     if hasattr(value, "tolist"):
-        return plain_data(value.tolist())
+        return plain_data(value.tolist(), digits)
     if isinstance(value, Mapping):
-        return {str(key): plain_data(item) for key, item in value.items()}
+        return {str(key): plain_data(item, digits) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain_data(item) for item in value]
+        return [plain_data(item, digits) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
-
-
-def _shorter(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _shorter(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_shorter(item) for item in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+    return float(f"{value:.{digits}g}") if digits and isinstance(value, float) else value
 
 
 def _script(name: str) -> str:

@@ -211,12 +211,9 @@ def _estimated(given: Evidence, resamples: int | None) -> tuple[NoiseEstimate, d
     methods = (*(["likelihood"] if given.method == "likelihood" else []), "confident", "naive")
     try:
         found = estimate_noise(*known, given.method, level=LEVEL, resamples=resamples)
-        rates = {
-            one: found.clean_rate
-            if one == given.method
-            else estimate_noise(*known, one, resamples=0).clean_rate
-            for one in methods
-        }
+        others = (one for one in methods if one != given.method)
+        rates = dict.fromkeys(methods, found.clean_rate)
+        rates |= {one: estimate_noise(*known, one, resamples=0).clean_rate for one in others}
     except ValueError as refused:
         sampled = f" (in a sample of {len(given.labels):,} rows)" if given.is_sample else ""
         raise SofttargetsError(f"{name}: {refused}{sampled}") from None

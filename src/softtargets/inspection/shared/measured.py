@@ -48,7 +48,7 @@ class Scaled:
         fit = self.fit
         return {
             "value": fit.temperature,
-            "interval": list(self.fit.interval(LEVEL)),
+            "interval": list(fit.interval(LEVEL)),
             "standard_error": fit.standard_error,
             "ending": fit.ending,
             "note": fit.note,
