@@ -32,8 +32,6 @@ IgnoreIndex = Annotated[int | None, Option(help="Leave out rows with this label,
 Bins = Annotated[int, Option(help="Equal-width bins of confidence.")]
 Told = Callable[[str, int, int], None]
 Rows = Sequence[Sequence[str]]
-
-
 READING = ("labels", "kind", "scores_name", "labels_name", "ignore_index")  # options of files
 
 
@@ -45,8 +43,8 @@ def opened(path: Path, context: typer.Context) -> Predictions:
     given: dict[str, Any] = {name: context.params[name] for name in READING}
     if given["kind"] is not None:
         check_choice("kind", given["kind"], ("logits", "probabilities"))
-    if len(given["scores_name"] or ()) <= 1:
-        given["scores_name"] = next(iter(given["scores_name"] or ()), None)
+    if len(scores := given["scores_name"] or ()) <= 1:
+        given["scores_name"] = scores[0] if scores else None
     return open_predictions(path, **given)
 
 

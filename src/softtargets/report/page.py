@@ -184,10 +184,9 @@ class Verdict:
     sentences: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.tone not in get_args(Tone):
-            raise ValueError(
-                f"the tone of a verdict must be one of {', '.join(get_args(Tone))}; got {self.tone!r}"
-            )
+        tones = get_args(Tone)
+        if self.tone not in tones:
+            raise ValueError(f"the tone of a verdict must be one of {', '.join(tones)}; got {self.tone!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,9 +47,8 @@ def check_widget(widget: Widget) -> None:
     ValueError: there is no widget of the kind 'pie'; there are plane, reliability, sweep
     """
     if widget.kind not in _CHECKS:
-        raise ValueError(
-            f"there is no widget of the kind {widget.kind!r}; there are {', '.join(sorted(_CHECKS))}"
-        )
+        there = ", ".join(sorted(_CHECKS))
+        raise ValueError(f"there is no widget of the kind {widget.kind!r}; there are {there}")
     _CHECKS[widget.kind](_Part(f"the widget {widget.kind!r}", plain_data(widget.data)))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -137,20 +138,19 @@ def train_out_of_fold(
             "at least 2 of each class are needed, one to learn from and one to predict: raise --limit"
         )
     inputs = reduced(images)
-    done = [0]
+    done = count()
 
     def fit_predict(rest: NDArray[np.int64], held_out: NDArray[np.int64]) -> NDArray[np.float64]:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
 
-        told(f"training {folds} models", done[0], folds)
+        told(f"training {folds} models", next(done), folds)
         with warnings.catch_warnings():
             # Stopping early is no harm: what has not converged has learned fewer wrong labels by heart.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = LogisticRegression(max_iter=60, tol=1e-2).fit(inputs[rest], labels[rest])
         found = np.zeros((len(held_out), len(class_names)))
         found[:, model.classes_] = model.predict_proba(inputs[held_out])
-        done[0] += 1
         return found
 
     probabilities = out_of_fold(fit_predict, labels, folds)
@@ -173,10 +173,10 @@ def reduced(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     >>> reduced(np.full((2, 3, 64, 64), 255, np.uint8)).shape
     (2, 3072)
     """
-    count, channels, height, width = images.shape
+    examples, channels, height, width = images.shape
     step = -(-max(height, width) // SIDE)
     pooled = images[:, :, : height // step * step, : width // step * step].reshape(
-        count, channels, height // step, step, width // step, step
+        examples, channels, height // step, step, width // step, step
     )
-    rows: NDArray[np.float32] = pooled.mean((3, 5), dtype=np.float32).reshape(count, -1) / np.float32(255)
+    rows: NDArray[np.float32] = pooled.mean((3, 5), dtype=np.float32).reshape(examples, -1) / np.float32(255)
     return rows

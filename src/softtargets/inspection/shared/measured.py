@@ -158,7 +158,7 @@ METRICS = (
     ShownMetric("smooth_calibration_error", "smooth ECE", "without bins; the verdict goes by it"),
     ShownMetric("debiased_calibration_error", "debiased error", "root mean square gap, less scatter"),
     ShownMetric(
-        "classwise_calibration_error", "class-wise ECE", "mean over classes of their errors", digits=3
+        "classwise_calibration_error", "class-wise ECE", "mean over classes of their errors", True, 3
     ),
     ShownMetric("maximum_calibration_error", "maximum error", "largest gap of a bin, however small"),
 )
