@@ -96,9 +96,13 @@ def plain_data(value: Any, digits: int = 0) -> Any:
         return {str(key): plain_data(item, digits) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain_data(item, digits) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
+    return _rounded(value, digits) if isinstance(value, float) else value
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    if not math.isfinite(value):
         return None
-    return float(f"{value:.{digits}g}") if digits and isinstance(value, float) else value
+    return float(f"{value:.{digits}g}") if digits else value
 
 
 def _script(name: str) -> str:

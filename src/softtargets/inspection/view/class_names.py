@@ -63,21 +63,27 @@ def find_classes(given: str, names: Mapping[int, str], classes: int) -> tuple[in
 
 
 def _from_json(text: str, classes: int, path: Path) -> dict[int, str]:
-    """A list, or a dictionary from numbers to names or from names to numbers."""
     try:
         content: Any = json.loads(text)
     except ValueError as problem:
         raise SofttargetsError(f"{path} is not JSON ({problem})") from None
     if isinstance(content, list):
         return _in_order([str(name) for name in content], classes, path)
-    if isinstance(content, dict):
-        if all(key.isdecimal() and not isinstance(value, (dict, list)) for key, value in content.items()):
-            return {int(key): str(value) for key, value in content.items()}
-        if all(isinstance(value, int) for value in content.values()):
-            return {value: key for key, value in content.items()}
-    raise SofttargetsError(
-        f"{path} has no names of classes; it must be a list of names, or a dictionary of names and numbers"
-    )
+    found = _by_number(content) if isinstance(content, dict) else None
+    if found is None:
+        raise SofttargetsError(
+            f"{path} has no names of classes; it must be a list of names, or a dictionary of names and numbers"
+        )
+    return found
+
+
+def _by_number(content: dict[str, Any]) -> dict[int, str] | None:
+    """From numbers to names, or from names to numbers; None if it is neither."""
+    if all(key.isdecimal() and not isinstance(value, (dict, list)) for key, value in content.items()):
+        return {int(key): str(value) for key, value in content.items()}
+    if all(isinstance(value, int) for value in content.values()):
+        return {value: key for key, value in content.items()}
+    return None
 
 
 def _in_order(names: Sequence[str], classes: int, path: Path | None = None) -> dict[int, str]:
