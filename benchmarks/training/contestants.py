@@ -15,9 +15,8 @@ from benchmarks.training.nets import TRAINED
 from benchmarks.training.results import EAGER, OURS, TrainingCase
 from softtargets.recipes import Digits, ImageDataset, Recipe
 from softtargets.training.building import build_model
-from softtargets.training.fleet import Fleet
 from softtargets.training.machinery import Machinery
-from softtargets.training.pack import Pack, Start
+from softtargets.training.pack import Fleet, Pack, Start
 from softtargets.training.packing import arrangement
 from softtargets.training.precision import float32_products
 from softtargets.training.tasks.images import ImageTask, Split
@@ -46,7 +45,7 @@ def packed(case: TrainingCase, prepared: ImageTask, device: torch.device) -> Pac
     with float32_products(case.precision):
         machinery = Machinery(recipes[0], prepared, device, case.arrangement == "stacked")
         starts = [Start(recipe, prepared) for recipe in recipes]
-        return (Pack if machinery.stacked else Fleet)(starts, device, machinery)
+        return (Pack if machinery.stacked else Fleet)(starts, machinery)
 
 
 def prepared_for(recipe: Recipe, images: Images) -> ImageTask:

@@ -84,7 +84,7 @@ def test_the_mean_of_an_absolute_value_against_scipy():
 def test_the_classwise_interval_begins_at_zero_where_scatter_explains_all():
     logits, y = exact.sampled(count=500, truth=1.0)
     sums = CalibrationSums.of(logits, y, from_logits=True)
-    low, high = classwise_interval(sums.class_counts, sums.class_probability, sums.class_positives, 0.95)
+    low, high = classwise_interval(sums, 0.95)
     assert low == 0
     assert 0 < high < 0.05
 
@@ -108,7 +108,7 @@ def test_the_ends_of_the_classwise_interval_are_where_the_observed_error_is_a_qu
     low, high = optimize.brentq(above, 0, 1, args=(z,)), optimize.brentq(above, 0, 50, args=(-z,))
     assert 0 < low < 1 < high
     expected = low * np.abs(gap).sum() / 3, high * np.abs(gap).sum() / 3
-    assert classwise_interval(*tables, level) == pytest.approx(expected, rel=1e-3)
+    assert classwise_interval(sums, level) == pytest.approx(expected, rel=1e-3)
 
 
 def curve_of(counts, right, confidence) -> Reliability:

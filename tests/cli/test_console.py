@@ -91,7 +91,6 @@ def test_nothing_is_remembered_of_runs_that_have_ended(tmp_path, clock):
         lines.epoch(recipe, {"train_loss": 1.0})
         lines.finished(ended(tmp_path, recipe))
         lines.epoch(recipe, {"train_loss": 1.0})
-    assert lines.under_way == {}
     assert lines.pace.laps == {}
 
 

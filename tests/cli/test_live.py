@@ -66,7 +66,7 @@ def test_runs_that_have_ended_disappear_and_failures_stay_above(tmp_path, clock)
     said = f"{second.id}  digits mlp label_smoothing 0.1 seed 1  FAILED: train_loss is [nan] at step 3\n"
     assert console.file.getvalue() == said
     assert lines_of(view) == ["2 of 3 runs done, 1 failed, ? images/s, 0:00:00 elapsed, ? left"]
-    assert view.under_way == {}
+    assert view.pace.laps == {}
 
 
 def test_waiting_is_shown_until_something_happens(tmp_path, clock):
@@ -115,7 +115,7 @@ def test_a_frame_never_exceeds_the_terminal_and_counts_what_it_leaves_out(width,
 def test_a_narrow_terminal_does_without_some_columns(width, columns, clock):
     view = LiveView(terminal(width), clock)
     view.started(recipes(1)[0], 0, 100)
-    head, line = table(list(view.under_way.values()), width, 10)
+    head, line = table(list(view.pace.laps.values()), width, 10)
     assert head.split() == ["run", *columns]
     assert line.startswith("digits")
     assert "seed 0 " in line
@@ -125,7 +125,7 @@ def test_ascii_terminals_get_ascii(clock):
     view = LiveView(terminal(60), clock)
     view.started(recipes(1)[0], 50, 100)
     for width in (60, 120):
-        assert "".join(table(list(view.under_way.values()), width, 10, plain=True)).isascii()
+        assert "".join(table(list(view.pace.laps.values()), width, 10, plain=True)).isascii()
 
 
 def test_drawing_while_events_come_from_another_thread(tmp_path):

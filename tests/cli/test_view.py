@@ -9,7 +9,7 @@ import pytest
 
 from inspection.view.penultimate import by_hand, examples, nc1_by_hand, nc4_by_hand, net
 from softtargets.cli import main
-from softtargets.cli.view_panels import guessed, panels_of
+from softtargets.cli.view import guessed, panels_of
 
 RECIPE = """
 data: {name: digits, validation: 100, limit: 150}

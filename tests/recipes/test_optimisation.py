@@ -15,8 +15,8 @@ from softtargets.recipes import (
     Step,
     build,
 )
+from softtargets.training.course import rate_factor
 from softtargets.training.optimisers import make_update
-from softtargets.training.schedules import rate_factor
 
 from .making import NAMES
 

@@ -8,7 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes.yaml import parse_yaml, read_yaml
+from softtargets.recipes.yaml import parse_yaml, read_text
+
+
+def read_yaml(path):
+    return parse_yaml(read_text(path), str(path))
 
 
 def refusal(call, *arguments):

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 from softtargets.cli.app import app
 from softtargets.exceptions import RunError
 from softtargets.recipes import MLP, Digits, Recipe
-from softtargets.runs import RunStore
-from softtargets.runs.exporting import export_logs
+from softtargets.runs import RunStore, export_logs
 from softtargets.training import train
 
 

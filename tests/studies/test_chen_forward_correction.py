@@ -12,10 +12,9 @@ import torch
 from softtargets.recipes import ClassConditional, CrossEntropy, Digits, ForwardCorrection, LabelSmoothing
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
-from softtargets.studies.chen_forward_correction.expected import expected
 from softtargets.studies.chen_forward_correction.findings import findings
 from softtargets.studies.chen_forward_correction.grid import METHODS, MIXED, targets, transitions
-from softtargets.studies.chen_forward_correction.measures import measure
+from softtargets.studies.chen_forward_correction.measures import expected, measure
 from softtargets.training import train
 from studies.written import Written
 

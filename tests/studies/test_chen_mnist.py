@@ -25,10 +25,11 @@ from softtargets.recipes import (
 )
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
-from softtargets.studies.chen_plane.claims import cells_away, claims
+from softtargets.studies.chen_plane.claims import claims
 from softtargets.studies.chen_plane.drawing import draw_maps
+from softtargets.studies.chen_plane.findings import cells_away
+from softtargets.studies.chen_plane.grid import best_p, best_ps
 from softtargets.studies.chen_plane.measures import both_losses, measure, target_entropy
-from softtargets.studies.chen_plane.optima import best_p, best_ps
 from softtargets.theory import generalization_loss
 from softtargets.training import train
 from studies.written import Written

@@ -26,7 +26,7 @@ def started(*recipes, device=CPU, checkpoints=None, stacked=None):
     checkpoints = checkpoints or [None] * len(recipes)
     starts = [start_of(recipe, device, saved) for recipe, saved in zip(recipes, checkpoints, strict=True)]
     stacked = len(recipes) > 1 if stacked is None else stacked
-    return Pack(starts, device, Machinery(recipes[0], starts[0].task, device, stacked))
+    return Pack(starts, Machinery(recipes[0], starts[0].task, device, stacked))
 
 
 def advanced(pack, steps):

@@ -149,7 +149,7 @@ def test_waiting_is_said_once(recipe, store, monkeypatch):
         if next(naps, None) is None:
             writer.release()
 
-    monkeypatch.setattr("softtargets.training.engine.time.sleep", nap)
+    monkeypatch.setattr("softtargets.training.scheduling.loop.time.sleep", nap)
     train([recipe], store, watcher=Listening())
     assert said == [recipe.id]
 

@@ -5,7 +5,6 @@ from softtargets.calibration.binning import Reliability, ReliabilityBin, normal_
 from softtargets.calibration.chunks import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
 from softtargets.calibration.confidence_cells import bin_edges
 from softtargets.calibration.crossfit import CrossFit, Scaling, cross_fit
-from softtargets.calibration.decomposition import BrierDecomposition
 from softtargets.calibration.groups import NARROWEST, frequencies, on_grid, smooth_error, smoothed
 from softtargets.calibration.measure import Calibration, calibration_of, measure_calibration
 from softtargets.calibration.metric import CalibrationMetric
@@ -22,7 +21,7 @@ from softtargets.calibration.metrics import (
     top_k_accuracy,
 )
 from softtargets.calibration.scores import Piece, rows_of_a_piece
-from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration.sums import BrierDecomposition, CalibrationSums
 from softtargets.calibration.sweep import TemperatureSweep, temperature_by_ece, temperature_sweep
 from softtargets.calibration.temperature import (
     TemperatureFit,

@@ -121,11 +121,11 @@ class Affine:
         def objective(u: Numbers) -> tuple[float, Numbers]:
             nonlocal best
             if not u.any():
-                return value, units.slope(slope)
-            here = (place := origin + units.back(u)), *self._loss(place)
+                return value, units.solve(slope)
+            here = (place := origin + units.solve(u, transposed=True)), *self._loss(place)
             if here[1] < best[1]:
                 best = here
-            return here[1], units.slope(here[2])
+            return here[1], units.solve(here[2])
 
         bounds = None
         if self.tied:  # the last parameter is the last coordinate times a number
@@ -257,15 +257,8 @@ class Units:
             self.root = root.astype(np.float64)
         self.last = 1 / float(self.root.flat[-1])
 
-    def back(self, u: Numbers) -> Numbers:
-        """The change of parameters."""
-        return self._solve(u, transposed=True)
-
-    def slope(self, slope: Numbers) -> Numbers:
-        """The gradient by u, from that by parameters."""
-        return self._solve(slope, transposed=False)
-
-    def _solve(self, vector: Numbers, transposed: bool) -> Numbers:
+    def solve(self, vector: Numbers, transposed: bool = False) -> Numbers:
+        """The gradient by u, from that by parameters; transposed, the change of parameters from u."""
         from scipy.linalg import solve_triangular  # imported late as above
 
         if self.root.ndim == 1:

@@ -76,18 +76,9 @@ class Reliability:
         >>> last.count, round(last.confidence, 2), last.accuracy, round(last.accuracy_low, 3)
         (2, 0.85, 0.5, 0.095)
         """
-        low, high = self.accuracy_interval(level)
-        columns = (
-            self.edges[:-1],
-            self.edges[1:],
-            self.counts,
-            self._shares,
-            self.confidence,
-            self.accuracy,
-            low,
-            high,
-        )
-        return tuple(ReliabilityBin(*row) for row in zip(*(c.tolist() for c in columns), strict=True))
+        columns = (self.edges[:-1], self.edges[1:], self.counts, self._shares, self.confidence, self.accuracy)
+        both = (column.tolist() for column in (*columns, *self.accuracy_interval(level)))
+        return tuple(ReliabilityBin(*row) for row in zip(*both, strict=True))
 
     @property
     def _gaps(self) -> Tensor:
@@ -141,9 +132,4 @@ def reliability_of(sums: CalibrationSums) -> Reliability:
     counts = torch.zeros(bins, dtype=torch.int64).index_add_(0, which, sums.cell_counts.cpu())
     confidence = torch.zeros(bins, dtype=torch.float64).index_add_(0, which, sums.cell_confidence.cpu())
     correct = torch.zeros(bins, dtype=torch.int64).index_add_(0, which, sums.cell_correct.cpu())
-    return Reliability(
-        edges=bin_edges(bins),
-        counts=counts,
-        confidence=confidence / counts,
-        accuracy=correct / counts.double(),
-    )
+    return Reliability(bin_edges(bins), counts, confidence / counts, correct / counts.double())

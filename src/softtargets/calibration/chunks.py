@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ class NoExamples(ValueError):
     """There is nothing to measure."""
 
 
+@dataclass(eq=False)
 class Chunks:
     """Pieces (n, K) of logits with their labels (n,), from the beginning each time it is iterated over.
 
@@ -34,19 +36,11 @@ class Chunks:
     [([[1.0, 0.0]], [0]), ([[1.0, 1.0]], [1])]
     """
 
-    def __init__(
-        self,
-        read: Reader,
-        ignore_index: int | None = None,
-        from_logits: bool = True,
-        *,
-        checked: bool = False,
-    ) -> None:
-        self.read = read
-        self.ignore_index = ignore_index
-        self.from_logits = from_logits
-        self.checked = checked
-        self._rows: int | None = None
+    read: Reader
+    ignore_index: int | None = None
+    from_logits: bool = True
+    checked: bool = field(default=False, kw_only=True)
+    _rows: int | None = field(default=None, init=False)
 
     def __iter__(self) -> Iterator[Piece]:
         rows = counted = 0
@@ -106,7 +100,13 @@ def as_chunks(
     [((2, 4), [3, 1])]
     """
     if not isinstance(logits, Chunks) and not callable(logits):
-        return _of_arrays(logits, labels, ignore_index, from_logits)
+        if labels is None:
+            raise ValueError(
+                "labels are missing; only a function that reads pieces of logits and labels goes without"
+            )
+        arrays = [values if isinstance(values, Tensor) else np.asarray(values) for values in (logits, labels)]
+        check_shapes(*arrays, from_logits=from_logits)
+        return Chunks(lambda: _flat(*arrays), ignore_index, from_logits)
     if labels is not None:
         raise ValueError(
             "labels come with the pieces that are read; do not pass them beside a function or Chunks"
@@ -116,18 +116,6 @@ def as_chunks(
     if ignore_index is not None or not from_logits:
         raise ValueError("ignore_index and from_logits are said when Chunks are made, not again beside them")
     return logits
-
-
-def _of_arrays(
-    scores: ArrayLike, labels: ArrayLike | None, ignore_index: int | None, from_logits: bool
-) -> Chunks:
-    if labels is None:
-        raise ValueError(
-            "labels are missing; only a function that reads pieces of logits and labels goes without"
-        )
-    arrays = [values if isinstance(values, Tensor) else np.asarray(values) for values in (scores, labels)]
-    check_shapes(*arrays, from_logits=from_logits)
-    return Chunks(lambda: _flat(*arrays), ignore_index, from_logits)
 
 
 def _flat(scores: Any, labels: Any) -> Iterator[Piece]:

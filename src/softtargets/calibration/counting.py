@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,8 +13,7 @@ from torch import Tensor
 from softtargets.calibration.confidence_cells import bin_edges, cell_edges
 from softtargets.calibration.rows import RowStatistics, look_at, settle
 from softtargets.calibration.scores import Scores
-from softtargets.calibration.threads import ahead, one_thread
-from softtargets.calibration.workspace import Workspace
+from softtargets.calibration.workspace import Workspace, ahead, one_thread
 
 if TYPE_CHECKING:
     from softtargets.calibration.sums import CalibrationSums
@@ -43,12 +43,9 @@ def sum_up(scores: Scores, sums: CalibrationSums, workspace: Workspace) -> Calib
     with one_thread() as threads:
         counting = _Counting(sums)
         helpers = min(threads, len(scores.starts)) if sums.device.type == "cpu" else 1
-        several = helpers > 1
-        pieces = (
-            ahead(look, scores.starts, workspace.helpers(helpers), 2 * helpers)
-            if several
-            else map(look, scores.starts)
-        )
+        pieces: Iterator[PieceSums] = map(look, scores.starts)
+        if helpers > 1:
+            pieces = ahead(look, scores.starts, workspace.helpers(helpers), 2 * helpers)
         for found in pieces:
             counting.add(found)
         counting.finish(scores)

@@ -26,16 +26,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softtargets.calibration.binning import Reliability, normal_quantile
-from softtargets.calibration.groups import (
-    NARROWEST,
-    Groups,
-    equal_mass,
-    frequencies,
-    smooth_error,
-    smoothed,
-)
-from softtargets.calibration.threads import ahead
+from softtargets.calibration.binning import Reliability, normal_quantile, wilson
+from softtargets.calibration.confidence_cells import bin_of_cell
+from softtargets.calibration.groups import NARROWEST, Groups, equal_mass, frequencies, smooth_error, smoothed
+from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration.workspace import ahead
 
 Interval = tuple[float, float]
 Error = Callable[[Tensor], Tensor]
@@ -43,6 +38,24 @@ COARSE = 512  # steps of the grid for resampled smooth errors
 HALVINGS = 16
 AT_ONCE = 16  # resamples that are worked on at a time: they stay in the cache
 MOST = 64.0  # how many times what was observed the truth may be
+
+
+def intervals_of(
+    sums: CalibrationSums, groups: Groups, curve: Reliability, level: float, resamples: int, seed: int
+) -> dict[str, Interval]:
+    """The intervals of all metrics, by name: Wilson's for accuracies, normal ones for means, and those of errors."""
+    top = sums.ranks.cumsum(0).double() / sums.examples
+    low, high = wilson(top, torch.tensor(sums.examples), level)
+    bin_of_group = bin_of_cell(sums.bins)[sums.cell_counts > 0]
+    return {
+        "accuracy": (float(low[0]), float(high[0])),
+        "top_5_accuracy": (float(low[-1]), float(high[-1])),
+        "negative_log_likelihood": _of_mean(sums.moments[:2], sums.examples, level),
+        "brier_score": _of_mean(sums.moments[2:], sums.examples, level),
+        **intervals_of_groups(groups, bin_of_group, sums.bins, level, resamples, seed),
+        "classwise_calibration_error": classwise_interval(sums, level),
+        "maximum_calibration_error": maximum_interval(curve, level),
+    }
 
 
 def resampled(groups: Groups, resamples: int, seed: int) -> Iterator[Tensor]:
@@ -111,15 +124,16 @@ def factors(error: Error, observed: Tensor, scatter: Tensor, level: float) -> tu
     return low, max(low, _crossing(lambda factor: quantile(factor, (1 - level) / 2), point, MOST))
 
 
-def classwise_interval(counts: Tensor, probability: Tensor, positives: Tensor, level: float) -> Interval:
-    """The interval of the class-wise error, from sums (classes, bins).
+def classwise_interval(sums: CalibrationSums, level: float) -> Interval:
+    """The interval of the class-wise error.
 
     The same in closed form: there are so many cells, K times bins, that their sum is normal, and the mean and the
     variance of an absolute value are known for each (the folded normal distribution).
     """
-    classes, examples = counts.shape[0], float(counts[0].sum())
-    full = counts > 0
-    n, p, y = counts[full].double(), probability[full], positives[full].double()
+    examples, full = sums.examples, sums.class_counts > 0
+    n, p, y = (
+        table[full].double() for table in (sums.class_counts, sums.class_probability, sums.class_positives)
+    )
     gap = (p - y) / examples
     # How often a class occurs in a cell scatters by what is expected; half of it by the net's own account, since a
     # cell that has seen none of its class may still see some.
@@ -136,7 +150,7 @@ def classwise_interval(counts: Tensor, probability: Tensor, positives: Tensor, l
     point = float(gap.abs().sum())
     low = _crossing(lambda factor: quantile(factor, 1), point, 1.0)
     high = max(low, _crossing(lambda factor: quantile(factor, -1), point, MOST))
-    return low * point / classes, high * point / classes
+    return low * point / sums.classes, high * point / sums.classes
 
 
 def maximum_interval(curve: Reliability, level: float) -> Interval:
@@ -165,6 +179,14 @@ def maximum_interval(curve: Reliability, level: float) -> Interval:
     highest = np.where(right < n, betaincinv(right + 1, np.maximum(n - right, 1), 1 - tail), 1.0)
     least = np.maximum(lowest - said, said - highest).max()
     return max(float(least), 0.0), float(np.maximum(said - lowest, highest - said).max())
+
+
+def _of_mean(moments: Tensor, examples: int, level: float) -> Interval:
+    """A mean and what it may be off by, from sums of values and of squares; without end for a single example."""
+    mean, square = (moments / examples).tolist()
+    variance = max(square - mean * mean, 0.0) / (examples - 1) if examples > 1 else math.inf
+    half = normal_quantile(level) * math.sqrt(variance)
+    return max(mean - half, 0.0), mean + half
 
 
 def _crossing(rising: Callable[[float], float], level: float, most: float) -> float:

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 
-import torch
-from torch import Tensor
-
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.binning import Reliability, normal_quantile, reliability_of, wilson
-from softtargets.calibration.confidence_cells import bin_of_cell
-from softtargets.calibration.decomposition import BrierDecomposition, classwise_error, decompose
+from softtargets.calibration.binning import Reliability, reliability_of
 from softtargets.calibration.groups import Groups, adaptive_error, frequencies, smooth_error
-from softtargets.calibration.intervals import (
-    Interval,
-    classwise_interval,
-    intervals_of_groups,
-    maximum_interval,
-)
-from softtargets.calibration.sums import CalibrationSums
-from softtargets.calibration.threads import one_thread
+from softtargets.calibration.intervals import Interval, intervals_of
+from softtargets.calibration.sums import BrierDecomposition, CalibrationSums, classwise_error, decompose
+from softtargets.calibration.workspace import one_thread
 
 
 @dataclass(frozen=True)
@@ -82,6 +71,7 @@ def measure_calibration(
     errors; for a calibrated net (true error 0) all held it in 93 % or more. That of the maximum error comes from exact
     intervals of all bins at once, and is wide.
 
+    >>> import torch
     >>> scores = torch.tensor([[2.0, 0.0], [0.0, 1.0], [3.0, 0.0], [0.0, 0.5]])
     >>> found = measure_calibration(scores, torch.tensor([0, 1, 1, -100]), from_logits=True, ignore_index=-100)
     >>> found.examples, round(found.accuracy, 3), round(found.expected_calibration_error, 3)
@@ -91,6 +81,7 @@ def measure_calibration(
     return calibration_of(sums, level=level, resamples=resamples, seed=seed)
 
 
+@one_thread()
 def calibration_of(
     sums: CalibrationSums, *, level: float | None = 0.95, resamples: int = 1000, seed: int = 0
 ) -> Calibration:
@@ -106,17 +97,12 @@ def calibration_of(
         raise ValueError(
             "there is nothing to measure: no example has been added, or every label is ignore_index"
         )
-    with one_thread():
-        return _measured(sums, level, resamples, seed)
-
-
-def _measured(sums: CalibrationSums, level: float | None, resamples: int, seed: int) -> Calibration:
     examples = sums.examples
     curve = reliability_of(sums)
     groups = Groups.of_cells(sums)
     nll, _, brier, _ = (sums.moments / examples).tolist()
     top = sums.ranks.cumsum(0).double() / examples
-    found = Calibration(
+    return Calibration(
         examples=examples,
         classes=sums.classes,
         accuracy=float(top[0]),
@@ -132,35 +118,5 @@ def _measured(sums: CalibrationSums, level: float | None, resamples: int, seed: 
         maximum_calibration_error=curve.maximum_calibration_error,
         brier_decomposition=decompose(sums),
         reliability=curve,
-        intervals={},
+        intervals={} if level is None else intervals_of(sums, groups, curve, level, resamples, seed),
     )
-    if level is not None:
-        found.intervals.update(_intervals(sums, groups, top, level, resamples, seed))
-    return found
-
-
-def _intervals(
-    sums: CalibrationSums, groups: Groups, top: Tensor, level: float, resamples: int, seed: int
-) -> dict[str, Interval]:
-    which = bin_of_cell(sums.bins)[sums.cell_counts > 0]
-    n = torch.tensor(sums.examples)
-    low, high = wilson(top, n, level)
-    return {
-        "accuracy": (float(low[0]), float(high[0])),
-        "top_5_accuracy": (float(low[-1]), float(high[-1])),
-        "negative_log_likelihood": _of_mean(sums.moments[:2], sums.examples, level),
-        "brier_score": _of_mean(sums.moments[2:], sums.examples, level),
-        **intervals_of_groups(groups, which, sums.bins, level, resamples, seed),
-        "classwise_calibration_error": classwise_interval(
-            sums.class_counts, sums.class_probability, sums.class_positives, level
-        ),
-        "maximum_calibration_error": maximum_interval(reliability_of(sums), level),
-    }
-
-
-def _of_mean(moments: Tensor, examples: int, level: float) -> Interval:
-    """A mean and what it may be off by, from sums of values and of squares; without end for a single example."""
-    mean, square = (moments / examples).tolist()
-    variance = max(square - mean * mean, 0.0) / (examples - 1) if examples > 1 else math.inf
-    half = normal_quantile(level) * math.sqrt(variance)
-    return max(mean - half, 0.0), mean + half

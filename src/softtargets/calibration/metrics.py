@@ -14,11 +14,10 @@ from torch import Tensor
 from softtargets.arrays import ArrayLike
 from softtargets.calibration.binning import reliability
 from softtargets.calibration.confidence_cells import bin_edges
-from softtargets.calibration.decomposition import BrierDecomposition, classwise_error, decompose
 from softtargets.calibration.groups import Groups, adaptive_error, frequencies, smooth_error
 from softtargets.calibration.rows import RowStatistics, rows_of
 from softtargets.calibration.scores import as_scores
-from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration.sums import BrierDecomposition, CalibrationSums, classwise_error, decompose
 
 
 def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> float:

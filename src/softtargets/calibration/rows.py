@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from softtargets.calibration.ranks import rank_of
 from softtargets.calibration.scores import Piece, Scores
 from softtargets.calibration.workspace import Workspace
 
@@ -60,20 +59,13 @@ class RowStatistics:
         return (self.norm.double().square() - 2 * self.at_label.double() + 1).clamp_(min=0)
 
 
-class Look(NamedTuple):
-    """A piece that was looked at: its rows, their probabilities (n, K), and whether to believe them.
+def look_at(piece: Piece, of: Scores, room: Tensor, scratch: Tensor) -> tuple[RowStatistics, Tensor, Tensor]:
+    """Look at a piece: its rows, their probabilities (n, K), and a doubt whether to believe them.
 
-    `doubt` is at most 0 where the scores are good, and above 0 or no number where they must be looked at again. It
-    stays on the device: to ask for each piece would wait for it.
+    The doubt is at most 0 where the scores are good, and above 0 or no number where they must be looked at again. It
+    stays on the device: to ask for each piece would wait for it. `room`, which may become the probabilities, and
+    `scratch` have the shape of the scores.
     """
-
-    rows: RowStatistics
-    probabilities: Tensor
-    doubt: Tensor
-
-
-def look_at(piece: Piece, of: Scores, room: Tensor, scratch: Tensor) -> Look:
-    """Look at a piece; `room`, which may become its probabilities, and `scratch` have the shape of the scores."""
     scores, labels = piece
     doubt = _doubt(scores, of)
     if of.from_logits:
@@ -94,7 +86,7 @@ def look_at(piece: Piece, of: Scores, room: Tensor, scratch: Tensor) -> Look:
         norm=torch.linalg.vector_norm(p, dim=1),
         rank=rank_of(scores, label, score, at_label, of.tolerance, scratch),
     )
-    return Look(rows, p, doubt)
+    return rows, p, doubt
 
 
 def softmax(logits: Tensor, out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -135,3 +127,35 @@ def _doubt(scores: Tensor, of: Scores) -> Tensor:
     apart = (scores.sum(1) - 1).abs().amax() - of.tolerance
     # None is above 1 if they add up to 1 and none is negative.
     return torch.maximum(apart, -scores.amin())
+
+
+def rank_of(
+    scores: Tensor, label: Tensor, score: Tensor, at_label: Tensor, tolerance: float, scratch: Tensor
+) -> Tensor:
+    """The rank (n,) of each label among scores (n, K): 0 for the highest, and for the first of equals.
+
+    `label` and its `score` are (n, 1), `at_label` (n,) its probability, which is known but for a `tolerance`; `scratch`
+    has the shape of the scores.
+    """
+    # Comparisons written as numbers are counted several times faster than truth values.
+    if scores.device.type != "cpu":
+        above = torch.gt(scores, score, out=scratch).sum(1)
+        return (above + _equal_before(scores, label, score)).long()
+    rank = torch.zeros(len(scores), dtype=torch.int64)
+    # More than all others together is more than each: there is nothing to count, as in most rows of a good model.
+    unclear = torch.from_numpy(np.flatnonzero(at_label.numpy() <= 0.5 + tolerance))
+    if len(unclear) == 0:
+        return rank
+    some, of = scores.index_select(0, unclear), score.index_select(0, unclear)
+    scratch = scratch[: len(some)]
+    above = torch.gt(some, of, out=scratch).sum(1)
+    as_high = torch.ge(some, of, out=scratch).sum(1)
+    tied = (as_high > above + 1).nonzero().squeeze(1)  # than the label itself
+    if len(tied):
+        above[tied] += _equal_before(some[tied], label[unclear[tied]], of[tied])
+    return rank.index_copy_(0, unclear, above.long())
+
+
+def _equal_before(scores: Tensor, label: Tensor, score: Tensor) -> Tensor:
+    places = torch.arange(scores.shape[1], device=scores.device)
+    return ((scores == score) & (places < label)).sum(1)

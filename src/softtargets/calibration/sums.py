@@ -1,9 +1,10 @@
-"""Everything calibration needs to remember of a stream: sums, which can be added up."""
+"""Everything calibration needs to remember of a stream: sums, which can be added up; and what those by class say."""
 
 from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, fields
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -50,18 +51,17 @@ class CalibrationSums:
         bins = len(bin_edges(bins)) - 1
         cells = len(edges_of(bins, torch.device("cpu"))[1]) + 1
 
-        def zeros(*shape: int, dtype: torch.dtype) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=device)
-
+        numbers = partial(torch.zeros, dtype=torch.int64, device=device)
+        sums = partial(torch.zeros, dtype=torch.float64, device=device)
         return cls(
-            cell_counts=zeros(cells, dtype=torch.int64),
-            cell_confidence=zeros(cells, dtype=torch.float64),
-            cell_correct=zeros(cells, dtype=torch.int64),
-            class_counts=zeros(classes, bins, dtype=torch.int64),
-            class_probability=zeros(classes, bins, dtype=torch.float64),
-            class_positives=zeros(classes, bins, dtype=torch.int64),
-            ranks=zeros(RANKS, dtype=torch.int64),
-            moments=zeros(4, dtype=torch.float64),
+            cell_counts=numbers(cells),
+            cell_confidence=sums(cells),
+            cell_correct=numbers(cells),
+            class_counts=numbers(classes, bins),
+            class_probability=sums(classes, bins),
+            class_positives=numbers(classes, bins),
+            ranks=numbers(RANKS),
+            moments=sums(4),
         )
 
     @classmethod
@@ -149,3 +149,34 @@ class CalibrationSums:
         return CalibrationSums(
             **{name: tensor.to(device, copy=copy) for name, tensor in self.tensors().items()}
         )
+
+
+@dataclass(frozen=True)
+class BrierDecomposition:
+    """`score` = `reliability` - `resolution` + `uncertainty` + `within_bins`; see `brier_decomposition`."""
+
+    score: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within_bins: float
+
+
+def classwise_error(sums: CalibrationSums) -> float:
+    """The mean over classes of the error of each class's probability, in equal-width bins."""
+    gaps = (sums.class_probability - sums.class_positives).abs()
+    return float(gaps.sum() / sums.classes / sums.examples)
+
+
+def decompose(sums: CalibrationSums) -> BrierDecomposition:
+    """The parts of the Brier score, each added up over classes."""
+    examples = sums.examples
+    counts, positives = sums.class_counts.double(), sums.class_positives.double()
+    n = counts.clamp(min=1)
+    share, rate, base = counts / examples, positives / n, positives.sum(1, keepdim=True) / examples
+    reliability = float((share * (sums.class_probability / n - rate).square()).sum())
+    resolution = float((share * (rate - base).square()).sum())
+    uncertainty = float((base * (1 - base)).sum())
+    score = float(sums.moments[2] / examples)
+    within_bins = score - (reliability - resolution + uncertainty)
+    return BrierDecomposition(score, reliability, resolution, uncertainty, within_bins)

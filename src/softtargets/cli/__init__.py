@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from softtargets.exceptions import SofttargetsError
 
@@ -12,6 +13,15 @@ USER_MISTAKE, BUG, INTERRUPTED = 2, 1, 130
 
 class Interrupted(SofttargetsError):
     """Ctrl-C, after everything was saved."""
+
+
+@contextmanager
+def resumable(advice: str) -> Iterator[None]:
+    """Ctrl-C ends with what was saved, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; {advice}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

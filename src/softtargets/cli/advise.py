@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from softtargets.cli import page_commands as pages
-from softtargets.cli.command_line import command_line, naming_options
+from softtargets.cli.command_line import naming_options
 from softtargets.cli.options import DataDir, Json, assignments
 from softtargets.exceptions import SofttargetsError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from softtargets.inspection.advise import Evidence
 
 LIMIT, FOLDS = 5000, 5
-OF_FILES = ("labels", "kind", "scores_name", "labels_name", "ignore_index", "sample")
+OF_FILES = (*pages.READING, "sample")
 OF_DATASETS = ("data_dir", "data_option", "limit", "folds")
 
 
@@ -60,7 +60,7 @@ def advise(
 
     Predictions must be out of fold: each example's by a model that was not trained on it.
     """
-    from softtargets.inspection.advise import finding, loss_lines, page, sample_of
+    from softtargets.inspection.advise import finding, page, sample_of
 
     started = time.monotonic()
     with naming_options(context):
@@ -68,16 +68,15 @@ def advise(
         _one_source(context, file, data)
         directory = out or Path("reports") / f"advise-{pages.stem(file or Path(str(data)))}"
         if file is not None:
-            predictions = pages.opened(file, labels, kind, scores_name, labels_name, ignore_index)
+            predictions = pages.opened(file, context)
         with pages.making(directory) as told:
             if file is not None:
                 given = sample_of(predictions, method, sample, told)
             else:
-                options = assignments(data_option, "--data-option")
-                given = _trained(str(data), data_dir, options, limit, folds, method, told)
+                given = _trained(context, told)
             found = finding.advise(given, test_labels=test_labels, purpose=purpose, told=told)
-    made = page.advise_page(found, command_line(context), pages.provenance(started, file=file, labels=labels))
-    lines = loss_lines(found.alpha_all.value, found.alpha_others.value) if found.recommends else {}
+    made = pages.signed(page.advise_page(found), context, started, file=file, labels=labels)
+    lines = page.loss_lines(found.alpha_all.value, found.alpha_others.value) if found.recommends else {}
     if as_json:
         return pages.as_json(made, directory, found.numbers(), warnings=made.warnings, code=lines)
     pages.as_text(
@@ -103,24 +102,17 @@ def _one_source(context: typer.Context, file: Path | None, data: str | None) -> 
             raise SofttargetsError(f"is for {other}, not for {source}; leave it out", argument=name)
 
 
-def _trained(
-    name: str,
-    data_dir: Path | None,
-    options: dict[str, Any],
-    limit: int | None,
-    folds: int | None,
-    method: str | None,
-    told: pages.Told,
-) -> Evidence:
+def _trained(context: typer.Context, told: pages.Told) -> Evidence:
     """A dataset's labels, predicted out of fold by a small model."""
     from softtargets.data import load
-    from softtargets.inspection.advise import check_method, train_out_of_fold
+    from softtargets.inspection.advise import train_out_of_fold
 
+    name, limit, folds = (context.params[key] for key in ("data", "limit", "folds"))
+    options = assignments(context.params["data_option"], "--data-option")
     if limit is not None and limit < 2:
         raise SofttargetsError(f"must be at least 2 examples, not {limit}", argument="limit")
-    check_method(method)  # before anything is trained
     told(f"reading {name}", 0, 0)
-    examples = load(name, "train", data_dir, **options)
+    examples = load(name, "train", context.params["data_dir"], **options)
     some = examples.take(range(min(limit or LIMIT, len(examples))))
     return train_out_of_fold(
         name,
@@ -129,6 +121,6 @@ def _trained(
         some.classes,
         examples=len(examples),
         folds=FOLDS if folds is None else folds,
-        method=method,
+        method=context.params["method"],
         told=told,
     )

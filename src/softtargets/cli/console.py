@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Any
 
-from softtargets.cli.pace import Clock, Lap, Pace
+import typer
+
+from softtargets.cli.pace import Clock, Pace
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, now
 from softtargets.training import Plan, Watcher, Watchers
@@ -80,27 +80,13 @@ def overview(pace: Pace) -> str:
     if not pace.runs:
         return f"preparing, {elapsed}"
     parts = [f"{pace.done} of {pace.runs} runs done"]
-    counts = {
-        "reused": pace.reused,
-        "failed": pace.failed,
-        "under way": len(pace.laps),
-        "resumed": pace.resumed,
-    }
+    counts = {"reused": pace.reused, "failed": pace.failed}
+    counts |= {"under way": len(pace.laps), "resumed": pace.resumed}
     parts += [f"{count} {what}" for what, count in counts.items() if count]
     if pace.done == pace.runs:
         return ", ".join([*parts, elapsed])
     speed, left = rounded(pace.units_per_second()), duration(pace.seconds_left())
     return ", ".join([*parts, f"{speed} {pace.unit}/s", elapsed, f"{left} left"])
-
-
-@dataclass
-class UnderWay:
-    """A run that is being trained: what it is, how far it is, and the last row of its metrics."""
-
-    id: str
-    name: str
-    lap: Lap
-    row: dict[str, Any]
 
 
 class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
@@ -111,14 +97,11 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self.pace = Pace(clock)
-        self.under_way: dict[str, UnderWay] = {}
         self.waits_for: Recipe | None = None
         self.lock = Lock()
         self._begun = now()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Nothing to tidy up unless a subclass has something."""
 
     def planned(self, plan: Plan) -> None:
@@ -130,7 +113,7 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
         """One more under way."""
         with self.lock:
             lap = self.pace.started(recipe.id, step, total_steps, recipe.batch, recipe.data.unit)
-            self.under_way[recipe.id] = UnderWay(recipe.id, describe(recipe), lap, {})
+            lap.id, lap.name = recipe.id, describe(recipe)
             self.waits_for = None
 
     def progressed(self, recipe: Recipe, step: int, units: int) -> None:
@@ -141,8 +124,8 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
     def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
         """What was measured last."""
         with self.lock:
-            if recipe.id in self.under_way:
-                self.under_way[recipe.id].row = row
+            if recipe.id in self.pace.laps:
+                self.pace.laps[recipe.id].row = row
 
     def waiting(self, recipe: Recipe) -> None:
         """Why nothing happens."""
@@ -151,12 +134,10 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
 
     def finished(self, run: Run) -> None:
         """One less under way."""
-        provenance = run.provenance
         # The work of a run that another process began before us says nothing about the speed since then.
-        began_after_us = provenance.get("started", "") >= self._begun
+        began_after_us = run.provenance.get("started", "") >= self._begun
         with self.lock:
             self.waits_for = None
-            self.under_way.pop(run.id, None)
             self.pace.finished(run.id, run.status != "finished", run.units, began_after_us)
 
 
@@ -171,13 +152,13 @@ class PlainLines(ConsoleWatcher):
     def planned(self, plan: Plan) -> None:
         """How much there is to do."""
         super().planned(plan)
-        self._say(f"{plan.runs} runs, {plan.reused} of them already finished")
+        typer.echo(f"{plan.runs} runs, {plan.reused} of them already finished", err=True)
 
     def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
         """Said only of a run that goes on."""
         super().started(recipe, step, total_steps)
         if step:
-            self._say(f"{recipe.id}  resumed at step {step} of {total_steps}")
+            typer.echo(f"{recipe.id}  resumed at step {step} of {total_steps}", err=True)
 
     def progressed(self, recipe: Recipe, step: int, units: int) -> None:
         """Every ten seconds, how the whole is getting on."""
@@ -186,14 +167,14 @@ class PlainLines(ConsoleWatcher):
             return
         self._last = self._clock()
         line = overview(self.pace)
-        if len(self.under_way) == 1:
-            (only,) = self.under_way.values()
-            line += f"  (step {only.lap.step} of {only.lap.total}  {metrics(only.row)}".rstrip() + ")"
-        self._say(line)
+        if len(self.pace.laps) == 1:
+            (only,) = self.pace.laps.values()
+            line += f"  (step {only.step} of {only.total}  {metrics(only.row)}".rstrip() + ")"
+        typer.echo(line, err=True)
 
     def waiting(self, recipe: Recipe) -> None:
         """Said once, when it begins."""
-        self._say(f"{recipe.id}  another process is training it; waiting")
+        typer.echo(f"{recipe.id}  another process is training it; waiting", err=True)
 
     def finished(self, run: Run) -> None:
         """What a run has come to."""
@@ -201,12 +182,7 @@ class PlainLines(ConsoleWatcher):
         count = f"[{self.pace.done}/{self.pace.runs}]"
         seconds = f"{run.provenance['seconds']:.1f} s"
         outcome = metrics(run.summary) if run.status == "finished" else failure(run)
-        self._say(f"{count} {run.id}  {describe(run.recipe)}  {outcome}  {seconds}")
-
-    @staticmethod
-    def _say(line: str) -> None:
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+        typer.echo(f"{count} {run.id}  {describe(run.recipe)}  {outcome}  {seconds}", err=True)
 
 
 def failure(run: Run) -> str:
@@ -216,9 +192,5 @@ def failure(run: Run) -> str:
 
 def metrics(row: dict[str, Any]) -> str:
     """A row of metrics in a few words."""
-    shown = [
-        ("train_loss", "loss {:.3f}"),
-        ("validation_accuracy", "val {:.3f}"),
-        ("test_accuracy", "test {:.3f}"),
-    ]
-    return " ".join(form.format(row[key]) for key, form in shown if key in row)
+    shown = {"train_loss": "loss", "validation_accuracy": "val", "test_accuracy": "test"}
+    return " ".join(f"{word} {row[key]:.3f}" for key, word in shown.items() if key in row)

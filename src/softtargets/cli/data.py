@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from softtargets.cli import Interrupted
+from softtargets.cli import resumable
 from softtargets.cli.options import DataDir, Json
 from softtargets.cli.output import print_json, print_rows
 from softtargets.exceptions import DataError
@@ -66,14 +66,11 @@ def fetch(
 
     directory = data_directory(to)
     progress = _Bar() if sys.stderr.isatty() else _Percent()
-    try:
-        files = get(name, directory, progress)
-    except KeyboardInterrupt:
-        raise Interrupted(
-            f"interrupted; go on with: softtargets data fetch {name} --to {directory}"
-        ) from None
-    finally:
-        progress.finish()
+    with resumable(f"go on with: softtargets data fetch {name} --to {directory}"):
+        try:
+            files = get(name, directory, progress)
+        finally:
+            progress.finish()
     typer.echo(f"{name} is ready in {directory}" + (f" ({len(files)} files)" if files else ""))
 
 

@@ -7,24 +7,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.segment import Segment
 from rich.style import Style
 
-from softtargets.cli.console import (
-    ConsoleWatcher,
-    UnderWay,
-    describe,
-    duration,
-    failure,
-    overview,
-    rounded,
-)
-from softtargets.cli.pace import Clock, common_unit
+from softtargets.cli.console import ConsoleWatcher, describe, duration, failure, overview, rounded
+from softtargets.cli.pace import Clock, Lap, common_unit
 from softtargets.runs import Run
 
 REFRESHES_PER_SECOND = 3
@@ -56,9 +47,7 @@ class LiveView(ConsoleWatcher):
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._live.stop()
 
     def finished(self, run: Run) -> None:
@@ -78,7 +67,7 @@ class LiveView(ConsoleWatcher):
                 name = f"{describe(self.waits_for)} ({self.waits_for.id})"
                 more = wrap(f"another process is training {name}; waiting", width)
             room = height - len(head) - len(more)
-            more += table(list(self.under_way.values()), width, room, self._console.options.ascii_only)
+            more += table(list(self.pace.laps.values()), width, room, self._console.options.ascii_only)
         return Frame(head[:height], [line[:width] for line in more[: max(0, height - len(head))]])
 
 
@@ -101,20 +90,15 @@ class Frame:
             yield Segment.line()
 
 
-@dataclass(frozen=True)
-class _Column:
+class _Column(NamedTuple):
     """One of the columns right of a run's name."""
 
     heading: str
     cells: list[str]
-    least: int  # so that columns do not move with every digit
-
-    @property
-    def width(self) -> int:
-        return max(self.least, len(self.heading), *map(len, self.cells))
+    width: int
 
 
-def table(runs: Sequence[UnderWay], width: int, height: int, plain: bool = False) -> list[str]:
+def table(runs: Sequence[Lap], width: int, height: int, plain: bool = False) -> list[str]:
     """Headings and one line per run, as many as fit; `plain` for terminals that know only ASCII.
 
     A narrow terminal does without some of the columns.
@@ -137,21 +121,26 @@ def table(runs: Sequence[UnderWay], width: int, height: int, plain: bool = False
     return [head, *(line(run.name, row) for run, row in zip(shown, rows, strict=True)), *more]
 
 
-def _columns(runs: Sequence[UnderWay], full: str, empty: str) -> dict[str, _Column]:
+def _columns(runs: Sequence[Lap], full: str, empty: str) -> dict[str, _Column]:
     """What is said of each run, from left to right."""
-    unit = common_unit({run.lap.unit for run in runs})
-    said: dict[str, tuple[str, int, Callable[[UnderWay], str]]] = {
-        "id": ("id", _ID, lambda run: run.id[:_ID]),
-        "bar": ("", _BAR, lambda run: _bar(run.lap.fraction, full, empty)),
-        "done": ("done", 4, lambda run: f"{run.lap.fraction:.0%}"),
-        "step": ("step", 9, lambda run: f"{run.lap.step}/{run.lap.total}"),
-        "loss": ("loss", 6, lambda run: _metric(run.row, "train_loss")),
-        "accuracy": ("accuracy", 10, lambda run: _accuracy(run.row)),
-        "rate": (f"{unit}/s", 9, lambda run: rounded(run.lap.units_per_second())),
-        "left": ("left", 7, lambda run: duration(run.lap.seconds_left())),
-    }
+
+    def column(heading: str, least: int, cell: Callable[[Lap], str]) -> _Column:
+        cells = list(map(cell, runs))
+        # At least so wide, so that columns do not move with every digit.
+        return _Column(heading, cells, max(least, len(heading), *map(len, cells)))
+
+    unit = common_unit({run.unit for run in runs})
     return {
-        key: _Column(heading, list(map(cell, runs)), least) for key, (heading, least, cell) in said.items()
+        "id": column("id", _ID, lambda run: run.id[:_ID]),
+        "bar": column("", _BAR, lambda run: _bar(run.fraction, full, empty)),
+        "done": column("done", 4, lambda run: f"{run.fraction:.0%}"),
+        "step": column("step", 9, lambda run: f"{run.step}/{run.total}"),
+        "loss": column(
+            "loss", 6, lambda run: f"{run.row['train_loss']:.3f}" if "train_loss" in run.row else ""
+        ),
+        "accuracy": column("accuracy", 10, lambda run: _accuracy(run.row)),
+        "rate": column(f"{unit}/s", 9, lambda run: rounded(run.units_per_second())),
+        "left": column("left", 7, lambda run: duration(run.seconds_left())),
     }
 
 
@@ -176,10 +165,6 @@ def _shortened(name: str, room: int, dots: str) -> str:
 def _bar(fraction: float, full: str, empty: str) -> str:
     done = int(fraction * _BAR)
     return full * done + empty * (_BAR - done)
-
-
-def _metric(row: dict[str, Any], key: str) -> str:
-    return f"{row[key]:.3f}" if key in row else ""
 
 
 def _accuracy(row: dict[str, Any]) -> str:

@@ -4,44 +4,47 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from softtargets.exceptions import SofttargetsError
 
+if TYPE_CHECKING:
+    from softtargets.runs import RunStore
+
 RunsDir = Annotated[
-    Path | None, typer.Option("--runs-dir", help="Where runs are kept [env SOFTTARGETS_RUNS; else ./runs].")
+    Path | None, Option("--runs-dir", help="Where runs are kept [env SOFTTARGETS_RUNS; else ./runs].")
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", help="Where datasets are [env SOFTTARGETS_DATA; else a user cache]."),
+    Option("--data-dir", help="Where datasets are [env SOFTTARGETS_DATA; else a user cache]."),
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Device = Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")]
+Json = Annotated[bool, Option("--json", help="Print JSON for scripts.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe field, e.g. optimiser.lr=0.05."),
+    Option("--set", metavar="KEY=VALUE", help="Change a recipe field, e.g. optimiser.lr=0.05."),
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, help="Processes that train side by side [the cores on a CPU, 1 on a GPU]."),
+    Option(min=1, help="Processes that train side by side [the cores on a CPU, 1 on a GPU]."),
 ]
 CheckpointSeconds = Annotated[
-    float, typer.Option(min=0.0, help="Seconds between checkpoints of a run (0: after every step).")
+    float, Option(min=0.0, help="Seconds between checkpoints of a run (0: after every step).")
 ]
 
 TensorBoardDir = Annotated[
     Path | None,
-    typer.Option(
-        "--tensorboard", metavar="DIR", help="Also log metrics for TensorBoard, in a directory per run."
-    ),
+    Option("--tensorboard", metavar="DIR", help="Also log metrics for TensorBoard, in a directory per run."),
 ]
 
 
-def runs_directory(explicit: Path | None) -> Path:
-    """The directory of runs: the option, else the environment, else ./runs."""
-    return explicit or Path(os.environ.get("SOFTTARGETS_RUNS") or "runs")
+def run_store(explicit: Path | None) -> RunStore:
+    """The runs in the directory of the option, else of the environment, else in ./runs."""
+    from softtargets.runs import RunStore
+
+    return RunStore(explicit or os.environ.get("SOFTTARGETS_RUNS") or "runs")
 
 
 def worker_count(explicit: int | None, device: str) -> int:

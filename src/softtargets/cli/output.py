@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,9 @@ import typer
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(json.dumps(_finite(value), indent=1, ensure_ascii=False))
+    from softtargets.report import plain_data
+
+    typer.echo(json.dumps(plain_data(value), indent=1, ensure_ascii=False))
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -35,11 +36,3 @@ def print_fields(fields: dict[str, Any]) -> None:
     width = max(map(len, fields))
     for name, value in fields.items():
         typer.echo(f"{name.ljust(width)}  {value}")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -65,12 +65,15 @@ class Rate:
 class Lap:
     """One run under way: how far it is, how fast it goes, how long it still takes.
 
-    What was done before it was resumed is progress, but not speed.
+    What was done before it was resumed is progress, but not speed. `id`, `name` and `row`, the last of its metrics, are
+    for whoever shows it.
     """
 
     def __init__(
         self, step: int, total: int, batch: int, clock: Clock = time.monotonic, unit: str = "images"
     ) -> None:
+        self.id = self.name = ""
+        self.row: dict[str, float] = {}
         self.step = self._first = step
         self.total = total
         self.unit = unit

@@ -7,14 +7,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
 
+from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json, print_table
-from softtargets.exceptions import SofttargetsError
 
 if TYPE_CHECKING:
     from softtargets.predictions import Predictions
@@ -31,29 +32,20 @@ IgnoreIndex = Annotated[int | None, Option(help="Leave out rows with this label,
 Bins = Annotated[int, Option(help="Equal-width bins of confidence.")]
 Told = Callable[[str, int, int], None]
 Rows = Sequence[Sequence[str]]
+READING = ("labels", "kind", "scores_name", "labels_name", "ignore_index")  # options of files
 
 
-def opened(
-    path: Path,
-    labels: Path | None,
-    kind: Any,
-    scores_name: list[str] | None,
-    labels_name: str | None,
-    ignore_index: int | None,
-) -> Predictions:
-    """Open predictions with the options of the command line."""
+def opened(path: Path, context: typer.Context) -> Predictions:
+    """Open predictions with the options of the command line that are for `READING`."""
+    from softtargets.inspection.shared import check_choice
     from softtargets.predictions import open_predictions
 
-    if kind not in (None, "logits", "probabilities"):
-        raise SofttargetsError(f"must be logits or probabilities, not {kind}", argument="kind")
-    return open_predictions(
-        path,
-        labels=labels,
-        kind=kind,
-        scores_name=scores_name[0] if scores_name and len(scores_name) == 1 else scores_name or None,
-        labels_name=labels_name,
-        ignore_index=ignore_index,
-    )
+    given: dict[str, Any] = {name: context.params[name] for name in READING}
+    if given["kind"] is not None:
+        check_choice("kind", given["kind"], ("logits", "probabilities"))
+    if len(scores := given["scores_name"] or ()) <= 1:
+        given["scores_name"] = scores[0] if scores else None
+    return open_predictions(path, **given)
 
 
 @contextmanager
@@ -78,11 +70,14 @@ def making(directory: Path) -> Iterator[Told]:
     )
     with bar:
         task = bar.add_task("reading", total=None)
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total or None
+        )
 
-        def told(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total or None)
 
-        yield told
+def signed(page: Page, context: typer.Context, started: float, **files: Path | None) -> Page:
+    """The same page with the command that makes it again, and what it was made of."""
+    return replace(page, command=command_line(context), provenance=provenance(started, **files))
 
 
 def provenance(started: float, **files: Path | None) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from softtargets.cli.options import Json, RunsDir, assignments, runs_directory
+from softtargets.cli.options import Json, RunsDir, assignments, run_store
 from softtargets.cli.output import print_fields, print_json, print_table
 from softtargets.exceptions import RunError
 
@@ -16,7 +17,7 @@ app = typer.Typer(help="Runs: what trainings left on disk.", no_args_is_help=Tru
 
 Where = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--where", metavar="KEY=VALUE", help="Keep runs with this recipe field, e.g. regulariser.alpha=0.1."
     ),
 ]
@@ -25,26 +26,22 @@ Where = Annotated[
 @app.command("list")
 def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """List runs, newest first."""
-    from softtargets.runs import RunStore, check_filter
+    from softtargets.runs import check_filter
 
     wanted = assignments(where, "--where")
-    store = RunStore(runs_directory(runs_dir))
+    store = run_store(runs_dir)
     entries = store.entries(wanted)
     if not entries and wanted:
         check_filter(store.entries(), wanted)
     if as_json:
-        print_json([asdict(entry) for entry in entries])
-        return
+        return print_json([asdict(entry) for entry in entries])
     if not entries:
-        typer.echo(f"no runs in {store.root}")
-        return
+        return typer.echo(f"no runs in {store.root}")
     rows = [
         (
             entry.id,
             entry.status,
-            _part(entry.recipe, "data"),
-            _part(entry.recipe, "model"),
-            _part(entry.recipe, "regulariser"),
+            *(_part(entry.recipe, slot) for slot in ("data", "model", "regulariser")),
             str(entry.recipe.get("seed", "")),
             f"{entry.summary['test_accuracy']:.4f}" if "test_accuracy" in entry.summary else "",
             f"{entry.seconds:.1f}" if entry.seconds is not None else "",
@@ -57,9 +54,7 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
 @app.command()
 def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """Show one run: its recipe, last metrics and provenance. A few first digits of the id are enough."""
-    from softtargets.runs import RunStore
-
-    store = RunStore(runs_directory(runs_dir))
+    store = run_store(runs_dir)
     found = store.get(run)
     (entry,) = (entry for entry in store.entries() if entry.id == found.id)
     shown: dict[str, Any] = {"id": found.id, "directory": str(found.directory), "status": entry.status}
@@ -67,8 +62,7 @@ def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     if entry.status in ("finished", "failed"):
         shown |= {"summary": found.summary, "provenance": found.provenance}
     if as_json:
-        print_json(shown)
-        return
+        return print_json(shown)
     sections = {part: shown.pop(part) for part in ("recipe", "summary", "provenance") if shown.get(part)}
     print_fields(shown)
     for part, section in sections.items():
@@ -78,13 +72,13 @@ def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
 
 @app.command()
 def verify(
-    run: Annotated[str | None, typer.Argument(help="A run; all of them if not given.")] = None,
+    run: Annotated[str | None, Argument(help="A run; all of them if not given.")] = None,
     runs_dir: RunsDir = None,
 ) -> None:
     """Compare every file of finished runs with the checksum in its manifest."""
-    from softtargets.runs import Run, RunStore
+    from softtargets.runs import Run
 
-    store = RunStore(runs_directory(runs_dir))
+    store = run_store(runs_dir)
     unwritten = ("running", "interrupted", "empty")
     written = (Run(store.root / entry.id) for entry in store.entries() if entry.status not in unwritten)
     chosen = list(written) if run is None else [store.get(run)]
@@ -104,16 +98,16 @@ def verify(
 @app.command()
 def export(
     out: Annotated[
-        Path, typer.Argument(metavar="FILE", help="One line of JSON per run; .gz at the end compresses it.")
+        Path, Argument(metavar="FILE", help="One line of JSON per run; .gz at the end compresses it.")
     ],
     where: Where = None,
     runs_dir: RunsDir = None,
 ) -> None:
     """Write recipes, metrics and provenance of finished and failed runs to one file, without their weights."""
-    from softtargets.runs import Run, RunStore, check_filter, export_logs
+    from softtargets.runs import Run, check_filter, export_logs
 
     wanted = assignments(where, "--where")
-    store = RunStore(runs_directory(runs_dir))
+    store = run_store(runs_dir)
     chosen = [entry for entry in store.entries(wanted) if entry.status in ("finished", "failed")]
     if not chosen:
         check_filter(store.entries(), wanted)
@@ -125,9 +119,7 @@ def export(
 @app.command()
 def delete(run: str, runs_dir: RunsDir = None) -> None:
     """Delete one run, finished or not, unless it is being written."""
-    from softtargets.runs import RunStore
-
-    typer.echo(f"deleted {RunStore(runs_directory(runs_dir)).delete(run)}")
+    typer.echo(f"deleted {run_store(runs_dir).delete(run)}")
 
 
 def _part(recipe: dict[str, object], slot: str) -> str:

@@ -8,71 +8,44 @@ from typing import Annotated
 
 import typer
 
-from softtargets.cli import Interrupted
+from softtargets.cli import options, resumable
 from softtargets.cli.command_line import command_line
-from softtargets.cli.options import (
-    CheckpointSeconds,
-    DataDir,
-    Device,
-    Json,
-    RunsDir,
-    Set,
-    TensorBoardDir,
-    Workers,
-    assignments,
-    runs_directory,
-    worker_count,
-)
 from softtargets.cli.output import print_json, print_table
 
 app = typer.Typer(help="Studies: a table or figure of a paper, from training to page.", no_args_is_help=True)
 
 
 @app.command("list")
-def list_(as_json: Json = False) -> None:
+def list_(as_json: options.Json = False) -> None:
     """List the studies there are."""
     from softtargets.studies import STUDIES
 
     if as_json:
         print_json(
-            [{"name": s.name, "title": s.title, "papers": list(s.papers), "seeds": s.seeds} for s in STUDIES]
+            [{key: vars(study)[key] for key in ("name", "title", "papers", "seeds")} for study in STUDIES]
         )
     else:
         print_table(("name", "title"), [(study.name, study.title) for study in STUDIES])
 
 
 @app.command()
-def show(name: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
+def show(name: str, runs_dir: options.RunsDir = None, as_json: options.Json = False) -> None:
     """Say what a study trains and measures, and how much of it is done."""
     from softtargets.cli.console import describe
-    from softtargets.runs import RunStore
     from softtargets.studies import STUDIES, find_study
 
     study = find_study(STUDIES, name)
-    store = RunStore(runs_directory(runs_dir))
+    store = options.run_store(runs_dir)
     trials = study.trials(study.settings())
     done = {entry.id for entry in store.entries() if entry.status == "finished"}
-    rows = [(t.recipe.id, describe(t.recipe), "finished" if t.recipe.id in done else "to do") for t in trials]
     if as_json:
-        print_json(
-            {
-                "name": study.name,
-                "title": study.title,
-                "lead": study.lead,
-                "papers": list(study.papers),
-                "seeds": study.seeds,
-                "runs": [
-                    {
-                        "id": t.recipe.id,
-                        "labels": dict(t.labels),
-                        "done": t.recipe.id in done,
-                        "recipe": t.recipe.to_dict(),
-                    }
-                    for t in trials
-                ],
-            }
-        )
-        return
+        runs = [
+            {"id": t.recipe.id, "labels": t.labels, "done": t.recipe.id in done, "recipe": t.recipe.to_dict()}
+            for t in trials
+        ]
+        told = {key: vars(study)[key] for key in ("name", "title", "lead", "papers", "seeds")}
+        return print_json({**told, "runs": runs})
+    rows = [(t.recipe.id, describe(t.recipe), "finished" if t.recipe.id in done else "to do") for t in trials]
     typer.echo(f"{study.title}\n\n{study.lead}\n")
     for paper in study.papers:
         typer.echo(f"paper: {paper}")
@@ -86,52 +59,47 @@ def run(
     context: typer.Context,
     name: str,
     seeds: Annotated[int | None, typer.Option(help="How many seeds (default: the study's own).")] = None,
-    device: Device = "auto",
-    changes: Set = None,
-    runs_dir: RunsDir = None,
-    data_dir: DataDir = None,
+    device: options.Device = "auto",
+    changes: options.Set = None,
+    runs_dir: options.RunsDir = None,
+    data_dir: options.DataDir = None,
     out: Annotated[Path | None, typer.Option(help="Where the report goes [./reports/NAME].")] = None,
-    workers: Workers = None,
-    checkpoint_seconds: CheckpointSeconds = 30.0,
-    tensorboard: TensorBoardDir = None,
+    workers: options.Workers = None,
+    checkpoint_seconds: options.CheckpointSeconds = 30.0,
+    tensorboard: options.TensorBoardDir = None,
     no_train: Annotated[
         bool, typer.Option("--no-train", help="Train nothing: make the page of the runs that are finished.")
     ] = False,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Train what is missing, measure, and write the page."""
     from softtargets.studies import STUDIES, find_study
 
     study = find_study(STUDIES, name)
-    settings = study.settings(seeds, assignments(changes))
+    settings = study.settings(seeds, options.assignments(changes))
     study.trials(settings)  # refuses impossible changes before torch is asked for anything
 
     from softtargets.cli.console import watching
-    from softtargets.runs import RunStore
     from softtargets.studies import run_study
     from softtargets.training import train
 
     # The page is the same however many processes make it, and without the log, so its own command names neither.
     speed = ("workers", "checkpoint_seconds")
-    command = command_line(context, without=(*speed, "tensorboard"))
-    try:
-        with watching(tensorboard) as watcher:
-            page = run_study(
-                study,
-                settings,
-                RunStore(runs_directory(runs_dir)),
-                out or Path("reports") / name,
-                command=command,
-                train=None if no_train else train,
-                device=device,
-                data_dir=data_dir,
-                watcher=watcher,
-                checkpoint_seconds=checkpoint_seconds,
-                workers=worker_count(workers, device),
-            )
-    except KeyboardInterrupt:
-        again = command_line(context, without=speed)
-        raise Interrupted(f"interrupted; everything so far is saved. Go on with: {again}") from None
+    saved = f"everything so far is saved. Go on with: {command_line(context, without=speed)}"
+    with resumable(saved), watching(tensorboard) as watcher:
+        page = run_study(
+            study,
+            settings,
+            options.run_store(runs_dir),
+            out or Path("reports") / name,
+            command=command_line(context, without=(*speed, "tensorboard")),
+            train=None if no_train else train,
+            device=device,
+            data_dir=data_dir,
+            watcher=watcher,
+            checkpoint_seconds=checkpoint_seconds,
+            workers=options.worker_count(workers, device),
+        )
     results = json.loads((page.parent / "results.json").read_text(encoding="utf-8"))
     if as_json:
         print_json({"report": str(page), "claims": results["claims"], "provenance": results["provenance"]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -54,15 +55,8 @@ def agreement(
     """
     if not (math.isfinite(temperature) and temperature > 0):
         raise ValueError(f"temperature must be a finite number above 0, not {temperature}")
-    teacher = as_logits(teacher_logits, "teacher_logits")
-    student = as_logits(student_logits, "student_logits")
-    _check_same_shape(teacher, student)
-    # From the logits themselves, as a division can make two of them equal.
-    classes = teacher.argmax(1), student.argmax(1).to(teacher.device)
-    log_p, log_q = (
-        (z.to(teacher.device, torch.float64) / temperature).log_softmax(1) for z in (teacher, student)
-    )
-    return _agreement(*classes, log_p, log_q, labels)
+    given = as_logits(teacher_logits, "teacher_logits"), as_logits(student_logits, "student_logits")
+    return _agreement(*given, lambda z: (z / temperature).log_softmax(1), labels)
 
 
 def agreement_of_probabilities(
@@ -81,18 +75,22 @@ def agreement_of_probabilities(
     """
     teacher = as_probabilities(teacher_probabilities, "teacher_probabilities")
     student = as_probabilities(student_probabilities, "student_probabilities")
-    _check_same_shape(teacher, student)
-    classes = teacher.argmax(1), student.argmax(1).to(teacher.device)
-    p, q = (given.to(teacher.device, torch.float64) for given in (teacher, student))
     # Those of coarse precision add up to 1 only nearly, which alone would be a divergence.
-    log_p, log_q = ((given / given.sum(1, keepdim=True)).log() for given in (p, q))
-    return _agreement(*classes, log_p, log_q, labels)
+    return _agreement(teacher, student, lambda p: (p / p.sum(1, keepdim=True)).log(), labels)
 
 
 def _agreement(
-    said: Tensor, repeated: Tensor, log_p: Tensor, log_q: Tensor, labels: ArrayLike | None
+    teacher: Tensor, student: Tensor, logarithms: Callable[[Tensor], Tensor], labels: ArrayLike | None
 ) -> Agreement:
-    examples, classes = log_p.shape
+    if teacher.shape != student.shape:
+        raise ValueError(
+            f"teacher and student must be given for the same examples and classes, not {tuple(teacher.shape)} and "
+            f"{tuple(student.shape)}"
+        )
+    examples, classes = teacher.shape
+    # Classes by what was given itself, as a division can make two logits equal.
+    said, repeated = teacher.argmax(1), student.argmax(1).to(teacher.device)
+    log_p, log_q = (logarithms(one.to(teacher.device, torch.float64)) for one in (teacher, student))
     p = log_p.exp()
     # Rounding may leave the divergence of equal rows a little below 0.
     divergences = torch.where(p > 0, p * (log_p - log_q), 0.0).sum(1).clamp_min(0)
@@ -110,11 +108,3 @@ def _agreement(
         teacher_errors=errors,
         same_class_where_teacher_wrong=same_errors,
     )
-
-
-def _check_same_shape(teacher: Tensor, student: Tensor) -> None:
-    if teacher.shape != student.shape:
-        raise ValueError(
-            f"teacher and student must be given for the same examples and classes, not {tuple(teacher.shape)} and "
-            f"{tuple(student.shape)}"
-        )

@@ -3,13 +3,7 @@
 from softtargets.errors.confusion import confusion_matrix, confusion_rates
 from softtargets.errors.frequency import FrequencyGroup, accuracy_by_frequency
 from softtargets.errors.overlap import ErrorOverlap, error_overlap
-from softtargets.errors.superclasses import (
-    FineAndCoarse,
-    OverRuns,
-    Spread,
-    fine_and_coarse_errors,
-    over_runs,
-)
+from softtargets.errors.superclasses import FineAndCoarse, OverRuns, Spread, fine_and_coarse_errors, over_runs
 
 __all__ = [
     "ErrorOverlap",

@@ -69,15 +69,8 @@ def accuracy_by_frequency(
     for fewest, most in ranges:
         inside = (counts >= fewest) & (counts <= (math.inf if most is None else most))
         of_group = inside[true]
-        found.append(
-            FrequencyGroup(
-                fewest=fewest,
-                most=most,
-                classes=int(inside.sum()),
-                examples=int(of_group.sum()),
-                right=int((of_group & (said == true)).sum()),
-            )
-        )
+        classes, examples, right = (int(one.sum()) for one in (inside, of_group, of_group & (said == true)))
+        found.append(FrequencyGroup(fewest, most, classes, examples, right))
     return tuple(found)
 
 

@@ -11,9 +11,8 @@ from softtargets.geometry.collapse import (
 from softtargets.geometry.drawing import COLOURS, draw_panel, draw_panels, draw_plane
 from softtargets.geometry.panels import UNITS, FairPanel, common_limits, fair_panels
 from softtargets.geometry.picking import Triple, Triples, pick_triples, pick_triples_by_confusion
-from softtargets.geometry.plane import cluster_spread, project, template_plane
+from softtargets.geometry.plane import cluster_spread, equilateral, project, sides, template_plane
 from softtargets.geometry.simplex import Simplex, simplex
-from softtargets.geometry.triangle import equilateral, sides
 from softtargets.geometry.views import PlaneMeasures, PlaneView, plane_view
 
 __all__ = [

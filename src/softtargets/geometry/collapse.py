@@ -10,8 +10,14 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.geometry.activations import CHUNK, LabelledActivations
-from softtargets.geometry.checking import as_activations, as_real, as_templates
+from softtargets.geometry.activations import (
+    CHUNK,
+    LabelledActivations,
+    as_activations,
+    as_real,
+    as_templates,
+    evenly,
+)
 from softtargets.geometry.class_sums import ClassSums
 from softtargets.geometry.simplex import Simplex, simplex
 
@@ -81,7 +87,7 @@ def neural_collapse(
     sums.add(activations, labels, ignore_index)
     _check_classes(sums)
     examples = LabelledActivations(activations, labels, count, size, ignore_index)
-    chosen = examples.evenly(nc4_most)
+    chosen = evenly(len(examples), nc4_most)
     again = examples.chunks(chosen, width=count, device=templates.device)
     disagree = _disagreement((values for values, _ in again), sums.means, templates, shift)
     return collapse_from_sums(sums, templates, centre_weights=centre_weights, nc4=disagree)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from softtargets.geometry.triangle import sides
+from softtargets.geometry.plane import sides
 from softtargets.geometry.views import PlaneView
 
 UNITS = ("centres", "templates", "activations")

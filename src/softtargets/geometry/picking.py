@@ -6,13 +6,13 @@ import math
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.geometry.checking import as_real
+from softtargets.geometry.activations import as_real
 
 BLOCK = 1 << 21  # distances at a time: 16 MiB
 GRID = 1e-12  # squared distances closer than this, in mean squared norms, are equal: the rest is rounding
@@ -82,7 +82,7 @@ def pick_triples(vectors: ArrayLike, candidates: Iterable[int] | None = None) ->
     first = _first_of_each(found)
     found, names = found[first], chosen[first]
     while len(names) >= 3:
-        distances = _ByVectors(found)
+        distances = _BetweenVectors(found)
         swept = _sweep(distances)
         earlier = swept.nearest[:, 0] < torch.arange(len(names), device=names.device)
         different = (swept.near[:, 0] > 0) | ~earlier
@@ -120,66 +120,52 @@ def pick_triples_by_confusion(counts: ArrayLike, candidates: Iterable[int] | Non
             f"class {number} has no examples in the confusion matrix; leave it out of the candidates"
         )
     rates = given[chosen][:, chosen] / given[chosen].sum(1, keepdim=True)
-    distances = _ByConfusion(1 - (rates + rates.T) / 2)
+    distances = _Distances(1 - (rates + rates.T) / 2)
     return _pick(distances, _sweep(distances), chosen.tolist())
 
 
-class _Distances(Protocol):
+class _Distances:
     """Distances between N classes, rounded so that equal ones are equal however they were computed.
 
-    `rows` and `pairs` give ranks, which grow with distance and are cheaper; `lengths` makes distances of them.
+    `rows` and `pairs` give ranks, which grow with distance; `lengths` makes distances of them. Of a matrix of distances
+    (N, N) ranks are the distances themselves.
     """
 
-    def __len__(self) -> int: ...
+    def __init__(self, distances: Tensor) -> None:
+        self._rows = distances.round(decimals=12).clamp(min=GRID)
 
-    def rows(self, start: int, stop: int) -> Tensor: ...
+    def __len__(self) -> int:
+        return len(self._rows)
 
-    def pairs(self, first: Tensor, second: Tensor) -> Tensor: ...
+    def rows(self, start: int, stop: int) -> Tensor:
+        return self._rows[start:stop].clone()
 
-    def lengths(self, ranks: Tensor) -> Tensor: ...
+    def pairs(self, first: Tensor, second: Tensor) -> Tensor:
+        return self._rows[first, second]
+
+    def lengths(self, ranks: Tensor) -> Tensor:
+        return ranks
 
 
-class _ByVectors:
-    """Ranks are squared distances in steps of the grid."""
+class _BetweenVectors(_Distances):
+    """Ranks are squared distances in steps of the grid, which are cheaper."""
 
     def __init__(self, vectors: Tensor) -> None:
         centred = vectors - vectors.mean(0)
         self._step = GRID * float(centred.square().sum(1).mean()) or 1.0
-        self._vectors = centred / math.sqrt(self._step)
-        self._twice = -2 * self._vectors.T
-        self._squares = self._vectors.square().sum(1)
-
-    def __len__(self) -> int:
-        return len(self._vectors)
+        self._rows = centred / math.sqrt(self._step)
+        self._twice = -2 * self._rows.T
+        self._squares = self._rows.square().sum(1)
 
     def rows(self, start: int, stop: int) -> Tensor:
-        found = torch.addmm(self._squares, self._vectors[start:stop], self._twice)
+        found = torch.addmm(self._squares, self._rows[start:stop], self._twice)
         return found.add_(self._squares[start:stop, None]).round_()
 
     def pairs(self, first: Tensor, second: Tensor) -> Tensor:
-        return (self._vectors[first] - self._vectors[second]).square().sum(1).round()
+        return (self._rows[first] - self._rows[second]).square().sum(1).round()
 
     def lengths(self, ranks: Tensor) -> Tensor:
         return ranks.clamp(min=0).mul(self._step).sqrt()
-
-
-class _ByConfusion:
-    """Ranks are distances."""
-
-    def __init__(self, distances: Tensor) -> None:
-        self._distances = distances.round(decimals=12).clamp(min=GRID)
-
-    def __len__(self) -> int:
-        return len(self._distances)
-
-    def rows(self, start: int, stop: int) -> Tensor:
-        return self._distances[start:stop].clone()
-
-    def pairs(self, first: Tensor, second: Tensor) -> Tensor:
-        return self._distances[first, second]
-
-    def lengths(self, ranks: Tensor) -> Tensor:
-        return ranks
 
 
 def _first_of_each(vectors: Tensor) -> Tensor:
@@ -255,10 +241,8 @@ def _sweep(distances: _Distances) -> _Swept:
 
 
 def _candidates(given: Iterable[int] | None, classes: int) -> Tensor:
-    if given is None:
-        chosen = list(range(classes))
-    else:
-        chosen = sorted({operator.index(c) for c in (given.tolist() if isinstance(given, Tensor) else given)})
+    given = range(classes) if given is None else given.tolist() if isinstance(given, Tensor) else given
+    chosen = sorted({operator.index(c) for c in given})
     if len(chosen) < 3 or chosen[0] < 0 or chosen[-1] >= classes:
         shown = chosen if len(chosen) <= 6 else [*chosen[:3], "...", *chosen[-2:]]
         raise ValueError(f"need at least three candidates from 0 to {classes - 1}, not {shown}")

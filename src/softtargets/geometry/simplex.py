@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.geometry.checking import as_templates
+from softtargets.geometry.activations import as_templates
 
 
 @dataclass(frozen=True)

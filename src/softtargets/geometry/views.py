@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.geometry.activations import LabelledActivations, evenly
-from softtargets.geometry.checking import as_templates, three_classes
-from softtargets.geometry.plane import template_plane
-from softtargets.geometry.triangle import equilateral, sides
+from softtargets.geometry.activations import LabelledActivations, as_templates, evenly, three_classes
+from softtargets.geometry.plane import equilateral, sides, template_plane
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def plane_view(
     deviation, flat_deviation = math.sqrt(scatter / count), math.sqrt(flat_scatter / count)
     between_templates = sum(sides(exact)) / 3
 
-    shown = torch.cat([found[evenly(len(found), len(found) if most is None else most)] for found in places])
+    shown = torch.cat([found[evenly(len(found), most)] for found in places])
     shown = shown.sort().values
     points = torch.cat([values.cpu() @ basis for values, _ in examples.chunks(shown)])
     a, b, c = chosen

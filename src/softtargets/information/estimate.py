@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike
+from softtargets.arrays import ArrayLike, as_floating
 from softtargets.information.kernels import blocks, nearest
 
 TRUNCATION = 1e-12  # nats: the most that a draw's information may change by leaving out far examples
@@ -165,9 +165,7 @@ def _without_noise(means: Tensor) -> Tensor:
 
 
 def _checked(samples: ArrayLike) -> Tensor:
-    found = torch.as_tensor(samples).detach()
-    if found.is_complex() or found.dtype == torch.bool:
-        raise ValueError(f"samples must be real numbers, not {found.dtype}")
+    found = as_floating(samples, "samples").detach()
     if found.ndim != 2 or 0 in found.shape:
         raise ValueError(f"samples must be (examples, draws), at least one example, not {tuple(found.shape)}")
     if found.shape[1] < 2:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike
+from softtargets.arrays import ArrayLike, as_floating
 from softtargets.information.kernels import blocks
 
 REACH = 9.0  # standard deviations beyond which a bell is nothing: exp(-81 / 2) is 3e-18
@@ -30,9 +30,7 @@ def mixture_information(means: ArrayLike, std: float) -> float:
     >>> mixture_information(torch.tensor([5.0, 5.0, 8.0, 8.0]), std=0.0) == math.log(2)
     True
     """
-    found = torch.as_tensor(means).detach()
-    if found.is_complex() or found.dtype == torch.bool:
-        raise ValueError(f"means must be real numbers, not {found.dtype}")
+    found = as_floating(means, "means").detach()
     if found.ndim != 1 or len(found) == 0:
         raise ValueError(f"means must be (examples,), at least one, not {tuple(found.shape)}")
     if not bool(torch.isfinite(found).all()):

@@ -1,144 +1,33 @@
-"""Recipes: frozen, validated, readable descriptions of one training. Nothing here imports torch."""
+"""Recipes: frozen, validated, readable descriptions of one training. Nothing here imports torch.
 
-from softtargets.recipes.augmentation import (
-    Affine,
-    Augmentation,
-    Brightness,
-    Contrast,
-    Crop,
-    Flip,
-    Rotation,
-    Shift,
+Every file says for itself what of it recipes are made of.
+"""
+
+# ruff: noqa: F403
+from softtargets.recipes import (
+    augmentation,
+    datasets,
+    models,
+    noise,
+    optimisation,
+    probes,
+    recipe,
+    regularisers,
 )
-from softtargets.recipes.datasets import (
-    CIFAR10,
-    CIFAR100,
-    CUB200,
-    EMNIST,
-    MNIST,
-    Dataset,
-    Digits,
-    FashionMNIST,
-    ImageDataset,
-    ImageNet,
-    TinyImageNet,
-)
-from softtargets.recipes.models import (
-    CNN,
-    MLP,
-    AlexNet,
-    MobileNetV2,
-    Model,
-    PreActResNet,
-    ResNet18,
-    ResNeXt29,
-    Timm,
-)
-from softtargets.recipes.noise import ClassConditional, Clean, Instance, Noise, Pair, Symmetric
-from softtargets.recipes.optimisation import (
-    SGD,
-    Adam,
-    Constant,
-    Cosine,
-    InverseSqrt,
-    Linear,
-    Optimiser,
-    Schedule,
-    Step,
-)
-from softtargets.recipes.probes import Calibration, Information, Probe
-from softtargets.recipes.recipe import Recipe
-from softtargets.recipes.regularisers import (
-    CSKD,
-    LABO,
-    AntiFocal,
-    BetaSmoothing,
-    ConfidencePenalty,
-    CrossEntropy,
-    Distillation,
-    DisturbLabel,
-    Focal,
-    ForwardCorrection,
-    KnowledgeRefinery,
-    LabelSmoothing,
-    LogitSmoothing,
-    MaxSup,
-    OnlineLabelSmoothing,
-    Regulariser,
-    TFReg,
-)
-from softtargets.recipes.schema import Part, build, describe, field_types, kinds
-from softtargets.recipes.yaml import parse_yaml
+from softtargets.recipes import schema as _schema
+from softtargets.recipes import yaml as _yaml
+from softtargets.recipes.augmentation import *
+from softtargets.recipes.datasets import *
+from softtargets.recipes.models import *
+from softtargets.recipes.noise import *
+from softtargets.recipes.optimisation import *
+from softtargets.recipes.probes import *
+from softtargets.recipes.recipe import *
+from softtargets.recipes.regularisers import *
+from softtargets.recipes.schema import *
+from softtargets.recipes.yaml import *
 
 __all__ = [
-    "CIFAR10",
-    "CIFAR100",
-    "CNN",
-    "CSKD",
-    "CUB200",
-    "EMNIST",
-    "LABO",
-    "MLP",
-    "MNIST",
-    "SGD",
-    "Adam",
-    "Affine",
-    "AlexNet",
-    "AntiFocal",
-    "Augmentation",
-    "BetaSmoothing",
-    "Brightness",
-    "Calibration",
-    "ClassConditional",
-    "Clean",
-    "ConfidencePenalty",
-    "Constant",
-    "Contrast",
-    "Cosine",
-    "Crop",
-    "CrossEntropy",
-    "Dataset",
-    "Digits",
-    "Distillation",
-    "DisturbLabel",
-    "FashionMNIST",
-    "Flip",
-    "Focal",
-    "ForwardCorrection",
-    "ImageDataset",
-    "ImageNet",
-    "Information",
-    "Instance",
-    "InverseSqrt",
-    "KnowledgeRefinery",
-    "LabelSmoothing",
-    "Linear",
-    "LogitSmoothing",
-    "MaxSup",
-    "MobileNetV2",
-    "Model",
-    "Noise",
-    "OnlineLabelSmoothing",
-    "Optimiser",
-    "Pair",
-    "Part",
-    "PreActResNet",
-    "Probe",
-    "Recipe",
-    "Regulariser",
-    "ResNeXt29",
-    "ResNet18",
-    "Rotation",
-    "Schedule",
-    "Shift",
-    "Step",
-    "Symmetric",
-    "TFReg",
-    "Timm",
-    "TinyImageNet",
-    "build",
-    "describe",
-    "field_types",
-    "kinds",
-    "parse_yaml",
-]
+    *augmentation.__all__, *datasets.__all__, *models.__all__, *noise.__all__, *optimisation.__all__, *probes.__all__,
+    *recipe.__all__, *regularisers.__all__, *_schema.__all__, *_yaml.__all__,
+]  # fmt: skip

@@ -7,6 +7,8 @@ from typing import Annotated
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, NonNegative, Part, Positive, Probability, Range
 
+__all__ = ["Affine", "Augmentation", "Brightness", "Contrast", "Crop", "Flip", "Rotation", "Shift"]
+
 Degrees = Annotated[float, Range(0, 360)]
 
 

@@ -7,6 +7,20 @@ from typing import Any, ClassVar, Literal
 
 from softtargets.recipes.schema import Count, Index, Part
 
+__all__ = [
+    "CIFAR10",
+    "CIFAR100",
+    "CUB200",
+    "EMNIST",
+    "MNIST",
+    "Dataset",
+    "Digits",
+    "FashionMNIST",
+    "ImageDataset",
+    "ImageNet",
+    "TinyImageNet",
+]
+
 
 class Dataset(Part):
     """Fields shared by every dataset.

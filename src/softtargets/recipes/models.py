@@ -7,6 +7,8 @@ from typing import Literal
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Part, Positive, ProperFraction
 
+__all__ = ["CNN", "MLP", "AlexNet", "MobileNetV2", "Model", "PreActResNet", "ResNeXt29", "ResNet18", "Timm"]
+
 
 class Model(Part):
     """The slot for a net."""

@@ -9,6 +9,19 @@ from softtargets.arrays import WRITTEN, wrong_row
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Part, Probability
 
+__all__ = ["ClassConditional", "Clean", "Instance", "Noise", "Pair", "Symmetric"]
+
+
+Matrix = tuple[tuple[Probability, ...], ...]
+
+
+def check_matrix(matrix: Matrix, tolerance: float) -> None:
+    """Refuse a matrix that is not square, for two classes or more, or whose rows do not add up to 1."""
+    if len(matrix) < 2:
+        raise RecipeError(f"needs a row for each of at least two classes, not {len(matrix)}", "matrix")
+    if wrong := wrong_row(matrix, tolerance):
+        raise RecipeError(wrong[1], f"matrix.{wrong[0]}")
+
 
 class Noise(Part):
     """The slot for label noise. Human labels are not noise here but labels of a dataset: CIFAR-10's `labels`."""
@@ -58,15 +71,11 @@ class Pair(Synthetic, name="pair"):
 class ClassConditional(Synthetic, name="class_conditional"):
     """Label i becomes j with probability `matrix` [i][j]; a row for each class, which adds up to 1."""
 
-    matrix: tuple[tuple[Probability, ...], ...]
+    matrix: Matrix
 
     def check(self) -> None:
-        """Square, for two classes or more, and what becomes of a label adds up to 1."""
-        classes = len(self.matrix)
-        if classes < 2:
-            raise RecipeError(f"needs a row for each of at least two classes, not {classes}", "matrix")
-        if wrong := wrong_row(self.matrix, WRITTEN):
-            raise RecipeError(wrong[1], f"matrix.{wrong[0]}")
+        """What becomes of a label adds up to 1."""
+        check_matrix(self.matrix, WRITTEN)
 
 
 class Instance(Synthetic, name="instance"):

@@ -7,6 +7,8 @@ from typing import Literal
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, NonNegative, Part, Positive, ProperFraction
 
+__all__ = ["SGD", "Adam", "Constant", "Cosine", "InverseSqrt", "Linear", "Optimiser", "Schedule", "Step"]
+
 Unit = Literal["epoch", "step"]
 # Patterns of parameter names, such as "head.*" or "*.bias", and a number for each.
 Factors = tuple[tuple[str, NonNegative], ...]

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, Part, Range
 
+__all__ = ["Calibration", "Information", "Probe"]
+
 
 class Probe(Part):
     """The slot for an instrument that looks at a net every so many steps, and at the end.

@@ -19,7 +19,9 @@ from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
 from softtargets.recipes.probes import Information, Probe
 from softtargets.recipes.regularisers import CrossEntropy, Distillation, ForwardCorrection, Regulariser
 from softtargets.recipes.schema import Count, Index, Part, Positive, ProperFraction, build, field_types
-from softtargets.recipes.yaml import parse_yaml, read_yaml
+from softtargets.recipes.yaml import parse_yaml, read_text
+
+__all__ = ["Recipe"]
 
 # Part of what is hashed. Raise it only when old recipes must not share runs with new ones.
 FORMAT = 2
@@ -142,21 +144,18 @@ class Recipe(Part):
     @classmethod
     def from_yaml(cls, text: str, source: str = "recipe") -> Recipe:
         """Read a recipe from YAML text; `source` names it in errors."""
-        return _from_tree(parse_yaml(text, source), source)
+        tree = parse_yaml(text, source)
+        try:
+            return cls.from_dict(tree)
+        except RecipeError as error:
+            located = RecipeError(f"{source}: {error}")
+            located.field = error.field
+            raise located from None
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
         """Read a recipe from a YAML file."""
-        return _from_tree(read_yaml(path), str(path))
-
-
-def _from_tree(tree: Any, source: str) -> Recipe:
-    try:
-        return Recipe.from_dict(tree)
-    except RecipeError as error:
-        located = RecipeError(f"{source}: {error}")
-        located.field = error.field
-        raise located from None
+        return cls.from_yaml(read_text(path), str(path))
 
 
 def _classes_of(data: Dataset) -> tuple[Any, ...]:
@@ -170,7 +169,7 @@ def _set(tree: dict[str, Any], path: str, value: Any) -> None:
     for depth, key in enumerate(parents):
         try:
             inner = node[_key(node, key)]
-        except (KeyError, IndexError, ValueError, TypeError):
+        except (KeyError, IndexError, TypeError):
             raise RecipeError("no such field to change", ".".join(parents[: depth + 1])) from None
         # An earlier change may have put a bare name or a part here: {"data": "cifar10", "data.labels": "worse"}.
         if isinstance(inner, Part) or (isinstance(inner, str) and key in _slots()):
@@ -179,16 +178,12 @@ def _set(tree: dict[str, Any], path: str, value: Any) -> None:
         node = inner
     try:
         node[_key(node, last)] = deepcopy(value)
-    except (IndexError, ValueError, TypeError):
+    except (IndexError, TypeError):
         raise RecipeError("no such field to change", path) from None
 
 
 def _key(node: Any, key: str) -> Any:
-    if isinstance(node, list):
-        if not key.isdecimal():
-            raise ValueError(key)
-        return int(key)
-    return key
+    return int(key) if isinstance(node, list) and key.isdecimal() else key
 
 
 def _slots() -> set[str]:

@@ -4,9 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from softtargets.arrays import TARGET, wrong_row
+from softtargets.arrays import TARGET
 from softtargets.exceptions import RecipeError
+from softtargets.recipes.noise import Matrix, check_matrix
 from softtargets.recipes.schema import Index, NonNegative, Part, Positive, Probability, Range
+
+__all__ = [
+    "CSKD",
+    "LABO",
+    "AntiFocal",
+    "BetaSmoothing",
+    "ConfidencePenalty",
+    "CrossEntropy",
+    "Distillation",
+    "DisturbLabel",
+    "Focal",
+    "ForwardCorrection",
+    "KnowledgeRefinery",
+    "LabelSmoothing",
+    "LogitSmoothing",
+    "MaxSup",
+    "OnlineLabelSmoothing",
+    "Regulariser",
+    "TFReg",
+]
 
 if TYPE_CHECKING:
     from softtargets.recipes.recipe import Recipe
@@ -28,17 +49,13 @@ class LabelSmoothing(Regulariser, name="label_smoothing"):
 
     alpha: Probability = 0.1
     spread: Literal["all", "others"] = "all"
-    matrix: tuple[tuple[Probability, ...], ...] | None = None
+    matrix: Matrix | None = None
 
     def check(self) -> None:
         """A matrix is square, its rows add up to 1, and without the label something is left of them if need be."""
         if self.matrix is None:
             return
-        classes = len(self.matrix)
-        if classes < 2:
-            raise RecipeError(f"needs a row for each of at least two classes, not {classes}", "matrix")
-        if wrong := wrong_row(self.matrix, TARGET):
-            raise RecipeError(wrong[1], f"matrix.{wrong[0]}")
+        check_matrix(self.matrix, TARGET)
         for position, row in enumerate(self.matrix):
             if self.spread == "others" and row[position] >= 1:
                 raise RecipeError(

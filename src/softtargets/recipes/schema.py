@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import reprlib
 import types
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields
 from numbers import Real
@@ -30,6 +30,8 @@ from typing import (
 )
 
 from softtargets.exceptions import RecipeError, nearest
+
+__all__ = ["Part", "build", "describe", "field_types", "kinds"]
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -93,13 +95,12 @@ class Part:
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
-        hints = _hints(type(self))
-        for field in fields(self):
+        for name, hint in field_types(type(self)).items():
             try:
-                value = _coerce(getattr(self, field.name), hints[field.name])
+                value = _coerce(getattr(self, name), hint)
             except RecipeError as error:
-                raise error.inside(field.name) from None
-            object.__setattr__(self, field.name, value)
+                raise error.inside(name) from None
+            object.__setattr__(self, name, value)
         self.check()
 
     def check(self) -> None:
@@ -107,8 +108,7 @@ class Part:
 
     def to_dict(self) -> dict[str, Any]:
         """Every field, defaults included, as plain JSON values; the inverse of `build`."""
-        named = {"name": self.name} if self.name else {}
-        return named | {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        return dict(_plain(self))
 
     def canonical(self) -> dict[str, Any]:
         """Only what differs from the defaults: the form that is hashed.
@@ -116,12 +116,7 @@ class Part:
         Leaving defaults out means that a new option, added later with a default that keeps the old
         behaviour, does not change the identity of every run ever made.
         """
-        named = {"name": self.name} if self.name else {}
-        return named | {
-            field.name: _plain(value, canonical=True)
-            for field in fields(self)
-            if (value := getattr(self, field.name)) != _default(field)
-        }
+        return dict(_plain(self, canonical=True))
 
 
 def kinds(slot: type[P]) -> dict[str, type[P]]:
@@ -131,12 +126,7 @@ def kinds(slot: type[P]) -> dict[str, type[P]]:
     >>> sorted(kinds(Schedule))
     ['constant', 'cosine', 'inverse_sqrt', 'linear', 'step']
     """
-    found: dict[str, type[P]] = {}
-    for part in slot.__subclasses__():
-        if part.name:
-            found[part.name] = part
-        found |= kinds(part)
-    return found
+    return {part.name: part for part in _below(slot) if part.name}
 
 
 def build(slot: type[P], value: object) -> P:
@@ -173,9 +163,18 @@ def _chosen(slot: type[P], value: object) -> tuple[type[P], dict[str, Any]]:
     return choices[_one_of(name, list(choices))], options
 
 
+_TYPES: dict[type[Part], dict[str, Any]] = {}
+
+
 def field_types(part: type[Part]) -> dict[str, Any]:
     """The annotation of each field, ready for `describe`."""
-    return {field.name: _hints(part)[field.name] for field in fields(part)}
+    if part not in _TYPES:
+        # Parts may refer to each other by class name across modules (a distillation names its teacher's
+        # recipe), which annotations alone cannot resolve without a circular import.
+        known = {each.__name__: each for each in _below(Part)}
+        hints = get_type_hints(part, localns=known, include_extras=True)
+        _TYPES[part] = {field.name: hints[field.name] for field in fields(part)}
+    return _TYPES[part]
 
 
 def describe(hint: object) -> str:
@@ -202,24 +201,11 @@ def _describe_list(hint: object, arguments: tuple[Any, ...]) -> str:
     return f"a list, each {describe(arguments[0])}"
 
 
-_HINTS: dict[type[Part], dict[str, Any]] = {}
-
-
-def _hints(part: type[Part]) -> dict[str, Any]:
-    if part not in _HINTS:
-        # Parts may refer to each other by class name across modules (a distillation names its teacher's
-        # recipe), which annotations alone cannot resolve without a circular import.
-        _HINTS[part] = get_type_hints(part, localns=_all_parts(), include_extras=True)
-    return _HINTS[part]
-
-
-def _all_parts() -> dict[str, type[Part]]:
-    found, queue = {}, [Part]
-    while queue:
-        part = queue.pop()
-        found[part.__name__] = part
-        queue += part.__subclasses__()
-    return found
+def _below(slot: type[P]) -> Iterator[type[P]]:
+    """All that is derived from a slot."""
+    for part in slot.__subclasses__():
+        yield part
+        yield from _below(part)
 
 
 def _options(value: object, choices: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,7 +235,12 @@ def _listed(names: Any) -> str:
 
 def _plain(value: Any, canonical: bool = False) -> Any:
     if isinstance(value, Part):
-        return value.canonical() if canonical else value.to_dict()
+        named = {"name": value.name} if value.name else {}
+        return named | {
+            field.name: _plain(getattr(value, field.name), canonical)
+            for field in fields(value)
+            if not canonical or getattr(value, field.name) != _default(field)
+        }
     if isinstance(value, tuple):
         return [_plain(item, canonical) for item in value]
     return value
@@ -259,7 +250,10 @@ def _coerce(value: Any, hint: Any) -> Any:
     """Return `value` as the annotated type, without ever guessing; raise `RecipeError` otherwise."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _in_range(_coerce(value, arguments[0]), arguments[1])
+        number, allowed = _coerce(value, arguments[0]), arguments[1]
+        if number not in allowed:
+            raise RecipeError(f"{_show(number)} is out of range: must be {allowed}")
+        return number
     if origin is Literal:
         return _one_of(value, arguments)
     if origin in (Union, types.UnionType):
@@ -323,12 +317,6 @@ def _number(value: Any, hint: Any) -> float | int | None:
         if abs(number) < _LARGEST_COUNT and number == int(number):
             return int(value)  # type: ignore[call-overload,no-any-return]
     return None
-
-
-def _in_range(value: Any, allowed: Range) -> Any:
-    if value not in allowed:
-        raise RecipeError(f"{_show(value)} is out of range: must be {allowed}")
-    return value
 
 
 def _one_of(value: Any, allowed: Collection[Any]) -> Any:

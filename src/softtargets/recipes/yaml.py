@@ -10,6 +10,8 @@ import yaml
 
 from softtargets.exceptions import RecipeError
 
+__all__ = ["parse_yaml"]
+
 _FLOAT = re.compile(
     r"^[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)([eE][-+]?\d+)?$"
     r"|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$"
@@ -64,14 +66,13 @@ def parse_yaml(text: str, source: str = "YAML") -> Any:
         raise RecipeError(f"{source} is not readable YAML{place}: {reason}") from None
 
 
-def read_yaml(path: str | Path) -> Any:
-    """Plain values from a YAML file."""
+def read_text(path: str | Path) -> str:
+    """The text of a file, which must be UTF-8."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise RecipeError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise RecipeError(f"{path} is not a text file in UTF-8") from None
     except ValueError as error:
         raise RecipeError(f"{str(path)!r} is not a path: {error}") from None
-    return parse_yaml(text, str(path))

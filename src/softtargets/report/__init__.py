@@ -1,6 +1,7 @@
 """Reports: a study, or a file of predictions, as one page that a person wants to read."""
 
 from softtargets.report.page import Code, Column, Figure, Page, Section, Table, Tone, Verdict, Widget, columns
+from softtargets.report.widgets import plain_data
 from softtargets.report.writing import write_page
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "Verdict",
     "Widget",
     "columns",
+    "plain_data",
     "write_page",
 ]

@@ -19,15 +19,13 @@ Axes: TypeAlias = "matplotlib.axes.Axes"
 KINDS = ("png", "svg")
 
 # Colours that stay apart in grey and for colour-blind readers (Okabe and Ito 2008).
-BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
-    "#0072b2",
-    "#e69f00",
-    "#009e73",
-    "#d55e00",
-    "#cc79a7",
-    "#56b4e9",
-    "#6b7280",
-)
+BLUE = "#0072b2"
+ORANGE = "#e69f00"
+GREEN = "#009e73"
+RED = "#d55e00"
+PURPLE = "#cc79a7"
+SKY = "#56b4e9"
+GREY = "#6b7280"
 
 _STYLE: dict[Any, Any] = {
     "figure.dpi": 100,

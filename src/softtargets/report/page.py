@@ -121,12 +121,18 @@ class Figure:
         rows: Iterable[Mapping[str, Any]],
         caption: str = "",
         alt: str = "",
+        *,
+        table: str = "",
+        widget: Widget | None = None,
     ) -> Figure:
-        """A figure whose numbers go to files only, under their keys, and are not shown as a table."""
+        """A figure whose numbers go to files only, under their keys, and are not shown as a table.
+
+        The file of numbers is called `table`, if not like the figure.
+        """
         rows = tuple(rows)
         keys = dict.fromkeys(key for row in rows for key in row)
-        data = Table(name, title, tuple(Column(key, key.replace("_", " ")) for key in keys), rows)
-        return cls(name, title, draw, data, caption, alt)
+        shown = tuple(Column(key, key.replace("_", " ")) for key in keys)
+        return cls(name, title, draw, Table(table or name, title, shown, rows), caption, alt, widget)
 
 
 @dataclass(frozen=True)
@@ -178,17 +184,17 @@ class Verdict:
     sentences: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.tone not in get_args(Tone):
-            raise ValueError(
-                f"the tone of a verdict must be one of {', '.join(get_args(Tone))}; got {self.tone!r}"
-            )
+        tones = get_args(Tone)
+        if self.tone not in tones:
+            raise ValueError(f"the tone of a verdict must be one of {', '.join(tones)}; got {self.tone!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """Everything a report says about one thing: a study, or a file of predictions (then `kind` is the command).
 
-    `runs` is the long table behind the page, folded away at its end.
+    `command` and `provenance` say how it came about, which the command knows that writes it. `runs` is the long table
+    behind the page, folded away at its end.
     """
 
     name: str
@@ -196,8 +202,8 @@ class Page:
     lead: str
     sections: tuple[Section, ...]
     claims: tuple[Claim, ...] = ()
-    command: str
-    provenance: Mapping[str, Any]
+    command: str = ""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
     runs: Table | None = None
     warnings: Sequence[str] = field(default=())
     kind: str = "study"

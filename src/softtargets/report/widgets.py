@@ -47,9 +47,8 @@ def check_widget(widget: Widget) -> None:
     ValueError: there is no widget of the kind 'pie'; there are plane, reliability, sweep
     """
     if widget.kind not in _CHECKS:
-        raise ValueError(
-            f"there is no widget of the kind {widget.kind!r}; there are {', '.join(sorted(_CHECKS))}"
-        )
+        there = ", ".join(sorted(_CHECKS))
+        raise ValueError(f"there is no widget of the kind {widget.kind!r}; there are {there}")
     _CHECKS[widget.kind](_Part(f"the widget {widget.kind!r}", plain_data(widget.data)))
 
 
@@ -76,35 +75,34 @@ def embedded(data: Any) -> str:
     >>> embedded({"name": "</script>", "value": float("nan")})
     '{"name":"\\\\u003c/script\\\\u003e","value":null}'
     """
-    text = json.dumps(_shorter(plain_data(data)), separators=(",", ":"), allow_nan=False)
+    text = json.dumps(plain_data(data, DIGITS), separators=(",", ":"), allow_nan=False)
     return text.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"})
 
 
-def plain_data(value: Any) -> Any:
+def plain_data(value: Any, digits: int = 0) -> Any:
     """Mappings, samples, arrays of numpy and torch, tuples and numbers as what JSON has; NaN and infinity become null.
 
-    >>> plain_data({"a": (1, float("inf"))})
-    {'a': [1, None]}
+    With `digits`, numbers are rounded to so many that count.
+
+    >>> plain_data({"a": (1, float("inf"))}), plain_data(2 / 3, digits=2)
+    ({'a': [1, None]}, 0.67)
     """
     if isinstance(value, Sample):
-        return plain_data({"mean": value.mean, "sd": value.spread, "n": value.n, "values": value.values})
+        told = {"mean": value.mean, "sd": value.spread, "n": value.n, "values": value.values}
+        return plain_data(told, digits)
     if hasattr(value, "tolist"):
-        return plain_data(value.tolist())
+        return plain_data(value.tolist(), digits)
     if isinstance(value, Mapping):
-        return {str(key): plain_data(item) for key, item in value.items()}
+        return {str(key): plain_data(item, digits) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain_data(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
+        return [plain_data(item, digits) for item in value]
+    return _rounded(value, digits) if isinstance(value, float) else value
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    if not math.isfinite(value):
         return None
-    return value
-
-
-def _shorter(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _shorter(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_shorter(item) for item in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+    return float(f"{value:.{digits}g}") if digits else value
 
 
 def _script(name: str) -> str:
@@ -118,11 +116,14 @@ class _Part:
     def __init__(self, place: str, data: Any) -> None:
         self.place, self.data = place, data
 
+    def require(self, met: bool, what: str) -> None:
+        if not met:
+            raise ValueError(f"{self.place} needs {what}")
+
     def need(self, *keys: str) -> Any:
         """The value of the last of these keys, all of which must be there."""
         for key in keys:
-            if not isinstance(self.data, dict) or key not in self.data:
-                raise ValueError(f"{self.place} needs {key!r} in its data")
+            self.require(isinstance(self.data, dict) and key in self.data, f"{key!r} in its data")
         return self.data[keys[-1]]
 
     def rows(self, key: str, *shape: int | None) -> Any:
@@ -136,65 +137,61 @@ class _Part:
 
     def index(self, key: str, size: int, optional: bool = False) -> None:
         value = self.data.get(key) if optional else self.need(key)
-        if value is None and optional:
-            return
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < size:
-            raise ValueError(
-                f"{self.place} needs a whole number from 0 to {size - 1} for {key!r}; got {value!r}"
-            )
+        if not (value is None and optional):
+            whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < size
+            self.require(whole, f"a whole number from 0 to {size - 1} for {key!r}; got {value!r}")
 
     def _fits(self, key: str, value: Any, shape: tuple[int | None, ...]) -> None:
         if not shape:
             return
         size = len(value) if isinstance(value, list) else -1
-        if size != shape[0] if shape[0] is not None else size < 1:
-            wanted = "a list that is not empty" if shape[0] is None else f"a list of {shape[0]}"
-            found = f"one of {size}" if size >= 0 else repr(value)
-            raise ValueError(f"{self.place} needs {wanted} for {key!r}; got {found}")
+        wanted = "a list that is not empty" if shape[0] is None else f"a list of {shape[0]}"
+        found = f"one of {size}" if size >= 0 else repr(value)
+        self.require(size > 0 if shape[0] is None else size == shape[0], f"{wanted} for {key!r}; got {found}")
         for item in value:
             self._fits(key, item, shape[1:])
 
 
-def _temperatures(part: _Part) -> int:
+def _positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value > 0
+
+
+def _curves(part: _Part) -> tuple[int, list[_Part]]:
+    """How many temperatures there are, and the curves over them."""
     values = part.rows("temperatures", None)
     for value in values:
-        if not isinstance(value, (int, float)) or value <= 0:
-            raise ValueError(f"{part.place} needs temperatures above 0; got {value!r}")
-    return len(values)
-
-
-def _check_reliability(part: _Part) -> None:
-    bins = len(part.rows("edges", None)) - 1
-    if bins < 1:
-        raise ValueError(f"{part.place} needs at least 2 edges; got 1")
-    size = _temperatures(part)
-    if part.data["temperatures"] != sorted(part.data["temperatures"]):
-        raise ValueError(
-            f"{part.place} needs its temperatures from the lowest to the highest, as on its slider"
-        )
-    part.index("start", size)
-    part.index("best", size, optional=True)
-    part.need("unit")
-    for curve in part.parts("curves"):
-        curve.need("name", "colour", "low", "high")
-        curve.index("best", size, optional=True)
-        bounds = [key for key in ("low", "high") if curve.data[key] is not None]
-        for key in ("counts", "confidence", "accuracy", *bounds):
-            curve.rows(key, size, bins)
-        for key in ("ece", "nll"):
-            curve.rows(key, size)
-
-
-def _check_sweep(part: _Part) -> None:
-    size = _temperatures(part)
+        part.require(_positive(value), f"temperatures above 0; got {value!r}")
     curves = part.parts("curves")
     for curve in curves:
         curve.need("name", "colour")
         for key in ("ece", "nll"):
-            curve.rows(key, size)
+            curve.rows(key, len(values))
+    return len(values), curves
+
+
+def _check_reliability(part: _Part) -> None:
+    bins = len(part.rows("edges", None)) - 1
+    part.require(bins >= 1, "at least 2 edges; got 1")
+    size, curves = _curves(part)
+    rising = part.data["temperatures"] == sorted(part.data["temperatures"])
+    part.require(rising, "its temperatures from the lowest to the highest, as on its slider")
+    part.index("start", size)
+    part.index("best", size, optional=True)
+    part.need("unit")
+    for curve in curves:
+        curve.need("low", "high")
+        curve.index("best", size, optional=True)
+        bounds = [key for key in ("low", "high") if curve.data[key] is not None]
+        for key in ("counts", "confidence", "accuracy", *bounds):
+            curve.rows(key, size, bins)
+
+
+def _check_sweep(part: _Part) -> None:
+    _, curves = _curves(part)
     for best in part.rows("best", len(curves)):
-        if best is not None and (not isinstance(best, (int, float)) or best <= 0):
-            raise ValueError(f"{part.place} needs a temperature above 0 or None in 'best'; got {best!r}")
+        part.require(
+            best is None or _positive(best), f"a temperature above 0 or None in 'best'; got {best!r}"
+        )
 
 
 def _check_plane(part: _Part) -> None:
@@ -202,6 +199,7 @@ def _check_plane(part: _Part) -> None:
     for entry in classes:
         entry.need("name", "colour")
     part.need("unit")
+    wanted = f"points (x, y, class from 0 to {len(classes) - 1}, example)"
     for panel in part.parts("panels"):
         panel.need("title", "notes")
         panel.rows("limits", 2, 2)
@@ -209,10 +207,8 @@ def _check_plane(part: _Part) -> None:
         if panel.data.get("centres") is not None:
             panel.rows("centres", len(classes), 2)
         for point in panel.need("points"):
-            if not isinstance(point, list) or len(point) != 4 or point[2] not in range(len(classes)):
-                raise ValueError(
-                    f"{panel.place} needs points (x, y, class from 0 to {len(classes) - 1}, example); got {point!r}"
-                )
+            fits = isinstance(point, list) and len(point) == 4 and point[2] in range(len(classes))
+            panel.require(fits, f"{wanted}; got {point!r}")
 
 
 _CHECKS: dict[str, Callable[[_Part], None]] = {

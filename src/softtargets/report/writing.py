@@ -54,18 +54,17 @@ def _render(figure: Figure, directory: Path) -> str:
     make_directory(directory)
     with house_style():
         drawing = figure.draw()
-        png, svg = (rendered(drawing, kind, bbox_inches="tight") for kind in KINDS)
-    for kind, content in zip(KINDS, (png, svg), strict=True):
+        pictures = {kind: rendered(drawing, kind, bbox_inches="tight") for kind in KINDS}
+    for kind, content in pictures.items():
         write_atomically(directory / f"{figure.name}.{kind}", content)
-    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
+    return "data:image/svg+xml;base64," + base64.b64encode(pictures["svg"]).decode()
 
 
 def _csv(table: Table) -> str:
     """Samples become three columns: mean, standard deviation, n."""
     flat = [_flat(row) for row in table.rows]
-    header = list(dict.fromkeys(key for row in flat for key in row)) or [
-        column.key for column in table.columns
-    ]
+    keys = dict.fromkeys(key for row in flat for key in row)
+    header = list(keys) or [column.key for column in table.columns]
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, header, restval="", lineterminator="\n")
     writer.writeheader()
@@ -85,18 +84,16 @@ def _flat(row: Any) -> dict[str, Any]:
 
 def _results(page: Page) -> dict[str, Any]:
     study = page.kind == "study"
+    tested = {"rule": _rule(page), "claims": [_claim(claim) for claim in page.claims]}
     results = {
         **({"study": page.name} if study else {"kind": page.kind, "name": page.name}),
         "title": page.title,
         "command": page.command,
         "provenance": plain_data(page.provenance),
         "warnings": list(page.warnings),
-        "rule": _rule(page),
-        "claims": [_claim(claim) for claim in page.claims],
+        **(tested if study or page.claims else {}),
         "tables": {table.name: plain_data(table.rows) for table in _tables(page)},
     }
-    if not study and not page.claims:
-        del results["rule"], results["claims"]
     if page.verdict:
         results["verdict"] = vars(page.verdict)
     if widgets := _widgets(page):

@@ -135,8 +135,7 @@ class Run:
         except RunError as error:
             found.append(str(error))
         for name, expected in self.manifest["files"].items():
-            problem = _problem(self.directory / name, expected, thorough)
-            if problem:
+            if problem := _problem(self.directory / name, expected, thorough):
                 found.append(f"{self.directory / name} {problem}")
         return found
 
@@ -149,8 +148,7 @@ class Run:
 
     def _checked(self, name: str) -> Path:
         path = self.directory / name
-        problem = _problem(path, self.manifest["files"].get(name), thorough=True)
-        if problem:
+        if problem := _problem(path, self.manifest["files"].get(name), thorough=True):
             raise self.damaged(path, problem)
         return path
 

@@ -1,13 +1,15 @@
-"""The directory of runs: finding, claiming, listing and deleting them."""
+"""The directory of runs: finding, claiming, listing, deleting and exporting them."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,8 +56,7 @@ class RunStore:
         run = Run(self.root / recipe.id)
         if not (run.directory / MANIFEST).exists():
             return None
-        problems = run.problems(thorough=False)
-        if problems:
+        if problems := run.problems(thorough=False):
             advice = f"`softtargets runs delete {run.id}` and run again to make it anew"
             raise RunError(f"{problems[0]}; run {run.id} is damaged, other runs are not affected: {advice}")
         return run
@@ -137,7 +138,7 @@ class RunStore:
         if fresh != known:
             self._write_index(fresh)
         found.sort(key=lambda entry: (entry.finished or "~", entry.id), reverse=True)
-        return [entry for entry in found if _matches(entry.recipe, where or {})]
+        return [entry for entry in found if not where or _matches(entry.recipe, where)]
 
     def _ids(self) -> list[str]:
         try:
@@ -161,38 +162,57 @@ class RunStore:
 
     def _write_index(self, index: dict[str, Any]) -> None:
         content = {"format": INDEX_FORMAT, "runs": index}
-        try:
+        with suppress(StorageError):  # a listing must also work where nothing may be written
             write_atomically(self.root / INDEX, json.dumps(content, separators=(",", ":")).encode())
-        except StorageError:
-            return  # a listing must also work where nothing may be written
 
 
 def check_filter(entries: list[ListedRun], where: Mapping[str, Any]) -> None:
     """Refuse a filter on a field that no listed run has; most likely it is misspelt."""
-    paths = {path for entry in entries for path in _paths(entry.recipe)}
+    paths = {path for entry in entries for path in _by_path(entry.recipe)}
     for path in where:
         if entries and path not in paths:
             raise RunError(f"no run has a recipe field '{path}'{nearest(path, paths)}")
 
 
+def export_logs(runs: Iterable[Run], path: Path) -> int:
+    """Write one line of JSON for each run, by id, compressed if the name ends in ``.gz``; returns how many.
+
+    All that was logged, without weights and predictions. The same runs always give the same bytes.
+    """
+    lines = [
+        json.dumps(_log_of(run), separators=(",", ":"), allow_nan=False)
+        for run in sorted(runs, key=lambda run: run.id)
+    ]
+    content = "".join(f"{line}\n" for line in lines).encode()
+    write_atomically(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    return len(lines)
+
+
+def _log_of(run: Run) -> dict[str, Any]:
+    """One run, all of which is checked against its manifest."""
+    return {
+        "id": run.id,
+        "status": run.status,
+        "recipe": run.recipe.to_dict(),
+        "summary": run.summary,
+        "provenance": run.provenance,
+        "history": run.history(),
+    }
+
+
 def _matches(recipe: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    for path, wanted in where.items():
-        value: Any = recipe
-        for key in path.split("."):
-            value = value.get(key) if isinstance(value, Mapping) else None
-        if isinstance(value, Mapping):
-            value = value.get("name")
-        if value != wanted:
-            return False
-    return True
+    values = _by_path(recipe)
+    return all(values.get(path) == wanted for path, wanted in where.items())
 
 
-def _paths(tree: Mapping[str, Any], prefix: str = "") -> set[str]:
-    found = set()
+def _by_path(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of a recipe by their dotted paths; that of a slot is the name of what is in it."""
+    found: dict[str, Any] = {}
     for key, value in tree.items():
-        found.add(prefix + key)
         if isinstance(value, Mapping):
-            found |= _paths(value, f"{prefix}{key}.")
+            found |= {prefix + key: value.get("name")} | _by_path(value, f"{prefix}{key}.")
+        else:
+            found[prefix + key] = value
     return found
 
 

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from softtargets.recipes import (
-    Clean,
-    CrossEntropy,
-    LabelSmoothing,
-    Noise,
-    Recipe,
-    Regulariser,
-    Step,
-    Symmetric,
-)
+from softtargets.recipes import Clean, CrossEntropy, LabelSmoothing, Recipe, Step, Symmetric
 from softtargets.studies.study import Settings, Trial
 
 # Fields of recipes that grids over these vary, and that users therefore may not set.
@@ -27,7 +18,20 @@ def trial(recipe: Recipe, changes: Mapping[str, Any], **labels: Any) -> Trial:
     return Trial(recipe.replace(changes), labels)
 
 
-def smoothing(alpha: float, spread: Literal["all", "others"] = "all") -> Regulariser:
+def each_seed(
+    settings: Settings, base: Recipe, cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]
+) -> list[Trial]:
+    """All cells of a grid, as what is varied and the study's names for it, for each seed; with the study's size."""
+    size = {"size": settings.size} if settings.size else {}
+    grid = list(cells)
+    return [
+        trial(base, {**varied, "seed": seed}, **size, **labels)
+        for seed in range(settings.seeds)
+        for varied, labels in grid
+    ]
+
+
+def smoothing(alpha: float, spread: Literal["all", "others"] = "all") -> LabelSmoothing | CrossEntropy:
     """Label smoothing; of strength 0 it is plain cross-entropy.
 
     >>> smoothing(0.1)
@@ -38,7 +42,7 @@ def smoothing(alpha: float, spread: Literal["all", "others"] = "all") -> Regular
     return LabelSmoothing(alpha=alpha, spread=spread) if alpha else CrossEntropy()
 
 
-def smoothing_to(p: float) -> Regulariser:
+def smoothing_to(p: float) -> LabelSmoothing | CrossEntropy:
     """Mass p on the label and the rest on the others, in equal parts.
 
     >>> smoothing_to(0.9)
@@ -47,7 +51,7 @@ def smoothing_to(p: float) -> Regulariser:
     return smoothing(_rest(p), "others")
 
 
-def noise(a: float) -> Noise:
+def noise(a: float) -> Symmetric | Clean:
     """Labels that are right with probability a.
 
     >>> noise(0.8)

@@ -1,14 +1,19 @@
-"""Measurements that several studies make on a run."""
+"""Measurements that several studies make on a run, and its net where stored predictions are not enough."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch import Tensor
+from torch.nn import functional as F
+
 from softtargets.calibration import expected_calibration_error
-from softtargets.runs import Predictions, Run
+from softtargets.recipes import Dataset, Recipe
+from softtargets.runs import Predictions, Run, RunStore
+from softtargets.studies.study import Place
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from softtargets.training.scheduling import Resources
 
 
 def accuracy(predictions: Predictions) -> float:
@@ -18,8 +23,6 @@ def accuracy(predictions: Predictions) -> float:
 
 def likelihood_and_calibration(logits: Tensor, labels: Tensor) -> dict[str, float]:
     """Mean negative log-likelihood in nats, and ECE with 15 bins."""
-    from torch.nn import functional as F
-
     return {
         "nll": float(F.cross_entropy(logits, labels)),
         "ece": expected_calibration_error(logits.softmax(-1), labels),
@@ -32,3 +35,41 @@ def over_epochs(run: Run) -> dict[str, float]:
         "early_accuracy": max(float(row["test_accuracy"]) for row in run.history()),
         "by_heart": float(run.summary["train_accuracy"]),
     }
+
+
+class TrainedNets:
+    """Data and nets of a study's runs, loaded when they are first asked for."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._supplies: Resources | None = None
+
+    def supplies(self, run: Run) -> Resources:
+        """What the runs of one store were trained with, on the device of the study."""
+        from softtargets.training import choose_device
+        from softtargets.training.scheduling import Resources
+
+        if self._supplies is None:
+            store = RunStore(run.directory.parent)
+            self._supplies = Resources(store, choose_device(self._place.device), self._place.data_dir)
+        return self._supplies
+
+    def on_training_images(
+        self, run: Run, recipe: Recipe, data: Dataset, most: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """What the finished net of `recipe` says of training images without augmentation, and their labels as read.
+
+        run:  any run of the same store.
+        data: whose training images.
+        most: only so many, the first ones.
+        """
+        from softtargets.training import float32_products
+        from softtargets.training.tasks.images import ImageTask, Split
+
+        supplies = self.supplies(run)
+        task, images = supplies.task(recipe.data), supplies.task(data).splits["train"]
+        assert isinstance(task, ImageTask)
+        split = Split(images.images[:most], images.clean_labels[:most], images.clean_labels[:most])
+        with float32_products(recipe.precision):
+            said = task.say(recipe, supplies.finished(recipe), split)
+        return said["logits"].cpu(), split.clean_labels.cpu()

@@ -42,7 +42,9 @@ def run_study(
         trained = _already_there(study, wanted, store)
     else:
         make_directory(directory)  # found out now, not after hours of training
-        trained = _train(study, wanted, store, train, how)
+        # A study that only computes asks no engine.
+        runs = train([trial.recipe for trial in wanted], store, keep=study.keep, **how) if wanted else []
+        trained = list(zip(wanted, runs, strict=True))
     missing = len(wanted) - len(trained)
     failed = _failures(study, trained, len(wanted))
     place = Place(how.get("data_dir"), how.get("device", "auto"))
@@ -75,12 +77,6 @@ def _enough(study: Study, there: int, wanted: int) -> Iterator[None]:
             f"{there} of {wanted} runs are too few for the page of '{study.name}'; without --no-train the others are "
             "trained"
         ) from error
-
-
-def _train(study: Study, wanted: list[Trial], store: RunStore, train: Train, how: Any) -> list[Trained]:
-    # A study that only computes asks no engine.
-    runs = train([trial.recipe for trial in wanted], store, keep=study.keep, **how) if wanted else []
-    return list(zip(wanted, runs, strict=True))
 
 
 def _already_there(study: Study, wanted: list[Trial], store: RunStore) -> list[Trained]:
@@ -133,6 +129,10 @@ def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
     work: Counter[str] = Counter()  # by its unit: images, tokens
     for run in once:
         work[run.recipe.data.unit] += run.units
+    effort = [
+        f"{sum(p['seconds'] for p in unique):.1f} s",
+        *(f"{done:,} {unit}" for unit, done in work.items()),
+    ]
     commit = code["commit"][:12] if code["commit"] else "not from a git checkout"
 
     def several(key: str) -> str:
@@ -149,12 +149,7 @@ def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
         "python": several("python"),
         "device": several("device") + f" ({several('device_name')})",
         "runs": len(unique),
-        "training": ", ".join(
-            [
-                f"{sum(p['seconds'] for p in unique):.1f} s",
-                *(f"{done:,} {unit}" for unit, done in work.items()),
-            ]
-        ),
+        "training": ", ".join(effort),
         "this command": f"{seconds:.1f} s",
     }
 

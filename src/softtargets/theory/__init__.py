@@ -7,11 +7,10 @@ the paper prints and does not hold is in ERRATA.md.
 """
 
 from softtargets.theory.agreement import agreement
-from softtargets.theory.averaging import averaging_loss, averaging_matrix_loss
 from softtargets.theory.conventions import alpha_from_p, p_from_alpha, uniform_matrix
 from softtargets.theory.landscape import Landscape, OptimumCurve, landscape, optimum_curve
 from softtargets.theory.limits import limiting_loss, scaled_gamma_p
-from softtargets.theory.loss import generalization_loss, matrix_loss
+from softtargets.theory.loss import averaging_loss, averaging_matrix_loss, generalization_loss, matrix_loss
 from softtargets.theory.meanfield import effective_clean_rate, mean_field_loss, mean_field_p
 from softtargets.theory.optimum import optimal_alpha, optimal_matrix, optimal_p
 from softtargets.theory.transition import Transition, gamma_transition, transition_asymptote

@@ -39,5 +39,4 @@ def cross_entropy(same: Array, other: Array, p: Array, classes: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         right = np.where(same > 0, -same * np.log(p), 0.0)
         wrong = np.where(other > 0, -other * (np.log1p(-p) - np.log(classes - 1)), 0.0)
-    total: Array = right + wrong
-    return total
+    return right + wrong

@@ -33,6 +33,11 @@ def as_choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     return value
 
 
+def as_kind(value: Any) -> str:
+    """What a net is tested against: one of the three types."""
+    return as_choice("kind", value, KINDS)
+
+
 def as_rate(name: str, value: Any, limits: bool) -> Array:
     """Probabilities strictly between 0 and 1, or also 0 and 1 themselves where limits are asked for.
 
@@ -121,8 +126,7 @@ def as_prior(value: Any, classes: int) -> Array:
             f"prior must have one probability for each of the {classes} classes, not shape {found.shape}"
         )
     check_distributions("prior", found, WRITTEN, rows=False)
-    prior: Array = found / found.sum(-1, keepdims=True)
-    return prior
+    return np.asarray(found / found.sum(-1, keepdims=True))
 
 
 def as_result(result: Array) -> Numbers:

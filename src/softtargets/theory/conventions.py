@@ -76,13 +76,11 @@ def uniform_matrix(p: Any, classes: int) -> Array:
     p = as_rate("p", p, limits=True)[..., None, None]
     count = one_number_of_classes(classes)
     same = np.eye(int(count), dtype=bool)
-    matrix: Array = np.where(same, p, (1 - p) / (count - 1))
-    return matrix
+    return np.asarray(np.where(same, p, (1 - p) / (count - 1)))
 
 
 def _per_moved(classes: Array, spread: str) -> Array:
     """Alpha for each unit of mass that leaves the label."""
     if as_choice("spread", spread, SPREADS) == "others":
         return np.ones_like(classes)
-    moved: Array = classes / (classes - 1)
-    return moved
+    return classes / (classes - 1)

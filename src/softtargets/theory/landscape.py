@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from softtargets.arrays import as_numbers
-from softtargets.theory.arguments import KINDS, Array, as_choice, one_number_of_classes
+from softtargets.theory.arguments import Array, as_kind, one_number_of_classes
 from softtargets.theory.loss import generalization_loss
 from softtargets.theory.optimum import optimal_p
 from softtargets.theory.transition import gamma_transition
@@ -49,8 +49,7 @@ class Landscape:
         """For each a the p of the grid with the lowest loss; the larger of two that are as good."""
         as_good = self.loss <= self.loss.min(0) * (1 + 1e-12)  # but for rounding
         lowest = len(self.p) - 1 - as_good[::-1].argmax(0)
-        best: Array = self.p[lowest]
-        return best
+        return np.asarray(self.p[lowest])
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def landscape(classes: int, kind: str, a: Any = None, p: Any = None, limits: boo
     >>> found.best_p, found.best_p_on_grid
     (array([0.5, 0.8]), array([0.6, 0.9]))
     """
-    kind = as_choice("kind", kind, KINDS)
+    kind = as_kind(kind)
     count = one_number_of_classes(classes)
     a, p = _grid("a", a), _grid("p", p)
     loss = generalization_loss(p[:, None], a, count, kind, limits)
@@ -96,7 +95,7 @@ def optimum_curve(classes: Any, kind: str, a: Any = None, limits: bool = False) 
     >>> round(optimum_curve(10, "gamma").jump, 6)
     0.476818
     """
-    kind = as_choice("kind", kind, KINDS)
+    kind = as_kind(kind)
     count = one_number_of_classes(classes, infinite=True)
     jump = _jump(kind, count)
     if a is None:

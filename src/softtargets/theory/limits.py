@@ -8,7 +8,7 @@ import numpy as np
 
 from softtargets.arrays import as_numbers
 from softtargets.theory.agreement import cross_entropy
-from softtargets.theory.arguments import KINDS, Numbers, as_choice, as_rates, as_result
+from softtargets.theory.arguments import Numbers, as_kind, as_rates, as_result
 
 
 def limiting_loss(p: Any, a: Any, kind: str, limits: bool = False) -> Numbers:
@@ -25,7 +25,7 @@ def limiting_loss(p: Any, a: Any, kind: str, limits: bool = False) -> Numbers:
     0.544805
     """
     p, a = as_rates(limits, p=p, a=a)
-    same = {"alpha": a, "beta": a * a, "gamma": a * p}[as_choice("kind", kind, KINDS)]
+    same = {"alpha": a, "beta": a * a, "gamma": a * p}[as_kind(kind)]
     other = {"alpha": 1 - a, "beta": (1 - a) * (1 + a), "gamma": (1 - a) + a * (1 - p)}[kind]
     return as_result(cross_entropy(same, other, p, np.full_like(p, 2.0)))
 

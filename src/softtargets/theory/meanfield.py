@@ -8,16 +8,7 @@ import numpy as np
 
 from softtargets.arrays import as_stochastic
 from softtargets.theory.agreement import agreeing, cross_entropy
-from softtargets.theory.arguments import (
-    KINDS,
-    Array,
-    Numbers,
-    as_choice,
-    as_prior,
-    as_rate,
-    as_result,
-    as_together,
-)
+from softtargets.theory.arguments import Array, Numbers, as_kind, as_prior, as_rate, as_result, as_together
 from softtargets.theory.optimum import optimal_p
 
 
@@ -45,7 +36,7 @@ def mean_field_loss(p: Any, T: Any, kind: str, prior: Any = None, limits: bool =
     >>> round(mean_field_loss(0.9, T, "beta"), 12) == round(matrix_loss(uniform_matrix(0.9, 2), T, "beta"), 12)
     True
     """
-    kind, T = as_choice("kind", kind, KINDS), as_stochastic("T", T)
+    kind, T = as_kind(kind), as_stochastic("T", T)
     weight = as_prior(prior, T.shape[-1])
     same = _same(T, weight) if kind == "beta" else _clean(T, weight)
     p, same = as_together(p=as_rate("p", p, limits), T=same)
@@ -67,7 +58,7 @@ def mean_field_p(T: Any, kind: str, prior: Any = None) -> Numbers:
     >>> [round(mean_field_p(T, kind), 6) for kind in ("alpha", "beta", "gamma")]
     [0.9, 0.84, 0.963166]
     """
-    kind, T = as_choice("kind", kind, KINDS), as_stochastic("T", T)
+    kind, T = as_kind(kind), as_stochastic("T", T)
     weight = as_prior(prior, T.shape[-1])
     if kind == "beta":
         return as_result(_same(T, weight))
@@ -76,10 +67,8 @@ def mean_field_p(T: Any, kind: str, prior: Any = None) -> Numbers:
 
 
 def _clean(T: Array, prior: Array) -> Array:
-    clean: Array = np.minimum((prior * np.diagonal(T, axis1=-2, axis2=-1)).sum(-1), 1.0)
-    return clean
+    return np.asarray(np.minimum((prior * np.diagonal(T, axis1=-2, axis2=-1)).sum(-1), 1.0))
 
 
 def _same(T: Array, prior: Array) -> Array:
-    same: Array = np.minimum((prior * np.square(T).sum(-1)).sum(-1), 1.0)
-    return same
+    return np.asarray(np.minimum((prior * np.square(T).sum(-1)).sum(-1), 1.0))

@@ -8,21 +8,10 @@ import numpy as np
 
 from softtargets.arrays import as_stochastic
 from softtargets.theory.agreement import agreeing
-from softtargets.theory.arguments import (
-    KINDS,
-    SPREADS,
-    Array,
-    Numbers,
-    as_choice,
-    as_classes,
-    as_prior,
-    as_rates,
-    as_result,
-)
+from softtargets.theory.arguments import Array, Numbers, as_classes, as_kind, as_prior, as_rates, as_result
 from softtargets.theory.conventions import alpha_from_p
 from softtargets.theory.loss import joint, tested_against
-from softtargets.theory.stationary import p_at, upper_minimum
-from softtargets.theory.transition import gamma_transition
+from softtargets.theory.transition import gamma_transition, p_at, upper_minimum
 
 
 def optimal_p(a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
@@ -51,7 +40,7 @@ def optimal_p(a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
     >>> round(optimal_p(0.8, classes=math.inf, kind="beta"), 12)
     0.64
     """
-    kind = as_choice("kind", kind, KINDS)
+    kind = as_kind(kind)
     a, classes = as_rates(limits, classes, infinite=True, a=a)
     if kind == "alpha":
         return as_result(a.copy())
@@ -73,7 +62,6 @@ def optimal_alpha(a: Any, classes: Any, kind: str, spread: str = "all", limits: 
     >>> round(optimal_alpha(0.8, classes=10, kind="alpha", spread="others"), 6)
     0.2
     """
-    as_choice("spread", spread, SPREADS)
     return alpha_from_p(optimal_p(a, as_classes(classes), kind, limits), classes, spread)
 
 
@@ -102,7 +90,7 @@ def optimal_matrix(T: Any, kind: str, prior: Any = None) -> Array:
     array([[0.8667, 0.1333],
            [0.2   , 0.8   ]])
     """
-    if as_choice("kind", kind, KINDS) == "gamma":
+    if as_kind(kind) == "gamma":
         raise ValueError(
             "kind 'gamma' has no optimal matrix worth having: to map every label to one class has loss 0; "
             "use mean_field_p(T, 'gamma') for the best p, or kind 'alpha' or 'beta'"
@@ -110,8 +98,7 @@ def optimal_matrix(T: Any, kind: str, prior: Any = None) -> Array:
     T = as_stochastic("T", T)
     G = joint(T, tested_against(T, T, kind), as_prior(prior, T.shape[-1]))
     seen = G.sum(-1, keepdims=True)
-    matrix: Array = np.where(seen > 0, G / np.where(seen > 0, seen, 1.0), 1 / T.shape[-1])
-    return matrix
+    return np.where(seen > 0, G / np.where(seen > 0, seen, 1.0), 1 / T.shape[-1])
 
 
 def _gamma(a: Array, classes: Array) -> Array:
@@ -123,5 +110,4 @@ def _gamma(a: Array, classes: Array) -> Array:
     learned = (a > place) & ~certain
     if learned.any():
         best[learned] = p_at(upper_minimum(a[learned], classes[learned]), classes[learned])
-    found: Array = best
-    return found
+    return best

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,14 +13,7 @@ from softtargets.losses import REGULARISERS, SoftTargetLoss
 from softtargets.models import MODELS, Classifier
 from softtargets.noise import TRANSITIONS
 from softtargets.randomness import derive
-from softtargets.recipes import (
-    ForwardCorrection,
-    KnowledgeRefinery,
-    LabelSmoothing,
-    OnlineLabelSmoothing,
-    Recipe,
-    Regulariser,
-)
+from softtargets.recipes import ForwardCorrection, LabelSmoothing, Recipe, Regulariser
 
 if TYPE_CHECKING:
     from softtargets.training.tasks.task import Task
@@ -42,16 +36,12 @@ def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -
     options = dict(vars(part))
     options.pop("teacher", None)
     if isinstance(part, LabelSmoothing) and part.matrix is not None:
-        if len(part.matrix) != classes:
-            raise RecipeError(
-                f"is for {len(part.matrix)} classes, but {recipe.data.name} has {classes}",
-                "regulariser.matrix",
-            )
+        check_rows(part.matrix, "regulariser.matrix", recipe, classes)
         options["matrix"] = torch.tensor(part.matrix, dtype=torch.float32)
     if numbers_as_tensors:
         options |= {name: torch.as_tensor(options[name], dtype=torch.float32) for name in free_numbers(part)}
     try:
-        if isinstance(part, (OnlineLabelSmoothing, KnowledgeRefinery)):
+        if "classes" in inspect.signature(REGULARISERS[part.name]).parameters:
             options["classes"] = classes
         if isinstance(part, ForwardCorrection):
             transitions = TRANSITIONS[recipe.noise.name](classes=classes, **recipe.noise.options())
@@ -59,6 +49,12 @@ def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -
         return REGULARISERS[part.name](**options)
     except ValueError as error:
         raise RecipeError(str(error), "regulariser") from None
+
+
+def check_rows(matrix: Sequence[Sequence[float]], field: str, recipe: Recipe, classes: int) -> None:
+    """Refuse a matrix of another number of classes than the data have."""
+    if len(matrix) != classes:
+        raise RecipeError(f"is for {len(matrix)} classes, but {recipe.data.name} has {classes}", field)
 
 
 def free_numbers(part: Regulariser) -> set[str]:

@@ -1,12 +1,12 @@
-"""When a training does what: a pure function of its recipe and the steps of its epochs."""
+"""When a training does what, and at which rate: pure functions of its recipe and the steps of its epochs."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from softtargets.recipes import Recipe, Schedule
-from softtargets.training.schedules import rate_factor
+from softtargets.recipes import Constant, Cosine, InverseSqrt, Linear, Recipe, Schedule, Step
 from softtargets.training.tasks import Epoch, Task
 
 
@@ -50,19 +50,14 @@ class Course:
         """Where in its epoch a step is; runs of a pack go through their epochs together."""
         return step % self.steps_per_epoch
 
-    def rates(self, epoch: int) -> list[float]:
+    def rates(self, epoch: int) -> tuple[float, ...]:
         """The learning rate of every step of an epoch (counted from 0); beyond the last step nothing moves."""
         recipe = self.recipe
-        return list(
-            _rates(recipe.schedule, recipe.optimiser.lr, epoch, self.steps_per_epoch, self.total_steps)
-        )
+        return _rates(recipe.schedule, recipe.optimiser.lr, epoch, self.steps_per_epoch, self.total_steps)
 
     def rate(self, step: int) -> float:
         """The learning rate of a step."""
-        if step >= self.total_steps:
-            return 0.0
-        factor = rate_factor(self.recipe.schedule, step, self.steps_per_epoch, self.total_steps)
-        return self.recipe.optimiser.lr * factor
+        return self.rates(step // self.steps_per_epoch)[self.place(step)]
 
     def is_measured_after(self, steps: int) -> bool:
         """Whether the net is measured when so many steps are done."""
@@ -79,8 +74,34 @@ def _rates(
     schedule: Schedule, lr: float, epoch: int, steps_per_epoch: int, total_steps: int
 ) -> tuple[float, ...]:
     """Remembered, since all runs of a pack may ask for the same, while the device waits."""
-    first = epoch * steps_per_epoch
-    count = max(0, min(steps_per_epoch, total_steps - first))
-    steps = range(first, first + count)
-    moving = (lr * rate_factor(schedule, step, steps_per_epoch, total_steps) for step in steps)
-    return (*moving, *(0.0,) * (steps_per_epoch - count))
+    return tuple(
+        lr * rate_factor(schedule, step, steps_per_epoch, total_steps) if step < total_steps else 0.0
+        for step in range(epoch * steps_per_epoch, (epoch + 1) * steps_per_epoch)
+    )
+
+
+def rate_factor(schedule: Schedule, step: int, steps_per_epoch: int, total_steps: int) -> float:
+    """What the learning rate is multiplied by at a step, counted from 0.
+
+    >>> [round(rate_factor(Linear(), step, 10, 4), 2) for step in range(4)]
+    [1.0, 0.75, 0.5, 0.25]
+    >>> [rate_factor(Step(milestones=[1], factor=0.5), step, 2, 6) for step in range(6)]
+    [1.0, 1.0, 0.5, 0.5, 0.5, 0.5]
+    """
+    per_unit = steps_per_epoch if schedule.unit == "epoch" else 1
+    now = step // per_unit
+    length = math.ceil(total_steps / per_unit)
+    if now < schedule.warmup:
+        return (now + 1) / schedule.warmup
+    if isinstance(schedule, Constant):
+        return 1.0
+    if isinstance(schedule, Step):
+        return float(schedule.factor ** sum(now >= milestone for milestone in schedule.milestones))
+    if isinstance(schedule, InverseSqrt):
+        return math.sqrt(schedule.warmup / now)
+    progress = (now - schedule.warmup) / max(length - schedule.warmup, 1)
+    if isinstance(schedule, Linear):
+        return 1 - (1 - schedule.end) * progress
+    if isinstance(schedule, Cosine):
+        return schedule.end + (1 - schedule.end) * (1 + math.cos(math.pi * progress)) / 2
+    raise TypeError(f"no rule for the schedule {schedule!r}")

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softtargets.exceptions import RecipeError
 from softtargets.losses import BetaSmoothing, DisturbLabel
 from softtargets.models import Classifier, Dropout
 from softtargets.randomness import derive, stacked_keys
@@ -23,30 +22,21 @@ from softtargets.training.building import build_model
 from softtargets.training.course import Course
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets, Single, Stacked
-from softtargets.training.optimisers import make_update
+from softtargets.training.optimisers import WeightUpdate, make_update
 from softtargets.training.pack_loss import SingleLoss, StackedLoss
 from softtargets.training.precision import autocast
 from softtargets.training.recording import Recorder
-from softtargets.training.tasks import Task, Teacher
-from softtargets.training.weight_update import WeightUpdate
+from softtargets.training.tasks.task import Teachers
 
 
 class DeviceState:
     """The tensors of several trainings, and the step that changes them; the first dimension is the runs."""
 
-    def __init__(
-        self,
-        courses: Sequence[Course],
-        tasks: Sequence[Task],
-        teachers: Sequence[Teacher | None],
-        device: torch.device,
-        machinery: Machinery,
-    ) -> None:
-        self.device = device
-        self.courses = courses
-        self.task, self.recipe = tasks[0], courses[0].recipe  # for what all have in common
-        self.machinery = machinery
-        recipes = [course.recipe for course in courses]
+    def __init__(self, courses: Sequence[Course], teachers: Teachers, machinery: Machinery) -> None:
+        self.courses, self.machinery = courses, machinery
+        self.device = device = machinery.device
+        recipes, tasks = [course.recipe for course in courses], [course.task for course in courses]
+        self.recipe, self.task = recipes[0], tasks[0]  # for what all have in common
         self._multiplier = torch.tensor([recipe.multiplier for recipe in recipes], device=device)
         self._fused = self.task.fuses_head(self.recipe)
         self.nets = self._make_nets(recipes)
@@ -126,50 +116,39 @@ class DeviceState:
     def state(self, run: int) -> dict[str, Tensor]:
         """Everything that starting again from here needs, copied; the host does not wait for it."""
         with self._at_work():
-            # As files want them, however they lie in a stack.
-            dense = torch.contiguous_format
-            state = {name: value.clone(memory_format=dense) for name, value in self._state(run).items()}
+            model = {f"model.{name}": value for name, value in self.nets.state(run).items()}
+            loss = {f"loss.{name}": value for name, value in self.loss.state(run).items()}
+            state = _copied(model | loss | self._own(run))
         if self._stream is not None:
             torch.cuda.current_stream(self.device).wait_stream(self._stream)
         return state
 
-    def _state(self, run: int) -> dict[str, Tensor]:
-        tensors = {f"model.{name}": value for name, value in self.nets.state(run).items()}
-        tensors |= {f"loss.{name}": value for name, value in self.loss.state(run).items()}
-        for kind, values in self._memories().items():
-            for name, value in zip(self.nets.names, self.nets.apart(values), strict=True):
-                tensors[f"memory.{kind}.{name}"] = value[run] if self.nets.lead else value
-        tensors |= {"trace.losses": self._losses[run], "trace.correct": self._correct[run]}
-        return {name: value.detach() for name, value in tensors.items()}
-
     def restore(self, run: int, tensors: dict[str, Tensor]) -> None:
         """Go back to a state."""
         with self._at_work(waiting=True), torch.no_grad():
-            self._restore(run, tensors)
-
-    def _restore(self, run: int, tensors: dict[str, Tensor]) -> None:
-        groups: dict[str, dict[str, Tensor]] = {"model": {}, "loss": {}, "memory": {}, "trace": {}}
-        for name, value in tensors.items():
-            owner, _, rest = name.partition(".")
-            groups[owner][rest] = value
-        self.nets.load(run, groups["model"])
-        self.loss.load(run, groups["loss"])
-        apart = {kind: self.nets.apart(values) for kind, values in self._memories().items()}
-        for name, value in groups["memory"].items():
-            kind, _, parameter = name.partition(".")
-            if kind in apart:  # a run without momentum has one beside runs that have
-                stored = apart[kind][self.nets.names.index(parameter)]
-                (stored[run] if self.nets.lead else stored).copy_(value)
-        self._losses[run].copy_(groups["trace"]["losses"])
-        self._correct[run].copy_(groups["trace"]["correct"])
+            parts: dict[str, dict[str, Tensor]] = {"model": {}, "loss": {}}
+            own = self._own(run)
+            for name, value in tensors.items():
+                owner, _, rest = name.partition(".")
+                if owner in parts:
+                    parts[owner][rest] = value
+                elif name in own or owner != "memory":  # a run without momentum has one beside runs that have
+                    own[name].copy_(value)
+            self.nets.load(run, parts["model"])
+            self.loss.load(run, parts["loss"])
 
     def weights(self, run: int) -> dict[str, Tensor]:
         """The weights that evaluation uses."""
         with self._at_work(waiting=True):
-            states = self._measured().state(run).items()
-            return {
-                name: value.detach().clone(memory_format=torch.contiguous_format) for name, value in states
-            }
+            return _copied(self._measured().state(run))
+
+    def _own(self, run: int) -> dict[str, Tensor]:
+        """What there is of a run beside its net and its loss, by the names that checkpoints have."""
+        tensors = {"trace.losses": self._losses[run], "trace.correct": self._correct[run]}
+        for kind, values in self._memories().items():
+            for name, value in zip(self.nets.names, self.nets.apart(values), strict=True):
+                tensors[f"memory.{kind}.{name}"] = value[run] if self.nets.lead else value
+        return tensors
 
     def _memories(self) -> dict[str, list[Tensor]]:
         return self.memory | ({"average": self.averages} if self.averages else {})
@@ -184,10 +163,7 @@ class DeviceState:
         names = [name for name, _ in models[0].named_parameters()]
         stacked, forward = self.machinery.stacked, self.machinery.forward(models[0])
         keys = stacked_keys([recipe.seed for recipe in recipes], "dropout", self.device)
-        try:
-            self.update = make_update([each.optimiser for each in recipes], names, int(stacked), self.device)
-        except ValueError as error:
-            raise RecipeError(str(error), "optimiser") from None
+        self.update = make_update([each.optimiser for each in recipes], names, int(stacked), self.device)
         if stacked:
             in_bf16 = self.machinery.recorded and self.recipe.precision == "bf16"
             return Stacked(models, keys, forward, torch.bfloat16 if in_bf16 else None)
@@ -223,12 +199,8 @@ class DeviceState:
     def _changed(self) -> list[Tensor]:
         """All that a step writes to, so that one taken on trial can be undone."""
         own = [self._place, self._steps, self._losses, self._correct]
-        return (
-            own
-            + self.nets.changed()
-            + self.loss.changed()
-            + [v for vs in self._memories().values() for v in vs]
-        )
+        kept = [value for values in self._memories().values() for value in values]
+        return own + self.nets.changed() + self.loss.changed() + kept
 
     # --- the step ---
 
@@ -268,6 +240,12 @@ class DeviceState:
     def _look(self) -> None:
         for name, values in self.feed.score(self._measured()).items():
             self._scores.setdefault(name, torch.empty_like(values)).copy_(values)
+
+
+def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """As files want them, however they lie in a stack."""
+    dense = torch.contiguous_format
+    return {name: value.detach().clone(memory_format=dense) for name, value in tensors.items()}
 
 
 def _is_foreign_dropout(module: torch.nn.Module) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from softtargets.recipes import Recipe
@@ -58,15 +59,9 @@ class Watchers(Watcher):
 
     def __init__(self, *watchers: Watcher) -> None:
         self._watchers = watchers
+        for event in ("planned", "reused", "started", "progressed", "epoch", "waiting", "finished"):
+            setattr(self, event, partial(self._tell, event))
 
-
-def _tell_each(name: str) -> Callable[..., None]:
-    def tell(self: Watchers, *event: Any) -> None:
+    def _tell(self, event: str, *told: Any) -> None:
         for watcher in self._watchers:
-            getattr(watcher, name)(*event)
-
-    return tell
-
-
-for _event in ("planned", "reused", "started", "progressed", "epoch", "waiting", "finished"):
-    setattr(Watchers, _event, _tell_each(_event))
+            getattr(watcher, event)(*told)

@@ -6,26 +6,19 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 
-class Interruption:
-    """Whether somebody asked us to stop."""
-
-    requested = False
-
-
 @contextmanager
-def graceful_interruption() -> Iterator[Interruption]:
+def graceful_interruption() -> Iterator[threading.Event]:
     """Catch the first Ctrl-C or SIGTERM as a request; a second one interrupts at once as usual.
 
     A checkpoint taken wherever the signal happens to land could hold half an update. Inside this context the
-    loop looks at `requested` after each step instead.
+    loop looks after each step whether it has been asked to stop.
     """
-    interruption = Interruption()
+    asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield interruption
+        yield asked
         return
     previous: dict[int, Any] = {}
 
@@ -33,13 +26,13 @@ def graceful_interruption() -> Iterator[Interruption]:
         for number, handler in previous.items():
             signal.signal(number, handler)
 
-    def request(_number: int, _frame: FrameType | None) -> None:
-        interruption.requested = True
+    def request(*_: object) -> None:
+        asked.set()
         restore()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         previous[number] = signal.signal(number, request)
     try:
-        yield interruption
+        yield asked
     finally:
         restore()

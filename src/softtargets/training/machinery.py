@@ -23,7 +23,7 @@ class Machinery:
     def __init__(
         self, recipe: Recipe, task: Any, device: torch.device, stacked: bool, plain: bool = False
     ) -> None:
-        self.stacked = stacked
+        self.device, self.stacked = device, stacked
         self.recorded = device.type == "cuda" and not plain
         self._worth = partial(task.compiles, recipe) if self.recorded else None
         self._forward: Forward | None = None

@@ -17,6 +17,7 @@ from softtargets.models import Classifier
 _ALIGNED = 64
 
 Named = dict[str, Tensor]
+Buckets = Sequence[Sequence[int]]  # which parameters lie side by side
 Inputs = tuple[Tensor, ...]
 
 
@@ -159,11 +160,7 @@ class Single(Nets):
     lead = 0
 
     def __init__(
-        self,
-        model: Classifier,
-        keys: Tensor,
-        forward: Forward | None,
-        buckets: Sequence[Sequence[int]] | None = None,
+        self, model: Classifier, keys: Tensor, forward: Forward | None, buckets: Buckets | None = None
     ) -> None:
         self.model = model
         self.place = torch.cat((keys[0], keys.new_zeros(1)))

@@ -1,4 +1,4 @@
-"""A pack: runs of one shape trained side by side, each exactly as it would be alone."""
+"""A pack: runs of one shape trained side by side, each as it would be alone; a fleet: packs that share a GPU."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from softtargets.training.building import build_model
 from softtargets.training.course import Course
 from softtargets.training.device_state import DeviceState
 from softtargets.training.machinery import Machinery
-from softtargets.training.probing import Moment, probed
-from softtargets.training.tasks import Epoch, Task, Teacher
+from softtargets.training.probing import probed
+from softtargets.training.tasks import Epoch, Moment, Task, Teacher
 
 
 @dataclass
@@ -67,15 +67,10 @@ class Pack:
     All runs are at the same place of their epochs, each perhaps in another epoch.
     """
 
-    def __init__(self, starts: Sequence[Start], device: torch.device, machinery: Machinery) -> None:
+    def __init__(self, starts: Sequence[Start], machinery: Machinery) -> None:
         self.slots = [Slot(start.course) for start in starts]
-        self.on_device = DeviceState(
-            [slot.course for slot in self.slots],
-            [start.task for start in starts],
-            [start.teacher for start in starts],
-            device,
-            machinery,
-        )
+        courses, teachers = [slot.course for slot in self.slots], [start.teacher for start in starts]
+        self.on_device = DeviceState(courses, teachers, machinery)
         for run, start in enumerate(starts):
             if start.checkpoint is not None:
                 self._restore(run, start.checkpoint)
@@ -167,20 +162,63 @@ class Pack:
         slot.history = list(progress["history"])
 
     def _open_epoch(self) -> None:
-        steps = [slot.step for slot in self.slots]
-        self._epochs = [
-            slot.course.epoch(step // self._steps_per_epoch)
-            for slot, step in zip(self.slots, steps, strict=True)
-        ]
+        self._epochs = [slot.course.epoch(slot.step // self._steps_per_epoch) for slot in self.slots]
         if any(epoch.shapes != self._epochs[0].shapes for epoch in self._epochs):
             raise ValueError("the runs of a stack must have steps of the same shapes at the same places")
-        self.on_device.open_epoch(self.place, steps)
+        self.on_device.open_epoch(self.place, [slot.step for slot in self.slots])
 
     def _close_epoch(self) -> None:
         self.on_device.close_epoch()
         self.place, self._epochs = 0, []
         for slot in self.slots:
             slot.measured = 0
+
+
+class Fleet:
+    """Several packs of one run each on streams of their own, to whoever trains them one pack.
+
+    None waits for another: the kernels of one small net leave most of a GPU idle, those of several fill it. Every run
+    computes exactly what it would alone, bit for bit.
+    """
+
+    def __init__(self, starts: Sequence[Start], machinery: Machinery, going_on: Sequence[Pack] = ()) -> None:
+        """`going_on` are packs of an earlier fleet, which keep what was recorded for them; they come first."""
+        self._packs = [*going_on, *(Pack([start], machinery) for start in starts)]
+        if len({pack.place for pack in self._packs}) > 1:
+            raise ValueError("the runs of a pack must be at the same place of their epochs")
+
+    @property
+    def slots(self) -> list[Slot]:
+        """All runs."""
+        return [pack.slots[0] for pack in self._packs]
+
+    @property
+    def place(self) -> int:
+        """The step of the epoch that comes next, for all runs that are still trained."""
+        return next((pack.place for pack in self._packs if not pack.slots[0].done), 0)
+
+    def advance(self) -> list[int]:
+        """Take one step in every run that is not done; returns the runs that are to be measured now."""
+        return [run for run, pack in enumerate(self._packs) if not pack.slots[0].done for _ in pack.advance()]
+
+    def measure(self, due: Sequence[int]) -> None:
+        """Add a row to the history of these runs; the device measures them side by side."""
+        for run in due:
+            self._packs[run].look()
+        for run in due:
+            self._packs[run].read([0])
+
+    def still(self, runs: Sequence[int]) -> list[Pack]:
+        """The packs of these runs, to go on in another fleet."""
+        return [self._packs[run] for run in runs]
+
+    def save(self, run: int) -> Checkpoint:
+        """Everything that starting again from here needs."""
+        return self._packs[run].save(0)
+
+    def weights(self, run: int) -> dict[str, Tensor]:
+        """The weights that evaluation uses."""
+        return self._packs[run].weights(0)
 
 
 def _failure(slot: Slot, row: dict[str, Any], losses: Tensor) -> str | None:

@@ -85,7 +85,7 @@ class StackedLoss:
         kinds: dict[tuple[Any, ...], list[int]] = {}
         for run, recipe in enumerate(recipes):
             kinds.setdefault(kind_of_loss(recipe), []).append(run)
-        self._groups = []
+        self._groups: list[_Group] = []
         for runs in kinds.values():
             losses = [build_loss(recipes[run], classes, numbers_as_tensors=True) for run in runs]
             _, state = stack_module_state(losses)
@@ -93,6 +93,7 @@ class StackedLoss:
             self._groups.append(_Group(runs, torch.tensor(runs, device=device), losses[0].to(device), moved))
         order = [run for group in self._groups for run in group.runs]
         self._back = torch.tensor(sorted(range(len(order)), key=order.__getitem__), device=device)
+        self._of_run = {run: (group, place) for group in self._groups for place, run in enumerate(group.runs)}
 
     def __call__(self, logits: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
         """The mean over each run's batch, (runs,)."""
@@ -129,21 +130,15 @@ class StackedLoss:
 
     def state(self, run: int) -> dict[str, Tensor]:
         """What the loss of one run keeps."""
-        group, place = self._find(run)
+        group, place = self._of_run[run]
         numbers = group.skeleton._in_tensors  # the recipe has them already
         return {name: value[place] for name, value in group.state.items() if name not in numbers}
 
     def load(self, run: int, state: Mapping[str, Tensor]) -> None:
         """Go back to what a loss kept."""
-        group, place = self._find(run)
+        group, place = self._of_run[run]
         for name, value in state.items():
             group.state[name][place].copy_(value)
-
-    def _find(self, run: int) -> tuple[_Group, int]:
-        for group in self._groups:
-            if run in group.runs:
-                return group, group.runs.index(run)
-        raise IndexError(run)
 
 
 def _of_one(group: _Group, place: int) -> SoftTargetLoss:

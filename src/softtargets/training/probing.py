@@ -4,31 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
-
-from torch import Tensor
 
 from softtargets.calibration import reliability
 from softtargets.information import estimate_information
-from softtargets.models import Classifier
-from softtargets.recipes import Recipe
+from softtargets.training.tasks import Moment
 from softtargets.training.tasks.images.augmented_logits import augmented_differences
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A net in the middle of its training, as an instrument sees it: in evaluation mode, to be looked at only."""
-
-    recipe: Recipe
-    step: int
-    model: Classifier
-    task: Any
-
-    def predictions(self, split: str) -> dict[str, Tensor]:
-        """Logits, labels and penultimate activations on a split, without augmentation."""
-        said: dict[str, Tensor] = self.task.predict(self.recipe, self.model, split)
-        return said
 
 
 def calibration(moment: Moment, split: str, bins: int) -> dict[str, float]:
@@ -48,18 +29,16 @@ def information(
     Names have the two classes in them: a recipe may look at several pairs. The estimate is the unclipped one, which
     can be a little below 0 where there is nothing to find: clipped, a mean over seeds would be above 0 there.
     """
-    samples = augmented_differences(
-        moment.recipe, moment.model, moment.task, moment.step, split, classes, examples, draws
-    )
+    samples = augmented_differences(moment, split, classes, examples, draws)
+    nats = error = math.nan  # a net may say so of augmented images only, and goes on training
+    if bool(samples.isfinite().all()):
+        found = estimate_information(samples)
+        nats, error = found.unclipped, found.standard_error
     prefix = f"{split}_{classes[0]}_{classes[1]}"
-    bound = math.log(len(samples))
-    if not bool(samples.isfinite().all()):  # a net may say so of augmented images only, and goes on training
-        return {f"{prefix}_nats": math.nan, f"{prefix}_standard_error": math.nan, f"{prefix}_bound": bound}
-    found = estimate_information(samples)
     return {
-        f"{prefix}_nats": found.unclipped,
-        f"{prefix}_standard_error": found.standard_error,
-        f"{prefix}_bound": bound,
+        f"{prefix}_nats": nats,
+        f"{prefix}_standard_error": error,
+        f"{prefix}_bound": math.log(len(samples)),
     }
 
 

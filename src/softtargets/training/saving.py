@@ -22,7 +22,6 @@ class Saver:
         on_gpu = device.type == "cuda"
         in_background = on_gpu if in_background is None else in_background
         self._thread = ThreadPoolExecutor(1, "checkpoints") if in_background else None
-        self._device = device if on_gpu else None
         self._stream = torch.cuda.Stream(device) if on_gpu else None
         self._pending: Future[None] | None = None
 
@@ -44,11 +43,9 @@ class Saver:
         if self._thread is None:
             _write(jobs)
         else:
-            taken = None
-            if self._device is not None:
-                taken = torch.cuda.Event()
-                taken.record(torch.cuda.current_stream(self._device))
-            self._pending = self._thread.submit(self._write_later, jobs, taken)
+            if self._stream is not None:
+                self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
+            self._pending = self._thread.submit(self._write_later, jobs)
 
     def wait(self) -> None:
         """Until everything is on disk."""
@@ -56,10 +53,8 @@ class Saver:
         if pending is not None:
             pending.result()
 
-    def _write_later(self, jobs: Sequence[Job], taken: torch.cuda.Event | None) -> None:
+    def _write_later(self, jobs: Sequence[Job]) -> None:
         with torch.cuda.stream(self._stream):  # nothing happens where there is none
-            if taken is not None:
-                torch.cuda.current_stream(self._device).wait_event(taken)
             _write(jobs)
 
 

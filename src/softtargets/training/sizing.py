@@ -8,18 +8,20 @@ memory and a fraction of a second. Data are shared, and on the device before; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from softtargets.models import Classifier
 from softtargets.recipes import Recipe
 from softtargets.training.building import build_model
-from softtargets.training.memory_counter import MemoryCounter
 from softtargets.training.optimisers import make_update
 
 if TYPE_CHECKING:
@@ -162,3 +164,48 @@ def _weights(recipe: Recipe, model: Classifier) -> int:
     gradients = 2 * weights  # as they come, and side by side or with decay
     low = weights // 2 if recipe.precision == "bf16" else 0
     return state + gradients + low
+
+
+class MemoryCounter(TorchDispatchMode):
+    """Counts the tensors that are made inside this context; `most` is what there was of them at any one time.
+
+    It counts what they would take, also of tensors that have a shape and no content (on "meta").
+
+    >>> with MemoryCounter() as counter:
+    ...     total = torch.zeros(100)
+    ...     for _ in range(5):
+    ...         total = total + torch.ones(100)
+    >>> counter.most, counter.now  # the total, what is added and the sum, of 4 bytes a number; then the total alone
+    (1200, 400)
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.now = self.most = 0
+        self._sizes: dict[int, int] = {}  # by address
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        given = {storage._cdata for storage in _storages((args, kwargs))}
+        result = func(*args, **kwargs)
+        for storage in _storages(result):
+            address = storage._cdata
+            if address not in given and address not in self._sizes:  # others are views, or changed in place
+                self._sizes[address] = storage.nbytes()
+                self.now += storage.nbytes()
+                self.most = max(self.most, self.now)
+                weakref.finalize(storage, self._gone, address)
+        return result
+
+    def _gone(self, address: int) -> None:
+        self.now -= self._sizes.pop(address)
+
+
+def _storages(values: Any) -> list[torch.UntypedStorage]:
+    return [value.untyped_storage() for value in tree_leaves(values) if isinstance(value, Tensor)]

@@ -98,8 +98,7 @@ class TensorBoard(Watcher, AbstractContextManager["TensorBoard"]):
 
     def _close(self, run: str) -> None:
         self._rows.pop(run, None)
-        writer = self._open.pop(run, None)
-        if writer is not None:
+        if writer := self._open.pop(run, None):
             writer.close()
 
     @contextmanager

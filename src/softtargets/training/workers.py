@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
+import torch
+
 from softtargets.recipes import Recipe
 from softtargets.runs import RunStore
 from softtargets.training.events import Watcher
@@ -34,8 +36,6 @@ def helpers(
     if count < 1:
         yield
         return
-    import torch
-
     before = torch.get_num_threads()
     threads = max(1, cores() // (count + 1))
     spawn = multiprocessing.get_context("spawn")
@@ -80,8 +80,6 @@ class _StopWithParent(Watcher):
 
 
 def _help(work: Callable[[], Any], threads: int) -> None:
-    import torch
-
     torch.set_num_threads(threads)
     # Whatever goes wrong here goes wrong in the caller too, who has a user to tell.
     with suppress(BaseException):

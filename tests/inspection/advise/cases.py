@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from softtargets.inspection.advise.evidence import Evidence
 from softtargets.inspection.advise.finding import advise
-from softtargets.inspection.advise.sample import Evidence
-from softtargets.inspection.shared.understood import Understood
+from softtargets.inspection.shared.reading import Understood
 
 
 def uniform(rate, classes):

@@ -85,25 +85,25 @@ def test_expected_losses_are_those_of_every_event(case, request):
     found = request.getfixturevalue(case)
     for name, p in (("recommended", found.p.value), ("usual", 0.92)):
         heart, average = loop_losses(p, found.assumed, found.estimate.shares, found.kind)
-        one = found.expected(name)
+        one = found.expected[name]
         assert one.p == pytest.approx(p)
         assert one.by_heart.value == pytest.approx(heart)
         assert one.averaged.value == pytest.approx(average)
         assert one.by_heart.low <= one.by_heart.value <= one.by_heart.high
-    best = found.expected("recommended").by_heart.value
+    best = found.expected["recommended"].by_heart.value
     for p in np.linspace(0.05, 0.99, 95):
         assert loop_losses(p, found.assumed, found.estimate.shares, found.kind)[0] >= best - 1e-12
 
 
 def test_without_smoothing_the_loss_learned_by_heart_is_infinite_and_the_other_is_not(clean_tests):
-    none = clean_tests.expected("none")
+    none = clean_tests.expected["none"]
     assert math.isinf(none.by_heart.value)
     assert none.averaged.value == pytest.approx(-math.log(clean_tests.clean_rate.value))
 
 
 def test_the_matrix_is_at_least_as_good_as_one_number():
     found = advised(next_class(0.75, 4), test_labels="noisy")
-    assert found.expected("matrix").by_heart.value < found.expected("recommended").by_heart.value - 0.1
+    assert found.expected["matrix"].by_heart.value < found.expected["recommended"].by_heart.value - 0.1
     T, shares = found.matrix, found.estimate.shares
     squares = sum(shares[i] * T[i, j] ** 2 for i in range(4) for j in range(4))
     assert found.p.value == pytest.approx(squares)
@@ -122,7 +122,7 @@ def test_ends_of_a_loss_are_those_of_the_clean_rate(clean_tests):
         -a * math.log(p) - (1 - a) * math.log((1 - p) / 4)
         for a in (found.clean_rate.high, found.clean_rate.low)
     ]
-    one = found.expected("recommended").by_heart
+    one = found.expected["recommended"].by_heart
     assert (one.low, one.high) == pytest.approx(expected)
 
 

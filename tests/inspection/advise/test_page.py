@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from inspection.advise.cases import advised, next_class, uniform
-from softtargets.inspection.advise.code import loss_code, loss_lines, matrix_code
 from softtargets.inspection.advise.figures import largest, loss_rows, matrix_figure, matrix_table
-from softtargets.inspection.advise.page import advise_page, summary_rows
+from softtargets.inspection.advise.page import advise_page, loss_code, loss_lines, matrix_code, summary_rows
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.losses import ForwardCorrection, LabelSmoothing
 from softtargets.report import Code, Table, write_page
@@ -19,7 +18,7 @@ from softtargets.theory import p_from_alpha
 
 
 def written(found, directory):
-    path = write_page(advise_page(found, "softtargets advise a.npz", {"made": "now"}), directory)
+    path = write_page(advise_page(found), directory)
     return path.read_text(encoding="utf-8"), json.loads(
         (directory / "results.json").read_text(encoding="utf-8")
     )
@@ -41,7 +40,7 @@ def test_the_page_has_the_numbers_of_the_advice(pattern):
     assert rows["mass on the label, p in Chen et al."]["low"] == found.p.low
     losses = {row["smoothing"]: row for row in results["tables"]["expected_losses"]}
     assert losses["no smoothing"]["by_heart"] is None  # infinite
-    assert losses["recommended"]["by_heart"] == found.expected("recommended").by_heart.value
+    assert losses["recommended"]["by_heart"] == found.expected["recommended"].by_heart.value
     assert "a target for each label (matrix)" in losses
     assert f"label_smoothing={found.alpha_all.value:.3f}" in html
     assert "What theory does not say" in html
@@ -119,13 +118,13 @@ def test_very_many_classes_keep_only_the_largest_entries():
     assert shares == sorted(shares, reverse=True)
     off = found.matrix - np.diag(np.diagonal(found.matrix))
     assert shares[0] == off.max()
-    sections = {section.title: section for section in advise_page(found, "", {}).sections}
+    sections = {section.title: section for section in advise_page(found).sections}
     assert not any("noise_matrix.csv" in getattr(one, "text", "") for one in sections["What to do"].exhibits)
 
 
 def shown(found):
     """What a page says to do: words, code and names of tables."""
-    section = next(one for one in advise_page(found, "", {}).sections if one.title == "What to do")
+    section = next(one for one in advise_page(found).sections if one.title == "What to do")
     words = " ".join(section.paragraphs)
     code = "\n".join(one.text for one in section.exhibits if isinstance(one, Code))
     return words, code, [one.name for one in section.exhibits if isinstance(one, Table)]

@@ -36,7 +36,7 @@ def test_uniform_noise_gets_a_number(plain):
     )
     assert f"alpha = {plain.alpha_all.value:.3f}" in words
     assert f"{plain.alpha_others.value:.3f} if it is shared among the other classes only" in words
-    assert f"{plain.expected('recommended').by_heart.value:.3f} nats" in words
+    assert f"{plain.expected['recommended'].by_heart.value:.3f} nats" in words
     assert "grows without end" in words
     assert "with clean labels" in words
     assert "softtargets calibrate" in words
@@ -139,7 +139,6 @@ def test_what_theory_does_not_say_names_its_figures():
 
 def test_without_any_noise_the_loss_without_smoothing_is_a_number():
     found = advised(uniform(0.9, 3), 300, resamples=5)
-    none = replace(found.expected("none"), by_heart=found.expected("usual").by_heart)
-    others = tuple(one for one in found.predicted if one.name != "none")
-    _, _, words = told(replace(found, predicted=(*others, none)))
+    none = replace(found.expected["none"], by_heart=found.expected["usual"].by_heart)
+    _, _, words = told(replace(found, expected=found.expected | {"none": none}))
     assert f"without any {np.round(none.by_heart.value, 3):.3f}" in words

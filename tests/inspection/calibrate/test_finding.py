@@ -9,6 +9,7 @@ from inspection.made import net, saved
 from softtargets.calibration import calibration_of, measure_calibration
 from softtargets.calibration.chunks import fold_of
 from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration.sweep import temperature_sweep
 from softtargets.calibration.temperature import temperature_scaling
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.calibrate.finding import inspect
@@ -34,7 +35,9 @@ def test_the_temperature_and_its_interval_are_those_of_a_full_fit(over):
     logits, labels, found = over
     exact = temperature_scaling(logits, labels)
     assert found.scaled.fit.temperature == pytest.approx(exact.temperature, rel=1e-5)
-    assert found.scaled.interval == pytest.approx(exact.interval(), rel=1e-4)
+    low, high = exact.interval()
+    assert found.scaled.temperature.low == pytest.approx(low, rel=1e-4)
+    assert found.scaled.temperature.high == pytest.approx(high, rel=1e-4)
     assert found.scaled.fit.nll_after == pytest.approx(exact.nll_after, rel=1e-6)
     assert found.scaled.fit.nll_before == pytest.approx(exact.nll_before, rel=1e-6)
 
@@ -73,10 +76,18 @@ def test_overconfidence_is_confidence_less_accuracy(over):
     assert found.overconfidence.high - found.overconfidence.low == pytest.approx(2 * half, rel=1e-3)
 
 
+def test_the_fitted_temperature_is_in_its_place_on_the_curves(over):
+    logits, labels, found = over
+    assert list(found.curves) == sorted(found.curves)
+    sweep = temperature_sweep(logits, labels, [*found.curves])
+    assert found.best in found.sweep.temperatures
+    assert found.sweep.nll == pytest.approx(sweep.nll, rel=1e-5)
+    assert found.sweep.ece == pytest.approx(sweep.ece, abs=1e-5)
+
+
 def test_a_known_overconfidence_is_found(over):
     _, _, found = over
-    low, high = found.scaled.interval
-    assert low <= 1.6 <= high
+    assert found.scaled.temperature.low <= 1.6 <= found.scaled.temperature.high
     assert found.overconfidence.above_zero
     assert found.scaled.gain.above_zero
 
@@ -120,7 +131,7 @@ def test_probabilities_are_measured_as_they_are(tmp_path):
     expected = measure_calibration(p, labels, from_logits=False)
     assert found.understood.kind == "probabilities"
     assert found.before.expected_calibration_error == expected.expected_calibration_error
-    assert found.curves.points[1.0][1].expected_calibration_error == expected.expected_calibration_error
+    assert found.curves[1.0][1].expected_calibration_error == expected.expected_calibration_error
     assert found.scaled.fit.temperature == pytest.approx(
         temperature_scaling(logits, labels).temperature, rel=1e-4
     )
@@ -133,7 +144,7 @@ def test_a_label_with_probability_zero_is_counted(tmp_path):
     found = inspect(saved(tmp_path / "p.npz", p, labels, "probs"))
     assert found.impossible == 1
     assert math.isinf(found.before.negative_log_likelihood)
-    assert math.isfinite(found.curves.points[1.0][0])
+    assert math.isfinite(found.curves[1.0][0])
 
 
 def test_perfect_predictions_have_no_temperature(tmp_path):

@@ -15,7 +15,7 @@ from softtargets.report import write_page
 
 
 def written(found, directory):
-    path = write_page(calibrate_page(found, "softtargets calibrate a.npz", {"made": "now"}), directory)
+    path = write_page(calibrate_page(found), directory)
     return path.read_text(encoding="utf-8"), json.loads(
         (directory / "results.json").read_text(encoding="utf-8")
     )

@@ -73,6 +73,12 @@ def test_a_needed_temperature_is_recommended(found):
     assert f"{100 * found.scaled.after.expected_calibration_error:.1f} %" in sentence
 
 
+def test_a_close_interval_is_told_with_a_third_decimal(found):
+    for error, told in ((0.05, "1.37 (1.28 to 1.47)"), (0.002, "1.370 (1.366 to 1.374)")):
+        fit = replace(found.scaled.fit, temperature=1.37, standard_error=error)
+        assert replace(found.scaled, fit=fit).shown == told
+
+
 def test_a_temperature_of_one_is_not(found):
     fit = replace(found.scaled.fit, temperature=1.01, standard_error=0.02)
     sentence = temperature_advice(replace(found.scaled, fit=fit), found.before)

@@ -47,7 +47,7 @@ def test_shared_mistakes_are_counted(pair):
 def test_both_curves_have_both_fitted_temperatures(pair):
     _, _, _, found = pair
     for side in (found.a, found.b):
-        assert {found.a.best, found.b.best} <= set(side.curves.temperatures)
+        assert {found.a.best, found.b.best} <= set(side.curves)
 
 
 def test_each_curve_has_its_own_likelihood_at_the_temperature_of_the_other(pair):
@@ -55,7 +55,7 @@ def test_each_curve_has_its_own_likelihood_at_the_temperature_of_the_other(pair)
     for side, logits in ((found.a, a), (found.b, b)):
         for temperature in (found.a.best, found.b.best):
             expected = torch.nn.functional.cross_entropy(logits.double() / temperature, labels)
-            assert side.curves.points[temperature][0] == pytest.approx(float(expected), abs=1e-4)
+            assert side.curves[temperature][0] == pytest.approx(float(expected), abs=1e-4)
 
 
 def test_scaled_differences_are_those_of_scaled_predictions(pair):
@@ -71,7 +71,7 @@ def test_the_better_one_is_named(pair):
     _, _, _, found = pair
     verdict = verdict_on_two(found)
     assert verdict.headline == "A is more accurate, better calibrated and better by likelihood"
-    page = compare_page(found, "softtargets compare", {})
+    page = compare_page(found)
     assert page.kind == "compare"
 
 
@@ -159,4 +159,4 @@ def test_few_examples_are_compared_without_scaling(tmp_path):
     assert found.scaled is None
     assert found.numbers()["differences_scaled"] is None
     assert np.isclose(found.agreement, 1.0)
-    compare_page(found, "softtargets compare", {})
+    compare_page(found)

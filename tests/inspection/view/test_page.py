@@ -36,7 +36,7 @@ def four(most: int = 300):
 
 
 def page_of(found, **options):
-    return view_page(found, name="a.npz", command="softtargets view a.npz", provenance={}, **options)
+    return view_page(found, "a.npz", **options)
 
 
 def test_a_net_with_clusters_half_as_wide_is_said_to_have_them():

@@ -31,9 +31,8 @@ from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
 from softtargets.training.building import build_model
 from softtargets.training.course import Course
-from softtargets.training.fleet import Fleet
 from softtargets.training.machinery import Machinery
-from softtargets.training.pack import Start
+from softtargets.training.pack import Fleet, Start
 from softtargets.training.sizing import footprint
 from softtargets.training.tasks import prepare
 
@@ -256,7 +255,7 @@ def test_a_stack_of_seeds_and_alphas_is_what_each_is_alone(recipe, stacking, tmp
 def test_a_fleet_of_seeds_is_what_each_is_alone(recipe):
     recipes = [recipe.replace({"seed": seed, "optimiser": Adam(lr=0.01 * (seed + 1))}) for seed in range(3)]
     task = prepare(recipe.data, CPU)
-    fleet = Fleet([Start(each, task) for each in recipes], CPU, Machinery(recipe, task, CPU, stacked=False))
+    fleet = Fleet([Start(each, task) for each in recipes], Machinery(recipe, task, CPU, stacked=False))
     together = finished(fleet)
     for run, each in enumerate(recipes):
         alone = finished(started(each, stacked=False))
@@ -372,7 +371,7 @@ def test_on_a_gpu_each_shape_is_recorded_once(recipe, stacked, precision):
     assert len(pack.on_device._looker._graphs) == 1
     task = prepare(recipe.data, device)
     plain = Machinery(recipe, task, device, stacked, plain=True)
-    expected = finished(type(pack)([Start(each, task) for each in recipes], device, plain))
+    expected = finished(type(pack)([Start(each, task) for each in recipes], plain))
     for name, value in expected.weights(0).items():
         # Rounding grows with every step, in a few weights more than in others.
         assert (pack.weights(0)[name] - value).norm() <= 0.1 * value.norm(), name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,8 @@ from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
 from softtargets.inspection.advise.words import JUDGED
 from softtargets.inspection.shared.numbers import number, percent
 from softtargets.report import Figure, Table
-from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, canvas, plain
+from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Axes, Drawing, canvas, plain
 from softtargets.theory.drawing import draw_landscape, draw_optimum
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 NUMBERED = 20  # classes for whose matrix numbers are still read
 LARGEST = 20  # entries that are listed where there are too many
@@ -29,16 +26,8 @@ POINT: dict[str, Any] = {"markersize": 7, "clip_on": False}
 
 def matrix_rows(found: Advice, places: list[tuple[int, int]]) -> list[dict[str, float]]:
     """Entries of T with intervals and the best targets, in numbers only so that any program reads it."""
-    noise = found.estimate.interval
-    assert noise is not None
-    matrices = {
-        "share": found.matrix,
-        "low": noise.matrix_low,
-        "high": noise.matrix_high,
-        "target": found.targets,
-    }
     return [
-        {"clean": i, "label": j, **{name: float(one[i, j]) for name, one in matrices.items()}}
+        {"clean": i, "label": j, **{name: float(one[i, j]) for name, one in found.matrices.items()}}
         for i, j in places
     ]
 
@@ -61,15 +50,13 @@ def largest(found: Advice, most: int = LARGEST) -> list[tuple[int, int]]:
 def matrix_figure(found: Advice) -> Figure:
     """What becomes of labels, as colours, with numbers where they can be read."""
     return Figure(
-        name="noise_matrix",
-        title="What becomes of labels.",
-        draw=lambda: _draw_matrix(found),
-        data=matrix_table(found),
-        caption=(
-            "How often an example of one class (row) was given each label (column), in percent of the class. Perfect "
-            "labels have 100 on the diagonal. Right: the diagonal with 95 % intervals, and the mean over all examples."
-        ),
-        alt="A matrix of clean classes against given labels.",
+        "noise_matrix",
+        "What becomes of labels.",
+        lambda: _draw_matrix(found),
+        matrix_table(found),
+        "How often an example of one class (row) was given each label (column), in percent of the class. Perfect "
+        "labels have 100 on the diagonal. Right: the diagonal with 95 % intervals, and the mean over all examples.",
+        "A matrix of clean classes against given labels.",
     )
 
 
@@ -80,37 +67,33 @@ def landscape_figure(found: Advice) -> Figure:
         for name, curve in _curves(found).items()
         for a, p in zip(curve.a, curve.p, strict=True)
     ]
-    rate = percent(found.clean_rate.value)
-    return Figure(
-        name="landscape",
-        title="Where these labels are.",
-        draw=lambda: _draw_landscape(found),
-        data=Table.of("best_p", "The best p over the clean rate", "test_labels | a | best_p", rows),
-        caption=(
-            f"Left: the expected loss of uniform noise for {JUDGED[found.test_labels]}, dark where it is low, and the "
-            "best p as a white line (Chen et al. 2020). The point is the recommendation for these labels with the "
-            f"interval of their clean rate, the ring the usual alpha of {USUAL}. If noise is not uniform, the point "
-            "may lie off the line. Right: the best p for each kind of test label; the grey line is these labels."
-        ),
-        alt=f"Expected loss over clean rate and p; these labels are at a clean rate of {rate}.",
+    return Figure.of(
+        "landscape",
+        "Where these labels are.",
+        lambda: _draw_landscape(found),
+        rows,
+        f"Left: the expected loss of uniform noise for {JUDGED[found.test_labels]}, dark where it is low, and the best "
+        "p as a white line (Chen et al. 2020). The point is the recommendation for these labels with the interval of "
+        f"their clean rate, the ring the usual alpha of {USUAL}. If noise is not uniform, the point may lie off the "
+        "line. Right: the best p for each kind of test label; the grey line is these labels.",
+        f"Expected loss over clean rate and p; these labels are at a clean rate of {percent(found.clean_rate.value)}.",
+        table="best_p",
     )
 
 
 def loss_figure(found: Advice) -> Figure:
     """The expected loss over p at the clean rate of these labels, learned by heart and on the average."""
     rows = loss_rows(found)
-    columns = "p | by_heart | averaged"
-    return Figure(
-        name="expected_loss",
-        title="Expected loss over p.",
-        draw=lambda: _draw_losses(found, rows),
-        data=Table.of("expected_loss_over_p", "Expected loss over p", columns, rows),
-        caption=(
-            f"For {JUDGED[found.test_labels]} and the noise found here; p = 1 is no smoothing. Above, a net that has "
-            "learned every label by heart: the theory. Below, one that has learned none by heart. Real nets lie "
-            "between, the nearer to the upper line the longer they are trained."
-        ),
-        alt="Two curves of expected loss over p, with the recommended and the usual smoothing marked.",
+    return Figure.of(
+        "expected_loss",
+        "Expected loss over p.",
+        lambda: _draw_losses(found, rows),
+        rows,
+        f"For {JUDGED[found.test_labels]} and the noise found here; p = 1 is no smoothing. Above, a net that has "
+        "learned every label by heart: the theory. Below, one that has learned none by heart. Real nets lie between, "
+        "the nearer to the upper line the longer they are trained.",
+        "Two curves of expected loss over p, with the recommended and the usual smoothing marked.",
+        table="expected_loss_over_p",
     )
 
 
@@ -203,14 +186,14 @@ def _draw_losses(found: Advice, rows: list[dict[str, float]]) -> Drawing:
     axes.plot(p, averaged, color=BLUE, linestyle="--", label="learned on the average")
     marks = (("recommended", "recommended", RED), ("usual", f"alpha = {USUAL}", PURPLE))
     for name, label, colour in marks:
-        one = found.expected(name)
+        one = found.expected[name]
         assert one.p is not None
         axes.axvline(one.p, color=colour, linewidth=1, linestyle=":")
         if np.isfinite(loss := one.by_heart.value):
             told = f"{label}: p = {number(one.p)}, loss {number(loss)}"
             axes.plot([one.p], [loss], "o", color=colour, zorder=5, label=told, **POINT)
     # Both curves rise without bounds where targets deny the label; what matters is below a guess.
-    ceiling = max(found.expected("usual").by_heart.value, float(np.log(found.classes)))
+    ceiling = max(found.expected["usual"].by_heart.value, float(np.log(found.classes)))
     axes.set(xlim=(0, 1), ylim=(0, 1.25 * ceiling))
     axes.set(xlabel="p, the target's mass on the label", ylabel="test loss (nats)")
     axes.legend(loc="lower left")

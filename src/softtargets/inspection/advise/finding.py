@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 import softtargets.theory as theory
 from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.advise.sample import Evidence
+from softtargets.inspection.advise.evidence import Evidence
 from softtargets.inspection.advise.uniformity import Uniformity, uniformity
-from softtargets.inspection.shared.choices import check_choice
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
-from softtargets.inspection.shared.progress import Told, quiet
-from softtargets.inspection.shared.understood import Understood
+from softtargets.inspection.shared.reading import Told, Understood, check_choice, quiet
 from softtargets.noise import NoiseEstimate, estimate_noise
 
 Matrix = NDArray[np.float64]
@@ -38,7 +36,6 @@ MEMORISED_EXAMPLES = 200  # of fewer, all may be predicted by chance
 class ExpectedLoss:
     """The test loss in nats that theory expects of one smoothing: learned by heart, or only on the average."""
 
-    name: str
     p: float | None
     by_heart: Estimate
     averaged: Estimate
@@ -52,7 +49,7 @@ class Advice:
     `assumed` is the noise that everything else is computed for: T if it has a pattern, and uniform noise with as many
     wrong labels if not, since the scatter of an estimated T looks like a pattern to the beta type. `p` is the best mass
     on the label, `alpha_all` and `alpha_others` are the same as a loss says it. `rates` are the clean rates that all
-    methods find.
+    methods find, `expected` the losses of smoothings: recommended, usual, none, and matrix if it has a pattern.
     """
 
     understood: Understood
@@ -71,7 +68,7 @@ class Advice:
     p: Estimate
     alpha_all: Estimate
     alpha_others: Estimate
-    predicted: tuple[ExpectedLoss, ...]
+    expected: dict[str, ExpectedLoss]
     uniformity: Uniformity
 
     @property
@@ -99,20 +96,23 @@ class Advice:
         """Whether there is a smoothing to recommend: for such labels, such predictions and such a purpose."""
         return self.is_learnable and not self.is_memorised and self.purpose == "classify"
 
-    def expected(self, name: str) -> ExpectedLoss:
-        """One of the expected losses, by name."""
-        return next(one for one in self.predicted if one.name == name)
+    @property
+    def matrices(self) -> dict[str, Matrix]:
+        """T, the ends of its interval, and the best targets."""
+        noise = self.estimate.interval
+        assert noise is not None
+        return {
+            "share": self.matrix,
+            "low": noise.matrix_low,
+            "high": noise.matrix_high,
+            "target": self.targets,
+        }
 
     def numbers(self) -> dict[str, Any]:
         """All of it as plain data, for scripts."""
         noise, shape = self.estimate, self.uniformity
-        assert noise.interval is not None
-        matrices = {
-            "noise_matrix": self.matrix,
-            "noise_matrix_low": noise.interval.matrix_low,
-            "noise_matrix_high": noise.interval.matrix_high,
-            "target_matrix": self.targets,
-        }
+        names = ("noise_matrix", "noise_matrix_low", "noise_matrix_high", "target_matrix")
+        matrices = zip(names, self.matrices.values(), strict=True)
         return {
             **self.understood.numbers(),
             "examples_used": self.examples,
@@ -130,11 +130,11 @@ class Advice:
             "clean_rate": vars(self.clean_rate),
             "clean_rate_by_method": self.rates,
             "shares": noise.shares.tolist(),
-            **{name: one.tolist() if self.classes <= LISTED else None for name, one in matrices.items()},
+            **{name: one.tolist() if self.classes <= LISTED else None for name, one in matrices},
             "uniform": {"is_uniform": shape.is_uniform, **vars(shape), "share": vars(shape.share)},
             "p": vars(self.p),
             "alpha": {"all": vars(self.alpha_all), "others": vars(self.alpha_others)},
-            "expected_loss": [asdict(one) for one in self.predicted],
+            "expected_loss": [{"name": name, **asdict(one)} for name, one in self.expected.items()],
         }
 
 
@@ -144,7 +144,6 @@ def advise(
     test_labels: str = "clean",
     purpose: str = "classify",
     resamples: int | None = None,
-    seed: int = 0,
     told: Told = quiet,
 ) -> Advice:
     """Estimate the noise of labels and say how much smoothing the theory of Chen et al. 2020 recommends for it.
@@ -154,7 +153,7 @@ def advise(
     """
     check_choices(test_labels, purpose)
     told("estimating", 0, 0)
-    found, rates = _estimated(given, resamples, seed)
+    found, rates = _estimated(given, resamples)
     examples, kind = len(given.labels), TYPES[test_labels]
     rate, matrix, shares = rate_of(found, examples), filled(found), found.shares
     classes = len(matrix)
@@ -186,7 +185,7 @@ def advise(
         p=p,
         alpha_all=_alpha(p, classes, "all"),
         alpha_others=_alpha(p, classes, "others"),
-        predicted=tuple(_expected(name, one, ends, kind, shares) for name, one in smoothings.items()),
+        expected={name: _expected(one, ends, kind, shares) for name, one in smoothings.items()},
         uniformity=shape,
     )
 
@@ -197,7 +196,7 @@ def check_choices(test_labels: str, purpose: str) -> None:
     check_choice("purpose", purpose, PURPOSES)
 
 
-def _estimated(given: Evidence, resamples: int | None, seed: int) -> tuple[NoiseEstimate, dict[str, float]]:
+def _estimated(given: Evidence, resamples: int | None) -> tuple[NoiseEstimate, dict[str, float]]:
     """The noise by the method asked for, and the clean rates that all methods find."""
     name, classes = given.understood.path.name, given.probabilities.shape[1]
     if classes > MOST_CLASSES:
@@ -211,13 +210,10 @@ def _estimated(given: Evidence, resamples: int | None, seed: int) -> tuple[Noise
     # Where another was chosen, the likelihood would take too long.
     methods = (*(["likelihood"] if given.method == "likelihood" else []), "confident", "naive")
     try:
-        found = estimate_noise(*known, given.method, level=LEVEL, resamples=resamples, seed=seed)
-        rates = {
-            one: found.clean_rate
-            if one == given.method
-            else estimate_noise(*known, one, resamples=0).clean_rate
-            for one in methods
-        }
+        found = estimate_noise(*known, given.method, level=LEVEL, resamples=resamples)
+        others = (one for one in methods if one != given.method)
+        rates = dict.fromkeys(methods, found.clean_rate)
+        rates |= {one: estimate_noise(*known, one, resamples=0).clean_rate for one in others}
     except ValueError as refused:
         sampled = f" (in a sample of {len(given.labels):,} rows)" if given.is_sample else ""
         raise SofttargetsError(f"{name}: {refused}{sampled}") from None
@@ -257,16 +253,14 @@ def rescaled(matrix: Matrix, shares: Matrix, rate: float) -> Matrix:
     return scaled
 
 
-def _expected(
-    name: str, smoothing: float | Matrix, ends: list[Matrix], kind: str, shares: Matrix
-) -> ExpectedLoss:
+def _expected(smoothing: float | Matrix, ends: list[Matrix], kind: str, shares: Matrix) -> ExpectedLoss:
     if isinstance(smoothing, float):
         heart = [float(theory.mean_field_loss(smoothing, T, kind, shares, limits=True)) for T in ends]
     else:
         heart = [float(theory.matrix_loss(smoothing, T, kind, shares)) for T in ends]
     averaged = [theory.averaging_matrix_loss(smoothing, T, kind, shares) for T in ends]
     p = smoothing if isinstance(smoothing, float) else None
-    return ExpectedLoss(name, p, _ordered(*heart), _ordered(*averaged))
+    return ExpectedLoss(p, _ordered(*heart), _ordered(*averaged))
 
 
 def _alpha(p: Estimate, classes: int, spread: str) -> Estimate:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from softtargets.inspection.advise import code, figures, words
+from softtargets.inspection.advise import figures, words
 from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
 from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
-from softtargets.inspection.shared.understood import read_table
+from softtargets.inspection.shared.reading import read_table
 from softtargets.report import Code, Figure, Page, Section, Table
 
 NAMES = {
@@ -25,7 +25,7 @@ METHODS = {
 }
 
 
-def advise_page(found: Advice, command: str, provenance: Mapping[str, Any]) -> Page:
+def advise_page(found: Advice) -> Page:
     """All of the advice as a page."""
     name = found.understood.path.name
     return Page(
@@ -37,47 +37,98 @@ def advise_page(found: Advice, command: str, provenance: Mapping[str, Any]) -> P
             f"{words.JUDGED[found.test_labels]}; every interval is one of 95 %."
         ),
         sections=(
-            _what_to_do(found),
-            _noise(found),
-            Section("The landscape", exhibits=(figures.landscape_figure(found),)),
-            Section(
-                "Expected loss, with and without",
-                (words.HEART,),
-                (figures.loss_figure(found), _losses(found)),
+            Section.of("What to do", *_what_to_do(found)),
+            Section.of("How wrong the labels are", *_noise(found)),
+            Section.of("The landscape", figures.landscape_figure(found)),
+            Section.of(
+                "Expected loss, with and without", words.HEART, figures.loss_figure(found), _losses(found)
             ),
-            Section("What theory does not say", words.NOT_SAID),
-            Section(
-                "How it was estimated, and when that fails", words.FAILURES, (_methods(found), _input(found))
+            Section.of("What theory does not say", *words.NOT_SAID),
+            Section.of(
+                "How it was estimated, and when that fails", *words.FAILURES, _methods(found), _input(found)
             ),
         ),
-        command=command,
-        provenance=provenance,
         warnings=words.warnings_on(found),
         kind="advise",
         verdict=words.verdict_on(found),
     )
 
 
-def _what_to_do(found: Advice) -> Section:
+def _what_to_do(found: Advice) -> Iterator[str | Table | Code]:
     if not found.is_learnable:
-        return Section("What to do", ("Repair the labels first; there is no smoothing to recommend.",))
+        yield "Repair the labels first; there is no smoothing to recommend."
+        return
     if found.is_memorised:
-        return Section("What to do", ("Predict the examples out of fold, and ask again.",))
-    paragraphs: tuple[str, ...] = (words.uniformity_words(found),)
-    exhibits: list[Table | Code]
+        yield "Predict the examples out of fold, and ask again."
+        return
     if found.recommends:
-        lines = code.loss_code(found.alpha_all.value, found.alpha_others.value)
-        exhibits = [_recommended(found), Code(lines, title="One line for each library")]
+        lines = loss_code(found.alpha_all.value, found.alpha_others.value)
+        yield from (_recommended(found), Code(lines, title="One line for each library"))
     else:
-        hard = "Train on hard labels; where many are wrong, with forward correction for the noise found here."
-        paragraphs = (hard, *paragraphs)
-        exhibits = [Code("torch.nn.CrossEntropyLoss()  # hard labels", title="PyTorch")]
+        yield "Train on hard labels; where many are wrong, with forward correction for the noise found here."
+        yield Code("torch.nn.CrossEntropyLoss()  # hard labels", title="PyTorch")
+    yield words.uniformity_words(found)
     if not (found.recommends and found.uniformity.is_uniform) and found.classes <= LISTED:
-        lines = code.matrix_code(found.classes, smoothing=found.recommends)
-        exhibits.append(Code(lines, title="With the matrix of this page (in its directory)"))
+        lines = matrix_code(found.classes, smoothing=found.recommends)
+        yield Code(lines, title="With the matrix of this page (in its directory)")
     after = "Afterwards, on examples held out"
-    exhibits.append(Code("softtargets calibrate HELD_OUT.npz", language="sh", title=after))
-    return Section("What to do", paragraphs, tuple(exhibits))
+    yield Code("softtargets calibrate HELD_OUT.npz", language="sh", title=after)
+
+
+def loss_lines(alpha_all: float, alpha_others: float) -> dict[str, str]:
+    """One line for each library that trains with this smoothing.
+
+    PyTorch, timm, Hugging Face and our own losses share the smoothed mass among all K classes, the label included:
+    PyTorch by its documentation, timm by ``confidence * nll + smoothing * mean(-log p)``, the ``LabelSmoother`` of
+    Hugging Face by the same formula with epsilon, ours by ``spread="all"``. Losses that share it among the K - 1 others
+    need the smaller `alpha_others`.
+
+    >>> for library, line in loss_lines(0.2222, 0.2).items():
+    ...     print(f"{library}: {line}")
+    PyTorch: torch.nn.CrossEntropyLoss(label_smoothing=0.222)
+    timm: timm.loss.LabelSmoothingCrossEntropy(smoothing=0.222)
+    Hugging Face: transformers.TrainingArguments(..., label_smoothing_factor=0.222)
+    softtargets: softtargets.losses.LabelSmoothing(alpha=0.222, spread="all")
+    tensor2tensor, fairseq: label_smoothing=0.200  # shared among the other classes only
+    """
+    every, others = f"{alpha_all:.3f}", f"{alpha_others:.3f}"
+    return {
+        "PyTorch": f"torch.nn.CrossEntropyLoss(label_smoothing={every})",
+        "timm": f"timm.loss.LabelSmoothingCrossEntropy(smoothing={every})",
+        "Hugging Face": f"transformers.TrainingArguments(..., label_smoothing_factor={every})",
+        "softtargets": f'softtargets.losses.LabelSmoothing(alpha={every}, spread="all")',
+        "tensor2tensor, fairseq": f"label_smoothing={others}  # shared among the other classes only",
+    }
+
+
+def loss_code(alpha_all: float, alpha_others: float) -> str:
+    """The same lines as one piece of code, each under the name of its library.
+
+    >>> print(loss_code(0.2222, 0.2).splitlines()[:2])
+    ['# PyTorch', 'torch.nn.CrossEntropyLoss(label_smoothing=0.222)']
+    """
+    lines = loss_lines(alpha_all, alpha_others)
+    return "\n".join(f"# {library}\n{line}" for library, line in lines.items())
+
+
+def matrix_code(classes: int, smoothing: bool) -> str:
+    """Lines that train with the matrices of a page, whose directory they are run in.
+
+    Forward correction takes T, what becomes of clean labels; smoothing takes S, the targets of given ones.
+    """
+    lines = [
+        "import numpy, torch",
+        "from softtargets.losses import ForwardCorrection" + (", LabelSmoothing" if smoothing else ""),
+        'table = numpy.genfromtxt("tables/noise_matrix.csv", delimiter=",", names=True)',
+        f'T = torch.tensor(table["share"].reshape({classes}, {classes}), dtype=torch.float32)',
+        "loss = ForwardCorrection(matrix=T)  # the net then says what the clean label is",
+    ]
+    if smoothing:
+        lines += [
+            f'S = torch.tensor(table["target"].reshape({classes}, {classes}), dtype=torch.float32)',
+            "loss = LabelSmoothing(alpha=1, matrix=S)  # or this: each label's own soft target",
+        ]
+    return "\n".join(lines)
 
 
 def _recommended(found: Advice) -> Table:
@@ -99,15 +150,14 @@ def _plain(one: Estimate) -> str:
     return estimated(one, 3, share=False)
 
 
-def _noise(found: Advice) -> Section:
-    exhibits: tuple[Figure | Table, ...] = (figures.matrix_figure(found),)
-    if found.classes > figures.NUMBERED:
-        exhibits += (_largest_table(found),)
-    paragraph = (
+def _noise(found: Advice) -> Iterator[str | Table | Figure]:
+    yield (
         f"Labels are right in {estimated(found.clean_rate)} of cases. The model agrees with "
         f"{percent(found.accuracy)} of the labels; it is wrong where it disagrees, or they are."
     )
-    return Section("How wrong the labels are", (paragraph,), exhibits)
+    yield figures.matrix_figure(found)
+    if found.classes > figures.NUMBERED:
+        yield _largest_table(found)
 
 
 def _largest_table(found: Advice) -> Table:
@@ -127,14 +177,14 @@ def _largest_table(found: Advice) -> Table:
 def _losses(found: Advice) -> Table:
     rows = [
         {
-            "smoothing": NAMES[one.name],
+            "smoothing": NAMES[name],
             "p": one.p,
             **one.by_heart.cells("by_heart"),
             **one.averaged.cells("averaged"),
             "heart_shown": "infinite" if math.isinf(one.by_heart.value) else _plain(one.by_heart),
             "averaged_shown": _plain(one.averaged),
         }
-        for one in found.predicted
+        for name, one in found.expected.items()
     ]
     return Table.of(
         "expected_losses",
@@ -169,7 +219,7 @@ def _input(found: Advice) -> Table:
 
 def summary_rows(found: Advice) -> list[tuple[str, str]]:
     """The advice for a terminal."""
-    best, usual, none = (found.expected(name).by_heart.value for name in ("recommended", "usual", "none"))
+    best, usual, none = (found.expected[name].by_heart.value for name in ("recommended", "usual", "none"))
     rows = [
         ("right labels", estimated(found.clean_rate)),
         ("p on the label", _plain(found.p)),

@@ -103,7 +103,7 @@ def _tries(alpha: float) -> str:
 
 
 def _losses(found: Advice) -> str:
-    best, usual, none = (found.expected(name) for name in ("recommended", "usual", "none"))
+    best, usual, none = (found.expected[name] for name in ("recommended", "usual", "none"))
     without = f"without any {number(none.by_heart.value)}"
     if math.isinf(none.by_heart.value):
         without = "without any it grows without end, as a net becomes sure of wrong labels"

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from softtargets.inspection.calibrate import words
 from softtargets.inspection.calibrate.figures import before_and_after
-from softtargets.inspection.calibrate.finding import Diagnosis
-from softtargets.inspection.calibrate.scalings import FOLDS as RICHER_FOLDS
-from softtargets.inspection.shared.metrics import metric_rows
+from softtargets.inspection.calibrate.finding import RICHER_FOLDS, Diagnosis
+from softtargets.inspection.shared.measured import metric_rows
 from softtargets.inspection.shared.numbers import count, estimated
+from softtargets.inspection.shared.reading import read_table
 from softtargets.inspection.shared.reliability_figures import sweep_figure
 from softtargets.inspection.shared.two_passes import FOLDS
-from softtargets.inspection.shared.understood import read_table
 from softtargets.report import Code, Page, Section, Table
 
 
-def calibrate_page(found: Diagnosis, command: str, provenance: Mapping[str, Any]) -> Page:
+def calibrate_page(found: Diagnosis) -> Page:
     """All of a diagnosis as a page."""
     read = found.understood
     return Page(
@@ -28,19 +27,13 @@ def calibrate_page(found: Diagnosis, command: str, provenance: Mapping[str, Any]
             f"{count(read.classes, 'class')}; every interval is one of 95 %."
         ),
         sections=(
-            Section("Confidence against accuracy", exhibits=(before_and_after(found),)),
-            Section("All metrics", (words.scaled_words(found),), (_metrics(found),)),
-            _what_to_do(found),
-            Section("Over temperature", exhibits=(sweep_figure({"predictions": found}),)),
-            Section("Where the errors are", exhibits=(_brier_parts(found), _worst_classes(found))),
-            Section(
-                "What was read",
-                ("If this is not what you meant, say so with --kind, --scores, --label or --labels.",),
-                (_input(found),),
-            ),
+            Section.of("Confidence against accuracy", before_and_after(found)),
+            Section.of("All metrics", words.scaled_words(found), _metrics(found)),
+            Section.of("What to do", *words.scaling_words(found), *_scaling(found)),
+            Section.of("Over temperature", sweep_figure({"predictions": found})),
+            Section.of("Where the errors are", _brier_parts(found), _worst_classes(found)),
+            Section.of("What was read", words.READ, _input(found)),
         ),
-        command=command,
-        provenance=provenance,
         warnings=words.warnings_on(found),
         kind="calibrate",
         verdict=words.verdict_on(found),
@@ -65,13 +58,11 @@ def _metrics(found: Diagnosis) -> Table:
     )
 
 
-def _what_to_do(found: Diagnosis) -> Section:
-    exhibits: list[Table | Code] = []
+def _scaling(found: Diagnosis) -> Iterator[Table | Code]:
     if found.best is not None:
-        exhibits.append(Code(scaling_code(found.understood.kind, found.best), title="To scale predictions:"))
+        yield Code(scaling_code(found.understood.kind, found.best), title="To scale predictions:")
     if not found.richer.why_not:
-        exhibits.append(_richer_table(found))
-    return Section("What to do", tuple(words.scaling_words(found)), tuple(exhibits))
+        yield _richer_table(found)
 
 
 def scaling_code(kind: str, temperature: float) -> str:

@@ -14,17 +14,8 @@ from __future__ import annotations
 
 from softtargets.calibration import Calibration
 from softtargets.inspection.calibrate.finding import Diagnosis
-from softtargets.inspection.shared.measured import Scaled
-from softtargets.inspection.shared.metrics import estimate_of
-from softtargets.inspection.shared.numbers import (
-    Estimate,
-    between,
-    count,
-    estimated,
-    number,
-    percent,
-    temperature,
-)
+from softtargets.inspection.shared.measured import Scaled, estimate_of
+from softtargets.inspection.shared.numbers import Estimate, between, count, estimated, number, percent
 from softtargets.inspection.shared.two_passes import FEWEST, FOLDS
 from softtargets.report import Tone, Verdict
 
@@ -42,6 +33,7 @@ HELD_OUT = (
     "never on the final test data, whose results would then look better than they are. If this file is your test set, "
     "fit on a validation set and only measure here."
 )
+READ = "If this is not what you meant, say so with --kind, --scores, --label or --labels."
 
 
 def verdict_on(found: Diagnosis) -> Verdict:
@@ -102,9 +94,8 @@ def temperature_advice(scaled: Scaled, before: Calibration, kind: str = "logits"
     """Whether to divide logits by a temperature, and what that does to examples the fit has not seen."""
     if not scaled.is_known:
         return no_temperature(scaled)
-    low, high = scaled.interval
-    best = f"T = {temperature(scaled.fit.temperature, low, high)}"
-    if low <= 1 <= high:
+    best = f"T = {scaled.shown}"
+    if scaled.temperature.low <= 1 <= scaled.temperature.high:
         return f"No temperature is recommended: the best one, {best}, cannot be told from 1."
     errors = (estimated(estimate_of(one, "expected_calibration_error")) for one in (before, scaled.after))
     fall = estimated(-scaled.gain, 4, share=False, sign=True)
@@ -143,7 +134,7 @@ def warnings_on(found: Diagnosis) -> list[str]:
     """What a reader must know before believing the numbers."""
     if not found.impossible:
         return []
-    nll = number(found.curves.points[1.0][0], 3)
+    nll = number(found.curves[1.0][0], 3)
     return [
         f"{count(found.impossible, 'label')} had a probability of exactly 0, so the NLL is infinite. Counting 0 as the "
         f"smallest number of its precision, which is what scaling does, it is {nll}."
@@ -153,11 +144,11 @@ def warnings_on(found: Diagnosis) -> list[str]:
 def scaling_words(found: Diagnosis) -> list[str]:
     """The temperature, and whether more numbers would help."""
     told = []
-    if found.scaled and found.best is not None:
-        low, high = found.scaled.interval
+    if found.scaled and found.scaled.is_known:
+        best = found.scaled.temperature
         told.append(
-            f"The temperature with the best likelihood of these examples is T = {number(found.best, 3)} "
-            f"(95 % interval {between(low, high, 3, share=False)}). {_effect(found.best, low, high)}"
+            f"The temperature with the best likelihood of these examples is T = {number(best.value, 3)} "
+            f"(95 % interval {between(best.low, best.high, 3, share=False)}). {_effect(best)}"
         )
     elif found.scaled:
         told.append(no_temperature(found.scaled))
@@ -171,10 +162,10 @@ def scaling_words(found: Diagnosis) -> list[str]:
     return [*told, HELD_OUT, f"Would more numbers than one temperature help? {answer}"]
 
 
-def _effect(temperature: float, low: float, high: float) -> str:
-    if low <= 1 <= high:
+def _effect(temperature: Estimate) -> str:
+    if temperature.low <= 1 <= temperature.high:
         return "Since the interval includes 1, predictions may as well stay as they are."
-    return f"It makes predictions {'less sure' if temperature > 1 else 'surer'}."
+    return f"It makes predictions {'less sure' if temperature.value > 1 else 'surer'}."
 
 
 def scaled_words(found: Diagnosis) -> str:
@@ -191,6 +182,6 @@ def scaled_words(found: Diagnosis) -> str:
 
 def temperature_line(found: Diagnosis) -> str:
     """The temperature for a terminal."""
-    if found.scaled is None or found.best is None:
+    if found.scaled is None or not found.scaled.is_known:
         return "temperature: none"
-    return f"temperature: {estimated(Estimate(found.best, *found.scaled.interval), 3, share=False)}"
+    return f"temperature: {estimated(found.scaled.temperature, 3, share=False)}"

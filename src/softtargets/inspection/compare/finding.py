@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from torch import Tensor
@@ -11,8 +11,8 @@ from torch import Tensor
 from softtargets.errors import ErrorOverlap, error_overlap
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.compare.paired import Differences, PairedSums, measures_of
-from softtargets.inspection.shared.measured import Measured, also_at, check_bins, measured, numbers_of
-from softtargets.inspection.shared.progress import Piece, Told, quiet
+from softtargets.inspection.shared.measured import Measured, also_at, measured, numbers_of
+from softtargets.inspection.shared.reading import Piece, Told, check_bins, quiet
 from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, as_logits
 from softtargets.predictions import Predictions
 
@@ -40,8 +40,8 @@ class Comparison:
             "a": _numbers(self.a),
             "b": _numbers(self.b),
             "bins": self.bins,
-            "differences": self.differences.numbers(),
-            "differences_scaled": self.scaled.numbers() if self.scaled else None,
+            "differences": asdict(self.differences),
+            "differences_scaled": asdict(self.scaled) if self.scaled else None,
             "agreement": self.agreement,
             "overlap": vars(self.overlap) | {name: getattr(self.overlap, name) for name in shares},
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from softtargets.calibration import Calibration
@@ -10,17 +9,17 @@ from softtargets.inspection.compare import words
 from softtargets.inspection.compare.figures import overlaid
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import METRICS, Differences
-from softtargets.inspection.shared.metrics import BY_KEY, metric_rows
+from softtargets.inspection.shared.measured import BY_KEY, metric_rows
 from softtargets.inspection.shared.numbers import count, estimated
+from softtargets.inspection.shared.reading import read_table
 from softtargets.inspection.shared.reliability_figures import sweep_figure
 from softtargets.inspection.shared.two_passes import FOLDS
-from softtargets.inspection.shared.understood import read_table
 from softtargets.report import Page, Section, Table
 
 
-def compare_page(found: Comparison, command: str, provenance: Mapping[str, Any]) -> Page:
+def compare_page(found: Comparison) -> Page:
     """All of a comparison as a page."""
-    a, b = words.names(found)
+    a, b = words.short_names(found.a.understood.path, found.b.understood.path)
     files = {a: found.a, b: found.b}
     origins = {"A": found.a.understood.origin(), "B": found.b.understood.origin()}
     return Page(
@@ -32,14 +31,12 @@ def compare_page(found: Comparison, command: str, provenance: Mapping[str, Any])
             "interval is one of 95 %, and a difference is only claimed where it excludes 0."
         ),
         sections=(
-            Section("Confidence against accuracy", exhibits=(overlaid(files), sweep_figure(files))),
-            Section("Differences", words.difference_words(found), (_differences(found),)),
-            Section("Mistakes they share", (words.mistakes_words(found),), (_mistakes(found),)),
-            Section("Each by itself", exhibits=_metrics(found)),
-            Section("What was read", exhibits=(read_table(origins),)),
+            Section.of("Confidence against accuracy", overlaid(files), sweep_figure(files)),
+            Section.of("Differences", *words.difference_words(found), _differences(found)),
+            Section.of("Mistakes they share", words.mistakes_words(found), _mistakes(found)),
+            Section.of("Each by itself", *_metrics(found)),
+            Section.of("What was read", read_table(origins)),
         ),
-        command=command,
-        provenance=provenance,
         kind="compare",
         verdict=words.verdict_on_two(found),
     )

@@ -11,22 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from softtargets.calibration import (
-    NARROWEST,
-    Calibration,
-    bin_edges,
-    fold_of,
-    frequencies,
-    on_grid,
-    smooth_error,
-    smoothed,
-)
-from softtargets.inspection.shared.metrics import estimate_of
+import softtargets.calibration as calibration
+from softtargets.calibration import Calibration, frequencies
+from softtargets.inspection.shared.measured import estimate_of
 from softtargets.inspection.shared.numbers import QUANTILE, Estimate
 
 GROUPS = 200
@@ -86,7 +77,7 @@ class PairedSums:
     def add(self, a: ExampleMeasures, b: ExampleMeasures) -> None:
         """Some examples more, in the order in which both files have them."""
         n = len(a.nll)
-        group = fold_of(self.examples, n, GROUPS, seed=2)
+        group = calibration.fold_of(self.examples, n, GROUPS, seed=2)
         self.examples += n
         for into, d in zip(self.moments, (b.nll - a.nll, b.brier - a.brier), strict=True):
             into += torch.stack([d.sum(), d.square().sum()])
@@ -95,9 +86,9 @@ class PairedSums:
         self.sizes.index_add_(0, group, torch.ones(n, dtype=torch.float64))
         for model, one in enumerate((a, b)):
             residual = one.confidence - one.correct
-            place = torch.bucketize(one.confidence, bin_edges(self.bins)[1:-1], right=True)
+            place = torch.bucketize(one.confidence, calibration.bin_edges(self.bins)[1:-1], right=True)
             self.binned[model].view(-1).index_add_(0, group * self.bins + place, residual)
-            below, first, second = on_grid(one.confidence, STEPS)
+            below, first, second = calibration.on_grid(one.confidence, STEPS)
             flat = self.nodes[model].view(-1)
             flat.index_add_(0, group * (STEPS + 1) + below, residual * first)
             flat.index_add_(0, group * (STEPS + 1) + below + 1, residual * second)
@@ -125,8 +116,9 @@ class PairedSums:
         places = torch.arange(STEPS + 1, dtype=torch.float64) / STEPS
         both = []
         for nodes in self.nodes:
-            error = smooth_error(frequencies(places, nodes.sum(0) / self.examples, STEPS))
-            both.append(smoothed(frequencies(places, nodes, STEPS), error.clamp(min=NARROWEST)))
+            error = calibration.smooth_error(frequencies(places, nodes.sum(0) / self.examples, STEPS))
+            width = error.clamp(min=calibration.NARROWEST)
+            both.append(calibration.smoothed(frequencies(places, nodes, STEPS), width))
         return torch.stack(both)
 
     def _correlation(self, sums: Tensor) -> float:
@@ -152,10 +144,6 @@ class Differences:
     brier: Estimate
     ece: Estimate
     smooth_ece: Estimate
-
-    def numbers(self) -> dict[str, Any]:
-        """As plain data, for scripts."""
-        return {k: vars(value) if isinstance(value, Estimate) else value for k, value in vars(self).items()}
 
 
 def accuracy_difference(only_a: int, only_b: int, examples: int) -> Estimate:

@@ -7,18 +7,13 @@ from pathlib import Path
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import Differences
 from softtargets.inspection.shared.measured import Measured
-from softtargets.inspection.shared.numbers import Estimate, estimated, listed, number, percent, temperature
+from softtargets.inspection.shared.numbers import Estimate, estimated, listed, number, percent
 from softtargets.inspection.shared.two_passes import FOLDS
 from softtargets.report import Verdict
 
 
-def names(found: Comparison) -> tuple[str, str]:
-    """What the two are called: their files, with the directory in which they differ where names are the same."""
-    return short_names(found.a.understood.path, found.b.understood.path)
-
-
 def short_names(a: Path, b: Path) -> tuple[str, str]:
-    """Two files by names that differ.
+    """What two files are called, with the directory in which they differ where names are the same.
 
     >>> short_names(Path("x/a.npz"), Path("x/b.npz")), short_names(Path("x/y/a.npz"), Path("z/y/a.npz"))
     (('a.npz', 'b.npz'), ('x … a.npz', 'z … a.npz'))
@@ -105,7 +100,7 @@ def difference_words(found: Comparison) -> tuple[str, ...]:
 def _temperature(side: Measured) -> str:
     if side.scaled is None or side.best is None:
         return "none"
-    return temperature(side.best, *side.scaled.interval)
+    return side.scaled.shown
 
 
 def mistakes_words(found: Comparison) -> str:

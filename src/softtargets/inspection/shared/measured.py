@@ -1,19 +1,17 @@
-"""The calibration of one file, as it is and scaled: what calibrate says of one and compare of two."""
+"""The calibration of one file, as it is and scaled: what calibrate says of one and compare of two, metric by metric."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from softtargets.calibration import Calibration, CalibrationSums, TemperatureFit, calibration_of
-from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.shared.numbers import LEVEL, Estimate
-from softtargets.inspection.shared.temperatures import TemperatureCurves
-from softtargets.inspection.shared.two_passes import FirstPass, SecondPass
-from softtargets.inspection.shared.understood import Understood
+import softtargets.calibration as calibration
+from softtargets.calibration import Calibration, calibration_of
+from softtargets.inspection.shared.numbers import LEVEL, Estimate, between, estimated, number, percent
+from softtargets.inspection.shared.reading import Understood
+from softtargets.inspection.shared.two_passes import Curves, FirstPass, SecondPass
 from softtargets.predictions import Predictions
-
-MOST_BINS = 1000  # beyond, a page of 41 diagrams is larger than anyone would open
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Scaled:
     `gain` is how much lower the negative log-likelihood becomes.
     """
 
-    fit: TemperatureFit
+    fit: calibration.TemperatureFit
     after: Calibration
     temperatures: tuple[float, ...]
     gain: Estimate
@@ -35,16 +33,22 @@ class Scaled:
         return self.fit.ending == "converged"
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """Of the temperature."""
-        return self.fit.interval(LEVEL)
+    def temperature(self) -> Estimate:
+        """Of all examples, with its interval."""
+        return Estimate(self.fit.temperature, *self.fit.interval(LEVEL))
+
+    @property
+    def shown(self) -> str:
+        """The temperature in words, with a third decimal where two would not tell the ends of its interval apart."""
+        found = self.temperature
+        return estimated(found, 2 if found.high - found.low > 0.02 else 3, share=False)
 
     def numbers(self) -> dict[str, Any]:
         """The temperature as plain data."""
         fit = self.fit
         return {
             "value": fit.temperature,
-            "interval": list(self.interval),
+            "interval": list(fit.interval(LEVEL)),
             "standard_error": fit.standard_error,
             "ending": fit.ending,
             "note": fit.note,
@@ -64,8 +68,15 @@ class Measured:
     understood: Understood
     before: Calibration
     overconfidence: Estimate
-    curves: TemperatureCurves
+    curves: Curves
     scaled: Scaled | None
+
+    @property
+    def sweep(self) -> calibration.TemperatureSweep:
+        """Likelihood and expected calibration error over temperature."""
+        nll, curves = zip(*self.curves.values(), strict=True)
+        errors = tuple(curve.expected_calibration_error for curve in curves)
+        return calibration.TemperatureSweep(tuple(self.curves), nll, errors, self.understood.examples)
 
     @property
     def best(self) -> float | None:
@@ -83,7 +94,7 @@ def measured(predictions: Predictions, first: FirstPass, second: SecondPass | No
     before = calibration_of(first.sums, level=LEVEL)
     curves = first.grid.curves()
     # Of probabilities the bins are those of the numbers in the file, not of logarithms and back.
-    curves = curves.put(1.0, curves.points[1.0][0], before.reliability)
+    curves[1.0] = (curves[1.0][0], before.reliability)
     scaled = None
     if second is not None:
         after = calibration_of(second.sums, level=LEVEL)
@@ -94,24 +105,19 @@ def measured(predictions: Predictions, first: FirstPass, second: SecondPass | No
 
 def also_at(found: Measured, temperature: float | None, second: SecondPass, place: int) -> Measured:
     """Curves with one temperature more: of those that a second pass has shown, the one at `place` is next to it."""
-    if temperature in (None, 1.0):
+    if temperature is None or temperature == 1:
         return found
-    return replace(found, curves=found.curves.put(temperature, *second.shown()[place]))
+    curves = {**found.curves, temperature: second.shown()[place]}
+    return replace(found, curves=dict(sorted(curves.items())))
 
 
-def overconfidence(sums: CalibrationSums) -> Estimate:
+def overconfidence(sums: calibration.CalibrationSums) -> Estimate:
     """Mean confidence less accuracy, from the cells of a stream."""
     counts, correct = sums.cell_counts.double(), sums.cell_correct.double()
     confidence = sums.cell_confidence
     mean = confidence / counts.clamp(min=1)
     squares = (confidence * mean - 2 * mean * correct + correct).sum()
     return Estimate.of_mean(float((confidence - correct).sum()), float(squares), sums.examples)
-
-
-def check_bins(bins: int) -> None:
-    """Refuse a number of bins that makes no diagram."""
-    if not 1 <= bins <= MOST_BINS:
-        raise SofttargetsError(f"must lie between 1 and {MOST_BINS}, not {bins}", argument="bins")
 
 
 def numbers_of(found: Calibration | None) -> dict[str, Any] | None:
@@ -124,3 +130,57 @@ def numbers_of(found: Calibration | None) -> dict[str, Any] | None:
         "intervals": {name: list(ends) for name, ends in found.intervals.items()},
         "reliability": [vars(one) for one in found.reliability.table(LEVEL)],
     }
+
+
+class ShownMetric(NamedTuple):
+    """A metric of `Calibration`; shares are written in hundredths."""
+
+    key: str
+    name: str
+    meaning: str
+    share: bool = True
+    digits: int = 2
+
+    def show(self, value: float, interval: tuple[float, float] | None = None) -> str:
+        """The value and, where there is one, its interval."""
+        told = percent(value, self.digits) if self.share else number(value, self.digits)
+        return f"{told} ({between(*interval, self.digits, share=self.share)})" if interval else told
+
+
+METRICS = (
+    ShownMetric("accuracy", "accuracy", "the likeliest class is the label"),
+    ShownMetric("top_5_accuracy", "top-5 accuracy", "label among the five likeliest"),
+    ShownMetric("mean_confidence", "mean confidence", "of the likeliest class"),
+    ShownMetric("negative_log_likelihood", "NLL", "−log probability of the label, in nats", False, 4),
+    ShownMetric("brier_score", "Brier score", "squared distance to the label (0 to 2)", False, 4),
+    ShownMetric("expected_calibration_error", "ECE", "mean |confidence − accuracy|, {bins} bins"),
+    ShownMetric("adaptive_calibration_error", "adaptive ECE", "in {bins} bins of equally many examples"),
+    ShownMetric("smooth_calibration_error", "smooth ECE", "without bins; the verdict goes by it"),
+    ShownMetric("debiased_calibration_error", "debiased error", "root mean square gap, less scatter"),
+    ShownMetric(
+        "classwise_calibration_error", "class-wise ECE", "mean over classes of their errors", True, 3
+    ),
+    ShownMetric("maximum_calibration_error", "maximum error", "largest gap of a bin, however small"),
+)
+BY_KEY = {metric.key: metric for metric in METRICS}
+
+
+def estimate_of(found: Calibration, key: str) -> Estimate:
+    """A metric and its interval."""
+    return Estimate(float(getattr(found, key)), *found.intervals[key])
+
+
+def metric_rows(columns: Mapping[str, Calibration], bins: int, classes: int) -> list[dict[str, Any]]:
+    """A row for each metric, with the cells of each column: numbers for files, and how they are shown."""
+    rows = []
+    for metric in METRICS:
+        if metric.key == "top_5_accuracy" and classes <= 5:
+            continue
+        row: dict[str, Any] = {"metric": metric.name}
+        for name, found in columns.items():
+            value, interval = float(getattr(found, metric.key)), found.intervals.get(metric.key)
+            low, high = interval or (None, None)
+            row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+            row[f"{name}_shown"] = metric.show(value, interval)
+        rows.append({**row, "meaning": metric.meaning.format(bins=bins)})
+    return rows

@@ -114,16 +114,6 @@ def estimated(found: Estimate, digits: int = 1, *, share: bool = True, sign: boo
     return f"{value} ({between(found.low, found.high, digits, share=share, sign=sign)})"
 
 
-def temperature(value: float, low: float, high: float) -> str:
-    """A temperature and its interval, with a third decimal where two would not tell its ends apart.
-
-    >>> temperature(1.37, 1.2, 1.5), temperature(1.4991, 1.497, 1.501)
-    ('1.37 (1.20 to 1.50)', '1.499 (1.497 to 1.501)')
-    """
-    digits = 2 if high - low > 0.02 else 3
-    return f"{number(value, digits)} ({between(low, high, digits, share=False)})"
-
-
 def count(value: int, what: str) -> str:
     """So many of something.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from softtargets.calibration import Reliability, TemperatureSweep
-from softtargets.calibration.sweep_drawing import draw_sweep
+from softtargets.calibration import Reliability
+from softtargets.calibration.drawing import draw_sweep
 from softtargets.inspection.shared.measured import Measured
 from softtargets.inspection.shared.numbers import LEVEL
-from softtargets.report import Figure, Table, Widget
+from softtargets.report import Figure, Widget
 from softtargets.report.drawing import BLUE, ORANGE, Drawing, canvas, plain
 
 COLOURS = (BLUE, ORANGE)
@@ -21,15 +21,9 @@ def reliability_figure(
 ) -> Figure:
     """Reliability `shown` in a picture, and the widget with a temperature to turn."""
     bins = [{"predictions": name, **vars(one)} for name, curve in shown.items() for one in curve.table(LEVEL)]
-    keys = "predictions | low | high | count | share | confidence | accuracy | accuracy_low | accuracy_high"
-    return Figure(
-        name="reliability",
-        title="Reliability.",
-        draw=draw,
-        data=Table.of("reliability_bins", "Bins", keys, bins),
-        caption=caption,
-        alt=alt,
-        widget=Widget("reliability", reliability_data(files)),
+    widget = Widget("reliability", reliability_data(files))
+    return Figure.of(
+        "reliability", "Reliability.", draw, bins, caption, alt, table="reliability_bins", widget=widget
     )
 
 
@@ -38,20 +32,16 @@ def sweep_figure(files: Files) -> Figure:
     rows = [
         {"curve": name, "temperature": t, "ece": curve.expected_calibration_error, "nll": nll}
         for name, one in files.items()
-        for t, (nll, curve) in one.curves.points.items()
+        for t, (nll, curve) in one.curves.items()
     ]
-    return Figure(
-        name="sweep",
-        title="Calibration over temperature.",
-        draw=lambda: _draw_sweeps(files),
-        data=Table.of(
-            "sweep", "Calibration over temperature", "curve | temperature: T | ece: ECE | nll: NLL", rows
-        ),
-        caption=(
-            "Expected calibration error and negative log-likelihood when all logits are divided by T. T = 1 changes "
-            "nothing; T above 1 makes predictions less sure."
-        ),
-        alt="Expected calibration error and negative log-likelihood over temperature.",
+    return Figure.of(
+        "sweep",
+        "Calibration over temperature.",
+        lambda: _draw_sweeps(files),
+        rows,
+        "Expected calibration error and negative log-likelihood when all logits are divided by T. T = 1 changes "
+        "nothing; T above 1 makes predictions less sure.",
+        "Expected calibration error and negative log-likelihood over temperature.",
         widget=Widget("sweep", sweep_data(files)),
     )
 
@@ -63,9 +53,8 @@ def reliability_data(files: Files) -> dict[str, Any]:
     for shown, one in zip(_sweeps(files, temperatures), files.values(), strict=True):
         best = temperatures.index(one.best) if one.best in temperatures else None
         named = {key: shown[key] for key in ("name", "colour")}
-        curves.append(
-            {**named, **_diagrams(one, temperatures), **shown, **({"best": best} if several else {})}
-        )
+        own = {"best": best} if several else {}
+        curves.append({**named, **_diagrams(one, temperatures), **shown, **own})
     return {
         "edges": one.before.reliability.edges,
         "temperatures": temperatures,
@@ -77,7 +66,7 @@ def reliability_data(files: Files) -> dict[str, Any]:
 
 
 def _diagrams(one: Measured, temperatures: list[float]) -> dict[str, Any]:
-    at = [one.curves.points[t][1] for t in temperatures]
+    at = [one.curves[t][1] for t in temperatures]
     bins = {key: [getattr(curve, key) for curve in at] for key in ("counts", "confidence", "accuracy")}
     low, high = zip(*(curve.accuracy_interval(LEVEL) for curve in at), strict=True)
     return {**bins, "low": low, "high": high}
@@ -91,24 +80,20 @@ def sweep_data(files: Files) -> dict[str, Any]:
 
 def shared_temperatures(files: Files) -> list[float]:
     """Those at which all have been measured."""
-    return sorted(set.intersection(*(set(one.curves.temperatures) for one in files.values())))
+    return sorted(set.intersection(*(set(one.curves) for one in files.values())))
 
 
 def _sweeps(files: Files, temperatures: list[float]) -> list[dict[str, Any]]:
     curves = []
     for (name, one), colour in zip(files.items(), COLOURS, strict=False):
-        at = [one.curves.points[t] for t in temperatures]
+        at = [one.curves[t] for t in temperatures]
         errors = [curve.expected_calibration_error for _, curve in at]
         curves.append({"name": name, "colour": colour, "ece": errors, "nll": [nll for nll, _ in at]})
     return curves
 
 
 def _draw_sweeps(files: Files) -> Drawing:
-    sweeps = {
-        plain(name): TemperatureSweep(c.temperatures, c.nll, c.ece, one.understood.examples)
-        for name, one in files.items()
-        for c in (one.curves,)
-    }
+    sweeps = {plain(name): one.sweep for name, one in files.items()}
     colours = dict(zip(sweeps, COLOURS, strict=False))
     figure = canvas(8.8, 3.4)
     for axes, measure in zip(figure.subplots(1, 2), ("ece", "nll"), strict=True):

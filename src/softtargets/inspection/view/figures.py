@@ -11,7 +11,7 @@ from softtargets.geometry import FairPanel, fair_panels
 from softtargets.geometry.drawing import COLOURS, draw_panels
 from softtargets.inspection.shared.numbers import listed
 from softtargets.inspection.view.finding import PanelView, PenultimateView
-from softtargets.report import Figure, Table, Widget
+from softtargets.report import Figure, Widget
 from softtargets.report.drawing import Drawing, canvas
 
 COLUMNS = 4
@@ -30,13 +30,14 @@ def plane_figure(found: PenultimateView, units: str) -> Figure:
     lengths = "Templates are drawn in shape and direction, not in length. " if units == "centres" else ""
     axes = "Nets have axes of their own." if units == "activations" else "All panels have the same axes."
     titles = listed([panel.view.title for panel in found.panels])
-    return Figure(
-        name="plane",
-        title="Examples on the plane of their templates.",
-        draw=lambda: _draw(found, units),
-        data=Table("points", "Points", (), tuple(_points(found, panels))),
-        caption=f"{shown:,} points, at most {found.most} of each class in a panel. {lengths}{axes}",
-        alt=f"Scatter plots of {listed(found.names)}, one panel each for {titles}.",
+    return Figure.of(
+        "plane",
+        "Examples on the plane of their templates.",
+        lambda: _draw(found, units),
+        _points(found, panels),
+        f"{shown:,} points, at most {found.most} of each class in a panel. {lengths}{axes}",
+        f"Scatter plots of {listed(found.names)}, one panel each for {titles}.",
+        table="points",
         widget=Widget("plane", plane_data(found, panels, units)),
     )
 

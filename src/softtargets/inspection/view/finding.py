@@ -13,10 +13,8 @@ from torch import Tensor
 
 import softtargets.geometry as geometry
 from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.shared.choices import check_choice
-from softtargets.inspection.shared.progress import Piece, Told, quiet, telling
-from softtargets.inspection.view.class_rows import gather
-from softtargets.inspection.view.nearest_means import Disagreement
+from softtargets.inspection.shared.reading import Piece, Told, check_choice, quiet, telling
+from softtargets.inspection.view.streams import Disagreement, gather
 from softtargets.predictions import Activations
 
 PICKS = ("close", "mixed", "far")
@@ -125,7 +123,7 @@ def look(
     _check(chosen)
     check_choice("pick", pick, PICKS)
     total, done = sum(panel.source.examples for panel in chosen), 0
-    surveys: list[_Survey] = []
+    counts, collapses = [], []
     means: dict[str, tuple[str, Tensor]] = {}
     for panel in chosen:
         source = panel.source
@@ -133,38 +131,28 @@ def look(
             sums = geometry.ClassSums(*source.weights.shape)
             for activations, labels in telling(source.chunks(), "class means", told, total, done):
                 sums.add(activations, labels)
-            surveys.append(
-                _Survey(panel, sums.counts, geometry.collapse_from_sums(sums, source.weights), done)
-            )
+            collapses.append(geometry.collapse_from_sums(sums, source.weights))
+        counts.append(sums.counts)
         means.setdefault(panel.net, (panel.split or panel.net, sums.means))
         done += source.examples
-    least = torch.stack([survey.counts for survey in surveys]).amin(0)
+    least = torch.stack(counts).amin(0)
     if classes is None:
         triple = _pick(chosen[0], least, pick)
     else:
         triple = geometry.Triple("given", _three(classes, len(least)), (math.nan,) * 3, "they were asked for")
-    found = []
-    for survey in surveys:
-        nc4_means, centres = means[survey.panel.net]
-        source = survey.panel.source
-        sample = geometry.evenly(int(survey.counts.sum()), max(1, NC4_PRODUCTS // source.weights.numel()))
+    found, done = [], 0
+    for panel, of_classes, collapse in zip(chosen, counts, collapses, strict=True):
+        source, (nc4_means, centres) = panel.source, means[panel.net]
+        sample = geometry.evenly(int(of_classes.sum()), max(1, NC4_PRODUCTS // source.weights.numel()))
         nc4 = Disagreement(sample, centres, source.weights, source.bias)
-        chunks = telling(nc4.watching(source.chunks()), "three classes", told, total, survey.before)
-        seen, places, counts = _seen(survey, chunks, triple.classes, names or {}, most)
-        collapse = replace(survey.collapse, nc4=nc4.share())
-        found.append(PanelView(seen, places, counts, collapse, len(sample), nc4_means, source.source))
+        chunks = telling(nc4.watching(source.chunks()), "three classes", told, total, done)
+        three = tuple(of_classes[list(triple.classes)].tolist())
+        seen, places = _seen(panel, chunks, triple.classes, sum(three), names or {}, most)
+        collapse = replace(collapse, nc4=nc4.share())
+        found.append(PanelView(seen, places, three, collapse, len(sample), nc4_means, source.source))
+        done += source.examples
     shown = found[0].view.names
     return PenultimateView(tuple(found), triple.classes, shown, triple.kind, triple.reason, most)
-
-
-@dataclass(frozen=True)
-class _Survey:
-    """What the first reading of a panel has found; `before` are the examples of panels before it."""
-
-    panel: Panel
-    counts: Tensor
-    collapse: geometry.NeuralCollapse
-    before: int
 
 
 def _arranged(panels: Iterable[Panel]) -> list[Panel]:
@@ -229,22 +217,22 @@ def _three(classes: Sequence[int], count: int) -> tuple[int, int, int]:
 
 
 def _seen(
-    survey: _Survey,
+    panel: Panel,
     chunks: Iterable[Piece],
     classes: tuple[int, int, int],
+    count: int,
     names: Mapping[int, str],
     most: int,
-) -> tuple[geometry.PlaneView, Tensor, tuple[int, ...]]:
-    """The examples of three classes on their plane, which examples those are, and how many there were of each."""
-    panel, counts = survey.panel, tuple(survey.counts[list(classes)].tolist())
+) -> tuple[geometry.PlaneView, Tensor]:
+    """The examples of three classes, of which there are `count`, on their plane, and which examples those are."""
     named: dict[str, Any] = {"net": panel.net, "split": panel.split, "most": most}
     named["names"] = {c: str(names.get(c, c)) for c in classes}
-    with _about(panel), gather(chunks, classes, sum(counts)) as rows:
+    with _about(panel), gather(chunks, classes, count) as rows:
         view = geometry.plane_view(rows.activations, rows.labels, panel.source.weights, classes, **named)
         # Of each class `plane_view` shows evenly spaced examples, all in the order of the data.
         places = [(rows.labels == c).nonzero().flatten() for c in classes]
         chosen = torch.cat([found[geometry.evenly(len(found), most)] for found in places])
-        return view, rows.places[chosen.sort().values], counts
+        return view, rows.places[chosen.sort().values]
 
 
 @contextmanager

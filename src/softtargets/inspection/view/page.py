@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from softtargets.inspection.shared.numbers import listed
 from softtargets.inspection.view import words
 from softtargets.inspection.view.figures import plane_figure
 from softtargets.inspection.view.finding import PanelView, PenultimateView
-from softtargets.report import Page, Section, Table, Verdict
+from softtargets.report import Page, Section, Table
 
 
-def view_page(
-    found: PenultimateView, *, name: str, command: str, provenance: Mapping[str, Any], units: str = "centres"
-) -> Page:
+def view_page(found: PenultimateView, name: str, units: str = "centres") -> Page:
     """Everything `look` found as a page: the picture, why these classes, measures, what differs."""
     nets = list(dict.fromkeys(panel.view.net for panel in found.panels))
     alone = len(nets) == 1
@@ -27,25 +24,17 @@ def view_page(
             "last layer, seen on the plane through the three templates, which are the rows of the last layer's weights "
             "(Müller et al. 2019, section 2)."
         ),
-        verdict=None
-        if alone
-        else Verdict("care", words.headline(found), (*words.between_nets(found), words.CAUTION)),
+        verdict=words.verdict_on(found),
         sections=(
-            Section("The picture", (words.why(found), words.CLUSTERS), (plane_figure(found, units),)),
-            Section(
-                "How tight, how regular",
-                (*words.MEASURES, *words.between_splits(found)),
-                (measures_table(found),),
+            Section.of("The picture", words.why(found), words.CLUSTERS, plane_figure(found, units)),
+            Section.of(
+                "How tight, how regular", *words.MEASURES, *words.between_splits(found), measures_table(found)
             ),
-            Section(
-                "Neural collapse, over all classes",
-                (words.COLLAPSE, words.means_words(found)),
-                (collapse_table(found),),
+            Section.of(
+                "Neural collapse, over all classes", *words.collapse_words(found), collapse_table(found)
             ),
-            *([Section("What these numbers do not say", (words.CAUTION,))] if alone else []),
+            *([Section.of("What these numbers do not say", words.CAUTION)] if alone else []),
         ),
-        command=command,
-        provenance=provenance,
         runs=_sources(found),
         warnings=words.warnings(found),
     )
@@ -83,16 +72,9 @@ def _collapse_numbers(panel: PanelView) -> dict[str, Any]:
         for what, simplex in (("means", found.nc2_means), ("weights", found.nc2_weights))
         for name in ("equal_norms", "equal_angles", "maximal_angles")
     }
-    return {
-        "classes": found.classes,
-        "examples": found.examples,
-        "nc1": found.nc1,
-        **nc2,
-        "nc3": found.nc3,
-        "nc4": found.nc4,
-        "nc4_examples": panel.nc4_examples,
-        "nc4_means": panel.nc4_means,
-    }
+    nc4 = {"nc4": found.nc4, "nc4_examples": panel.nc4_examples, "nc4_means": panel.nc4_means}
+    sizes = {"classes": found.classes, "examples": found.examples}
+    return {**sizes, "nc1": found.nc1, **nc2, "nc3": found.nc3, **nc4}
 
 
 def _sources(found: PenultimateView) -> Table:

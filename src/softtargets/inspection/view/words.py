@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from softtargets.inspection.shared.numbers import listed
 from softtargets.inspection.view.finding import PanelView, PenultimateView
+from softtargets.report import Verdict
 
 ALIKE = 0.05  # differences below this share are not called differences
 FEW = 10  # examples of a class below which its cluster says little
@@ -35,10 +36,10 @@ COLLAPSE = (
 )
 
 
-def means_words(found: PenultimateView) -> str:
-    """Which class means neural collapse is measured with."""
+def collapse_words(found: PenultimateView) -> tuple[str, str]:
+    """What neural collapse is, and which class means it is measured with."""
     first = listed(list(dict.fromkeys(panel.nc4_means for panel in found.panels)))
-    return (
+    return COLLAPSE, (
         f"Class means are those of the panel's own examples, but for NC4 those of the net's first panel ({first}). "
         "Classes without examples are left out."
     )
@@ -70,6 +71,12 @@ def warnings(found: PenultimateView) -> tuple[str, ...]:
                 "every class."
             )
     return tuple(notes)
+
+
+def verdict_on(found: PenultimateView) -> Verdict | None:
+    """What differs between nets; None for one net."""
+    told = between_nets(found)
+    return Verdict("care", headline(found), (*told, CAUTION)) if told else None
 
 
 def headline(found: PenultimateView) -> str:

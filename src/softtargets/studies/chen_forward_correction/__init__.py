@@ -3,8 +3,7 @@
 from softtargets.studies.chen_forward_correction.findings import findings
 from softtargets.studies.chen_forward_correction.grid import AXES, SIZES, trials
 from softtargets.studies.chen_forward_correction.measures import measure
-from softtargets.studies.papers import CHEN, PATRINI
-from softtargets.studies.study import Study
+from softtargets.studies.study import CHEN, PATRINI, Study
 
 study = Study(
     name="chen-forward-correction",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from softtargets.report import Figure, Table
 from softtargets.studies.chen_forward_correction import drawing
-from softtargets.studies.chen_forward_correction.expected import expected
 from softtargets.studies.chen_forward_correction.grid import BAYES, METHODS, Matrix, targets, transitions
+from softtargets.studies.chen_forward_correction.measures import expected
 from softtargets.studies.results import Results, Row
 
 

@@ -5,25 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from softtargets.claims import Claim, Published, Region, sources
+from softtargets.claims import Claim, Region, published
 from softtargets.report import Section
 from softtargets.studies.chen_forward_correction.figures import five_ways, matrices, noises
-from softtargets.studies.chen_forward_correction.grid import (
-    BAYES,
-    FORWARD,
-    METHODS,
-    MIXED,
-    NONE,
-    PRINTED,
-    UNIFORM,
-)
+from softtargets.studies.chen_forward_correction.grid import BAYES, FORWARD, MIXED, NONE, PRINTED, UNIFORM
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
 from softtargets.studies.words import percent, unless_full
 
 CLOSE = 0.10
 
+# How the claims call a method; and by measure its name, the noise that speaks most against a gain, and where gains lie.
+_WITH = {
+    NONE: "without a remedy",
+    UNIFORM: "with uniform smoothing",
+    PRINTED: "with S = T",
+    BAYES: "with S by Bayes' rule",
+    FORWARD: "with forward correction",
+}
+_BETTER = {
+    "loss": ("test loss", "largest", Region(high=0)),
+    "accuracy": ("accuracy", "smallest", Region(low=0)),
+    "ece": ("ECE", "largest", Region(high=0)),
+}
+
 ByMethod = Mapping[str, Mapping[str, float]]  # what was measured with one noise and seed
+Of = Callable[[ByMethod], float]
 
 
 def findings(results: Results) -> Findings:
@@ -77,97 +84,75 @@ def findings(results: Results) -> Findings:
 
 
 def _claims(results: Results) -> tuple[Claim, ...]:
-    matrix = sources("chen-2020/section-4.1/matrix")
-    forward = sources("chen-2020/section-4.1/forward")
-
-    def between(measure: str, this: str, that: str) -> Callable[[ByMethod], float]:
-        return lambda cell: cell[this][measure] - cell[that][measure]
-
     def claim(
-        statement: str,
-        printed: tuple[Published, ...],
-        quantity: str,
-        of: Callable[[ByMethod], float],
-        region: Region,
-        remark: str = "",
+        statement: str, quantity: str, of: Of, region: Region, *printed: str, remark: str = ""
     ) -> Claim:
         """For each seed the noise decides that speaks most against the claim."""
         worst = max if math.isinf(region.low) else min
         sample = results.each_seed(lambda own: worst(_by_noise(own, noises(results), of)))
-        return Claim(statement, printed, quantity, sample, region, _each_noise(results, of, region), remark)
+        found = tuple(published(f"chen-2020/{key}") for key in printed)
+        return Claim(statement, found, quantity, sample, region, _each_noise(results, of, region), remark)
 
-    tenth = f"“The same” is taken for within {percent(CLOSE)}."
+    def better(statement: str, by: tuple[str, str, str], *printed: str, remark: str = "") -> Claim:
+        """By a measure the first of two ways to meet the noise is better than the second."""
+        measure, this, that = by
+        what, extreme, region = _BETTER[measure]
+        quantity = f"{what} {_WITH[this]} minus that {_WITH[that]}, {extreme} over the noises"
+
+        def gained(cell: ByMethod) -> float:
+            return cell[this][measure] - cell[that][measure]
+
+        return claim(statement, quantity, gained, region, *printed, remark=remark)
+
     return (
-        claim(
+        better(
             "Smoothing by Bayes' rule has a lower test loss than by S = T.",
-            matrix,
-            "test loss with S by Bayes' rule minus that with S = T, largest over the noises",
-            between("loss", BAYES, PRINTED),
-            Region(high=0),
+            ("loss", BAYES, PRINTED),
+            "section-4.1/matrix",
             remark="The paper prints S = T for the best matrix; it is not, unless T is symmetric (ERRATA.md, 3).",
         ),
-        claim(
+        better(
             "With it, more test images are classified rightly than with S = T.",
-            matrix,
-            "accuracy with S by Bayes' rule minus that with S = T, smallest over the noises",
-            between("accuracy", BAYES, PRINTED),
-            Region(low=0),
+            ("accuracy", BAYES, PRINTED),
+            "section-4.1/matrix",
         ),
-        claim(
+        better(
             "Smoothing by Bayes' rule has a lower test loss than uniform smoothing with the best p.",
-            (),
-            "test loss with S by Bayes' rule minus that with uniform smoothing, largest over the noises",
-            between("loss", BAYES, UNIFORM),
-            Region(high=0),
+            ("loss", BAYES, UNIFORM),
         ),
-        claim(
-            "Smoothing by Bayes' rule lowers the test loss.",
-            sources("chen-2020/section-1/noise"),
-            "test loss with S by Bayes' rule minus that without a remedy, largest over the noises",
-            between("loss", BAYES, NONE),
-            Region(high=0),
-        ),
+        better("Smoothing by Bayes' rule lowers the test loss.", ("loss", BAYES, NONE), "section-1/noise"),
         claim(
             "The theory predicts the test loss of smoothing by Bayes' rule.",
-            sources("chen-2020/figure-6/agreement"),
             "largest distance from the prediction over the noises",
             lambda cell: abs(cell[BAYES]["deviation"]),
             Region(high=CLOSE),
+            "figure-6/agreement",
             remark="The paper has symmetric noise only.",
         ),
         claim(
             "Sent through T, forward correction has the same test loss as smoothing by Bayes' rule.",
-            forward,
             "largest distance, as a share of the latter, over the noises",
             lambda cell: abs(cell[FORWARD]["through"] / cell[BAYES]["loss"] - 1),
             Region(high=CLOSE),
-            remark=f"{tenth} In theory it is, if T is symmetric (ERRATA.md, 9).",
+            "section-4.1/forward",
+            remark=f"“The same” is taken for within {percent(CLOSE)}. In theory it is, if T is symmetric "
+            "(ERRATA.md, 9).",
         ),
-        claim(
+        better(
             "As it stands, forward correction has a lower test loss than smoothing by Bayes' rule.",
-            (),
-            "test loss with forward correction minus that with S by Bayes' rule, largest over the noises",
-            between("loss", FORWARD, BAYES),
-            Region(high=0),
+            ("loss", FORWARD, BAYES),
         ),
-        claim(
+        better(
             "Forward correction classifies more test images rightly than smoothing by Bayes' rule.",
-            (),
-            "accuracy with forward correction minus that with S by Bayes' rule, smallest over the noises",
-            between("accuracy", FORWARD, BAYES),
-            Region(low=0),
+            ("accuracy", FORWARD, BAYES),
         ),
-        claim(
-            "Forward correction is better calibrated than smoothing by Bayes' rule.",
-            (),
-            "ECE with forward correction minus that with S by Bayes' rule, largest over the noises",
-            between("ece", FORWARD, BAYES),
-            Region(high=0),
+        better(
+            "Forward correction is better calibrated than smoothing by Bayes' rule.", ("ece", FORWARD, BAYES)
         ),
     )
 
 
-def _each_noise(results: Results, of: Callable[[ByMethod], float], region: Region) -> str:
+def _each_noise(results: Results, of: Of, region: Region) -> str:
     """The same for each noise, mean over seeds: a claim about all of them may fall by one."""
     sign = "+" if 0 in (region.low, region.high) else ""
     wanted = noises(results)
@@ -179,7 +164,7 @@ def _each_noise(results: Results, of: Callable[[ByMethod], float], region: Regio
     return ", ".join(said)
 
 
-def _by_noise(own: Results, wanted: list[tuple[str, float]], of: Callable[[ByMethod], float]) -> list[float]:
+def _by_noise(own: Results, wanted: list[tuple[str, float]], of: Of) -> list[float]:
     """For one seed, in the order of the noises; a seed without all its runs has a KeyError, and does not count."""
     cells = own.cells("noise", "rate", "method")
-    return [of({method: cells[kind, rate, method] for method in METHODS}) for kind, rate in wanted]
+    return [of({method: cells[kind, rate, method] for method in _WITH}) for kind, rate in wanted]

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from softtargets.noise import pair_transitions
 from softtargets.recipes import ClassConditional, ForwardCorrection, LabelSmoothing, Recipe, Regulariser
-from softtargets.studies.chen_mnist.grid import PAPER, QUICK
-from softtargets.studies.grids import smoothing, smoothing_to, trial
+from softtargets.studies.chen_mnist import PAPER, QUICK
+from softtargets.studies.grids import each_seed, smoothing, smoothing_to
 from softtargets.studies.study import Settings, Trial
 from softtargets.theory import mean_field_p, optimal_matrix, uniform_matrix
 
@@ -39,20 +39,13 @@ SIZES: dict[str, tuple[tuple[tuple[str, float], ...], Recipe]] = {
 def trials(settings: Settings) -> list[Trial]:
     """For each kind of noise and each seed, every way to meet it."""
     noises, recipe = SIZES[settings.size]
-    base = settings.base(recipe)
-    grid = []
-    for seed in range(settings.seeds):
-        for kind, rate in noises:
-            T = transitions(kind, rate)
-            for method in METHODS:
-                varied = {
-                    "regulariser": remedy(method, T),
-                    "noise": ClassConditional(matrix=_numbers(T)),
-                    "seed": seed,
-                }
-                labels = {"size": settings.size, "noise": kind, "rate": rate, "method": method}
-                grid.append(trial(base, varied, **labels))
-    return grid
+    cells = []
+    for kind, rate in noises:
+        T = transitions(kind, rate)
+        for method in METHODS:
+            varied = {"regulariser": remedy(method, T), "noise": ClassConditional(matrix=_numbers(T))}
+            cells.append((varied, {"noise": kind, "rate": rate, "method": method}))
+    return each_seed(settings, settings.base(recipe), cells)
 
 
 def transitions(kind: str, rate: float) -> Matrix:

@@ -3,8 +3,7 @@
 from softtargets.studies.chen_human_noise.findings import findings
 from softtargets.studies.chen_human_noise.grid import AXES, SIZES, trials
 from softtargets.studies.chen_human_noise.measures import CleanRate, measure
-from softtargets.studies.papers import CHEN, WEI
-from softtargets.studies.study import Study
+from softtargets.studies.study import CHEN, WEI, Study
 
 study = Study(
     name="chen-human-noise",

@@ -15,23 +15,15 @@ from softtargets.theory import averaging_loss, generalization_loss
 
 CLASSES = 10
 _LOOKS = dict(zip(SOURCES, ((RED, "o"), (BLUE, "s")), strict=True))
+_MEASURES = ("loss", "accuracy", "early_accuracy", "by_heart", "clean_rate", "effective", "predicted",
+             "averaging")  # fmt: skip
 _FINE = np.linspace(0.15, 0.985, 150)
 
 
 def human_noise(results: Results) -> Figure:
     """Loss and accuracy over p, two panels for each set of human labels."""
     cells = over(labels=results.values("labels"), source=SOURCES, p=sorted(results.values("p")))
-    rows = results.rows(
-        cells,
-        "loss",
-        "accuracy",
-        "early_accuracy",
-        "by_heart",
-        "clean_rate",
-        "effective",
-        "predicted",
-        "averaging",
-    )
+    rows = results.rows(cells, *_MEASURES)
     rates = {
         kind: results.sample("clean_rate", labels=kind, source="human").mean
         for kind in results.values("labels")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import product
 
 from softtargets.recipes import Recipe, Symmetric
 from softtargets.studies import chen_plane
-from softtargets.studies.chen_cifar10.grid import PAPER, QUICK
-from softtargets.studies.grids import smoothing_to, trial
+from softtargets.studies.chen_cifar10 import PAPER, QUICK
+from softtargets.studies.grids import each_seed, smoothing_to
 from softtargets.studies.study import Settings, Trial
 
 AXES = ("data.labels", *chen_plane.AXES)
@@ -25,16 +25,9 @@ SIZES: dict[str, tuple[tuple[str, ...], tuple[float, ...], Recipe]] = {
 def trials(settings: Settings) -> list[Trial]:
     """For each set of human labels, its double with symmetric noise, each p and each seed."""
     kinds, masses, recipe = SIZES[settings.size]
-    base, size = settings.base(recipe), settings.size
-    grid = []
-    for seed in range(settings.seeds):
-        for kind in kinds:
-            wrong: tuple[dict[str, Any], ...] = (
-                {"data.labels": kind},
-                {"noise": Symmetric(rate=WRONG[kind])},
-            )
-            for p in masses:
-                for source, change in zip(SOURCES, wrong, strict=True):
-                    varied = {"regulariser": smoothing_to(p), "seed": seed, **change}
-                    grid.append(trial(base, varied, size=size, labels=kind, source=source, p=p))
-    return grid
+    cells = []
+    for kind, p, source in product(kinds, masses, SOURCES):
+        wrong = {"data.labels": kind} if source == "human" else {"noise": Symmetric(rate=WRONG[kind])}
+        labels = {"labels": kind, "source": source, "p": p}
+        cells.append(({"regulariser": smoothing_to(p), **wrong}, labels))
+    return each_seed(settings, settings.base(recipe), cells)

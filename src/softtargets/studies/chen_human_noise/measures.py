@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from softtargets.noise import observed_transitions
-from softtargets.recipes import Recipe
 from softtargets.runs import Run
 from softtargets.studies.chen_plane.measures import both_losses
-from softtargets.studies.measures import accuracy, over_epochs
-from softtargets.studies.nets import TrainedNets
+from softtargets.studies.measures import TrainedNets, accuracy, over_epochs
 from softtargets.studies.study import Place, Trial
 from softtargets.theory import averaging_loss, effective_clean_rate, generalization_loss
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:
@@ -42,7 +35,10 @@ class CleanRate:
 
     def __call__(self, trial: Trial, run: Run) -> dict[str, float]:
         """The rates, and the predictions for the trial's p."""
-        clean, given, classes = self._labels(trial.recipe, run)
+        supplies = self._nets.supplies(run)
+        known = supplies.task(trial.recipe.replace({"data.labels": "clean"}).data)
+        given, clean = (task.splits["train"].labels.cpu() for task in (supplies.noisy(trial.recipe), known))
+        classes = len(known.classes)
         rate, p = float((clean == given).double().mean()), float(trial.labels["p"])
         T = observed_transitions(clean.numpy(), given.numpy(), classes)
         measured = {"clean_rate": rate}
@@ -52,9 +48,3 @@ class CleanRate:
             measured["predicted"] = generalization_loss(p, rate, classes, "alpha", limits=True)
             measured["averaging"] = averaging_loss(p, rate, classes, "alpha", limits=True)
         return measured
-
-    def _labels(self, recipe: Recipe, run: Run) -> tuple[Tensor, Tensor, int]:
-        supplies = self._nets.supplies(run)
-        trained, known = supplies.noisy(recipe), supplies.task(recipe.replace({"data.labels": "clean"}).data)
-        given, clean = (prepared.splits["train"].labels.cpu() for prepared in (trained, known))
-        return clean, given, len(known.classes)

@@ -4,8 +4,7 @@ from softtargets.studies.chen_logit_smoothing.findings import findings
 from softtargets.studies.chen_logit_smoothing.grid import SIZES, trials
 from softtargets.studies.chen_logit_smoothing.measures import measure
 from softtargets.studies.chen_plane import AXES
-from softtargets.studies.papers import CHEN
-from softtargets.studies.study import Study
+from softtargets.studies.study import CHEN, Study
 
 study = Study(
     name="chen-logit-smoothing",

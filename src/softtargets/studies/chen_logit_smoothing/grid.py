@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from softtargets.recipes import ForwardCorrection, LogitSmoothing, Recipe, Regulariser
-from softtargets.studies.chen_mnist.grid import PAPER, QUICK
-from softtargets.studies.grids import noise, smoothing_to, trial
+from softtargets.studies.chen_mnist import PAPER, QUICK
+from softtargets.studies.grids import each_seed, noise, smoothing_to
 from softtargets.studies.study import Settings, Trial
 from softtargets.theory import alpha_from_p
 
@@ -21,21 +21,18 @@ SIZES: dict[str, tuple[tuple[float, ...], tuple[float, ...], Recipe]] = {
 def trials(settings: Settings) -> list[Trial]:
     """For each clean rate and seed: no remedy, forward correction, and both kinds of smoothing with each p."""
     rates, masses, recipe = SIZES[settings.size]
-    base = settings.base(recipe)
-    grid = []
-    for seed in range(settings.seeds):
-        for a in rates:
-            ways: list[tuple[str, float, Regulariser]] = [
-                ("none", 1.0, smoothing_to(1.0)),
-                ("forward correction", a, ForwardCorrection()),
-            ]
-            for p in masses:
-                ways.append(("label smoothing", p, smoothing_to(p)))
-                ways.append(("logit smoothing", p, LogitSmoothing(alpha=moved(p))))
-            for method, p, loss in ways:
-                varied = {"regulariser": loss, "noise": noise(a), "seed": seed}
-                grid.append(trial(base, varied, size=settings.size, method=method, a=a, p=p))
-    return grid
+    cells = []
+    for a in rates:
+        ways: list[tuple[str, float, Regulariser]] = [
+            ("none", 1.0, smoothing_to(1.0)),
+            ("forward correction", a, ForwardCorrection()),
+        ]
+        for p in masses:
+            ways.append(("label smoothing", p, smoothing_to(p)))
+            ways.append(("logit smoothing", p, LogitSmoothing(alpha=moved(p))))
+        for method, p, loss in ways:
+            cells.append(({"regulariser": loss, "noise": noise(a)}, {"method": method, "a": a, "p": p}))
+    return each_seed(settings, settings.base(recipe), cells)
 
 
 def moved(p: float) -> float:

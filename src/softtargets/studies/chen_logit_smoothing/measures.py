@@ -22,11 +22,7 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     method, a, p = str(trial.labels["method"]), float(trial.labels["a"]), float(trial.labels["p"])
     test = run.predictions("test")
     logits, labels = test.logits.double(), test.labels.long()
-    measured = {
-        "loss": _cost(logits.log_softmax(-1), labels),
-        "accuracy": accuracy(test),
-        **over_epochs(run),
-    }
+    measured = {"loss": _cost(logits.log_softmax(-1), labels), "accuracy": accuracy(test), **over_epochs(run)}
     if method == "logit smoothing":
         measured["loss_trained"] = _cost(((1 - moved(p)) * logits).log_softmax(-1), labels)
     elif method == "forward correction":

@@ -8,8 +8,7 @@ from functools import partial
 from softtargets.studies.chen_plane.findings import findings
 from softtargets.studies.chen_plane.grid import AXES, Plane, Scope, trials
 from softtargets.studies.chen_plane.measures import TrainingLoss, measure
-from softtargets.studies.papers import CHEN
-from softtargets.studies.study import Study
+from softtargets.studies.study import CHEN, Study
 
 __all__ = ["AXES", "Plane", "Scope", "plane_study"]
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from softtargets.claims import Claim, Region, Sample, above, below, sources
-from softtargets.studies.chen_plane.optima import AWAY, axes_of, best_p, plane_of
-from softtargets.studies.results import Results, mean, over
+from softtargets.studies.chen_plane.grid import AWAY, axes_of, best_p, plane_of
+from softtargets.studies.results import Results, mean
 from softtargets.studies.words import percent
 from softtargets.theory import optimal_p
 
@@ -21,31 +20,6 @@ TWO_MINIMA, MILD = 0.85, 0.9
 SMALL, WEAK = 0.5, (0.9, 0.95)
 # A gain in accuracy that is worth having.
 POINT = 0.01
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Means over seeds at one a and p."""
-
-    a: float
-    p: float
-    deviation: float
-    trained: float
-    explained: float
-    position: float
-    by_heart: float
-    accuracy: float
-
-
-def cells_away(results: Results) -> list[Cell]:
-    """The cells away from p = 1 of which there are runs."""
-    rates, masses = axes_of(results)
-    keys = ("deviation_alpha", "deviation_trained", "explained", "position_alpha", "by_heart", "accuracy")
-    return [
-        Cell(*cell.values(), *(results.sample(key, **cell).mean for key in keys))
-        for cell in over(a=rates, p=[p for p in masses if p <= AWAY])
-        if results.where(**cell).outcomes
-    ]
 
 
 def claims(results: Results, classes: int, losses_only: bool = False) -> tuple[Claim, ...]:

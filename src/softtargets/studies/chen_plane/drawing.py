@@ -9,7 +9,7 @@ import numpy as np
 
 from softtargets.claims import Sample
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Axes, Drawing
-from softtargets.studies.chen_plane.optima import AWAY
+from softtargets.studies.chen_plane.grid import AWAY
 from softtargets.studies.drawing import curve, errorbars, legend, panels
 from softtargets.studies.results import Row, matching
 from softtargets.theory import averaging_loss, generalization_loss, optimal_p
@@ -59,7 +59,8 @@ def draw_slices(rows: Sequence[Row], rates: Sequence[float], classes: int) -> Dr
     """Measured losses as dots between both theories, against clean labels and against corrupted ones."""
     drawing, axes = panels(2, width=10.0, height=4.3)
     smoothed = [row for row in rows if row["p"] < 1]
-    for panel, kind in zip(axes, ("alpha", "beta"), strict=True):
+    titles = {"alpha": "clean test labels (figure 6)", "beta": "corrupted test labels (figure 7)"}
+    for panel, (kind, title) in zip(axes, titles.items(), strict=True):
         for a, colour in zip(rates, _COLOURS, strict=False):
             known = generalization_loss(_FINE, a, classes, kind, limits=True)
             averaged = averaging_loss(_FINE, a, classes, kind, limits=True)
@@ -68,9 +69,7 @@ def draw_slices(rows: Sequence[Row], rates: Sequence[float], classes: int) -> Dr
             curve(panel, matching(smoothed, type=kind, a=a), "p", "loss", colour, f"a = {a:g}", line="none")
         measured = [row["loss"].mean for row in matching(smoothed, type=kind)]
         panel.set_ylim(0, 1.15 * max(3.0, *(value for value in measured if value == value)))
-        panel.set(xlabel="p", ylabel="test loss, nats")
-    axes[0].set_title("alpha: clean test labels (figure 6)")
-    axes[1].set_title("beta: corrupted test labels (figure 7)")
+        panel.set(title=f"{kind}: {title}", xlabel="p", ylabel="test loss, nats")
     legend(drawing, axes[0], ncols=4)
     return drawing
 
@@ -93,14 +92,13 @@ def draw_best(rows: Sequence[Row], classes: int) -> Drawing:
 def draw_errors(rows: Sequence[Row], rates: Sequence[float]) -> Drawing:
     """Test error over p, at the end and at the best epoch."""
     drawing, axes = panels(2, width=10.0, height=4.2)
-    for panel, key in zip(axes, ("accuracy", "early_accuracy"), strict=True):
+    titles = {"accuracy": "After the last epoch", "early_accuracy": "At the best epoch"}
+    for panel, (key, title) in zip(axes, titles.items(), strict=True):
         for a, colour in zip(rates, _COLOURS, strict=False):
             mine = matching(rows, a=a)
             errors = [Sample.of(1 - value for value in row[key].values) for row in mine]
             errorbars(panel, [row["p"] for row in mine], errors, colour, f"a = {a:g}", scale=100)
-        panel.set(xlabel="p", ylabel="test error, %")
-    axes[0].set_title("After the last epoch")
-    axes[1].set_title("At the best epoch")
+        panel.set(title=title, xlabel="p", ylabel="test error, %")
     legend(drawing, axes[0], ncols=4)
     return drawing
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from softtargets.report import Figure
 from softtargets.studies.chen_plane import drawing
-from softtargets.studies.chen_plane.optima import AWAY, axes_of, best_ps
+from softtargets.studies.chen_plane.grid import AWAY, axes_of, best_ps
 from softtargets.studies.results import Results, over
 from softtargets.theory import averaging_loss, generalization_loss, optimal_p
 

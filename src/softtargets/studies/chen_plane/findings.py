@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from softtargets.claims import Sample
 from softtargets.report import Section, Table
 from softtargets.studies.chen_plane import figures
-from softtargets.studies.chen_plane.claims import CLOSE, Cell, cells_away, claims
-from softtargets.studies.chen_plane.grid import Scope
-from softtargets.studies.chen_plane.optima import axes_of
-from softtargets.studies.results import Results
+from softtargets.studies.chen_plane.claims import CLOSE, claims
+from softtargets.studies.chen_plane.grid import AWAY, Scope, axes_of
+from softtargets.studies.results import Results, over
 from softtargets.studies.study import Findings
 from softtargets.studies.words import counted, percent, unless_full
+
+
+class Cell(NamedTuple):
+    """Means over seeds at one a and p."""
+
+    a: float
+    p: float
+    deviation: float
+    trained: float
+    explained: float
+    position: float
+    by_heart: float
+    accuracy: float
+
+
+def cells_away(results: Results) -> list[Cell]:
+    """The cells away from p = 1 of which there are runs."""
+    rates, masses = axes_of(results)
+    keys = ("deviation_alpha", "deviation_trained", "explained", "position_alpha", "by_heart", "accuracy")
+    return [
+        Cell(*cell.values(), *(results.sample(key, **cell).mean for key in keys))
+        for cell in over(a=rates, p=[p for p in masses if p <= AWAY])
+        if results.where(**cell).outcomes
+    ]
 
 
 def findings(scope: Scope, results: Results) -> Findings:
@@ -64,10 +88,7 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
             figures.best_smoothing(results, classes),
             figures.accuracy_over_p(results),
         ),
-        Section.of(
-            "What differs from the paper",
-            *scope.apart[size],
-        ),
+        Section.of("What differs from the paper", *scope.apart[size]),
     )
 
 

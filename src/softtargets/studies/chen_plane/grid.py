@@ -1,14 +1,21 @@
-"""The grid: a clean rate for each column, a smoothing for each row, a net for each seed."""
+"""The grid: a clean rate for each column, a smoothing for each row, a net for each seed; and which p is best."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from softtargets.claims import Sample
 from softtargets.recipes import Recipe
-from softtargets.studies.grids import NOISE_AXES, SMOOTHING_AXES, noise, smoothing_to, stretched, trial
+from softtargets.studies.grids import NOISE_AXES, SMOOTHING_AXES, each_seed, noise, smoothing_to, stretched
+from softtargets.studies.results import Results, over
 from softtargets.studies.study import Settings, Trial
 
 AXES = ("seed", *NOISE_AXES, *SMOOTHING_AXES, "regulariser.spread")
+
+# Up to this p predictions are compared with what is measured: towards 1 they have no bounds.
+AWAY = 0.9
+# Measures that are good when they are high; the others are losses.
+_HIGH = ("accuracy", "early_accuracy")
 
 
 @dataclass(frozen=True)
@@ -39,15 +46,29 @@ def trials(scope: Scope, settings: Settings) -> list[Trial]:
     """Every p for every a, for each seed; rates that drop do so at a half and three quarters of the training."""
     plane, recipe = scope.grids[settings.size]
     base = stretched(settings.base(recipe), settings, 1 / 2, 3 / 4)
-    return [
-        trial(
-            base,
-            {"regulariser": smoothing_to(p), "noise": noise(a), "seed": seed},
-            size=settings.size,
-            a=a,
-            p=p,
-        )
-        for seed in range(settings.seeds)
-        for a in plane.rates
-        for p in plane.masses
-    ]
+    cells = over(a=plane.rates, p=plane.masses)
+    varied = ({"regulariser": smoothing_to(cell["p"]), "noise": noise(cell["a"])} for cell in cells)
+    return each_seed(settings, base, zip(varied, cells, strict=True))
+
+
+def axes_of(results: Results) -> tuple[list[float], list[float]]:
+    """The clean rates a and the masses p on the label of which there are runs, both rising."""
+    return sorted(results.values("a")), sorted(results.values("p"))
+
+
+def plane_of(results: Results, measure: str) -> dict[tuple[float, float], float]:
+    """One measure by (a, p), for the runs of one seed; cells without it are left out."""
+    cells = results.cells("a", "p")
+    return {(a, p): found[measure] for (a, p), found in cells.items() if measure in found}
+
+
+def best_p(results: Results, measure: str, a: float) -> float:
+    """The best p for one seed and clean rate; the larger of two that are as good. A ValueError where there is none."""
+    row = {p: value for (rate, p), value in plane_of(results, measure).items() if rate == a}
+    sign = -1 if measure in _HIGH else 1
+    return min(row, key=lambda p: (sign * row[p], -p))
+
+
+def best_ps(results: Results, measure: str, a: float) -> Sample:
+    """The best p of each seed."""
+    return results.each_seed(lambda own: best_p(own, measure, a))

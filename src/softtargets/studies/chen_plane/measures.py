@@ -8,8 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from softtargets.runs import Run
-from softtargets.studies.measures import accuracy, over_epochs
-from softtargets.studies.nets import TrainedNets
+from softtargets.studies.measures import TrainedNets, accuracy, over_epochs
 from softtargets.studies.study import Place, Trial
 from softtargets.theory import averaging_loss, generalization_loss
 

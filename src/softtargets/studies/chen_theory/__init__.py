@@ -1,8 +1,7 @@
 """The theory of Chen et al. 2020: figures 1 to 4 computed, and what the paper says about them checked by search."""
 
 from softtargets.studies.chen_theory.findings import findings
-from softtargets.studies.papers import CHEN
-from softtargets.studies.study import Study
+from softtargets.studies.study import CHEN, Study
 
 study = Study(
     name="chen-theory",

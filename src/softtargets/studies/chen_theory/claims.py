@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softtargets.claims import Claim, ComputedClaim, Region, Sample, above, below, sources
-from softtargets.studies.chen_theory.grid import JUMPING, KINDS, MANY, RATES
+from softtargets.studies.chen_theory.figures import JUMPING, KINDS, MANY, RATES
 from softtargets.studies.chen_theory.search import lowest_minima, printed_loss, searched_p
 from softtargets.studies.words import listed
 from softtargets.theory import gamma_transition, matrix_loss, optimal_matrix, uniform_matrix
@@ -92,15 +92,11 @@ def _figure_two() -> tuple[Claim, ...]:
 
 
 def _figure_three() -> tuple[Claim, ...]:
-    alpha = np.array([searched_p(RATES, m, "alpha") for m in MANY])
+    alpha = [searched_p(RATES, m, "alpha") for m in MANY]
     beta = {m: searched_p(RATES, m, "beta") for m in (*MANY, 101)}
-    shift = [
-        printed_loss(np.array(0.7), RATES, m, "alpha") - printed_loss(np.array(0.7), RATES, 2, "alpha")
-        for m in MANY
-    ]
-    expected = [(1 - RATES) * np.log(m - 1) for m in MANY]
+    losses = {m: printed_loss(np.array(0.7), RATES, m, "alpha") for m in MANY}
+    shifts = [losses[m] - losses[2] - (1 - RATES) * np.log(m - 1) for m in MANY]
     high = RATES >= 0.8
-    between = np.array([beta[m][high] for m in MANY])
     return (
         _exact(
             "With a clean test set the best p does not depend on the number of classes.",
@@ -112,7 +108,7 @@ def _figure_three() -> tuple[Claim, ...]:
             "More classes add (1 − a) log(M − 1) to the loss of the alpha type, whatever p.",
             "section-4.1/shift",
             f"largest difference from that, p = 0.7, {listed(MANY)} classes",
-            np.abs(np.array(shift) - np.array(expected)).max(),
+            np.abs(shifts).max(),
         ),
         _exact(
             "With a corrupted test set the best p is (1 − 2a + a²M)/(M − 1).",
@@ -132,7 +128,7 @@ def _figure_three() -> tuple[Claim, ...]:
             "From a = 0.8 on, the best p for different numbers of classes approximate each other well.",
             "section-4.2/close",
             f"largest difference between {listed(MANY)} classes",
-            *below(WELL, np.ptp(between, axis=0).max()),
+            *below(WELL, np.ptp([beta[m][high] for m in MANY], axis=0).max()),
             remark=f"“Well” is taken for {WELL:g}.",
             digits=4,
         ),

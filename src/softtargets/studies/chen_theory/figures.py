@@ -5,12 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from softtargets.report import Figure
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing
-from softtargets.studies.chen_theory.grid import JUMPING, KINDS, LIMIT, PLANE, RATES
 from softtargets.studies.drawing import legend, panels
 from softtargets.theory import Landscape, OptimumCurve, landscape, optimum_curve
 from softtargets.theory.drawing import draw_landscape, draw_optimum
+
+KINDS = ("alpha", "beta", "gamma")
+
+# Figures 1 and 2 are for two classes. The paper does not print the numbers of classes of figures 3 and 4.
+PLANE = np.arange(1, 50) / 50
+RATES = np.arange(1, 200) / 200
+MANY = (2, 3, 10, 100)
+LIMIT = (*MANY, math.inf)
+JUMPING = (3, 10, 100, 1000)
 
 _TESTED = {"alpha": "clean test set", "beta": "corrupted test set", "gamma": "smoothed test set"}
 _COLOURS = {"alpha": BLUE, "beta": RED, "gamma": GREEN}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from softtargets.report import Section, Table
 from softtargets.studies.chen_theory import figures
 from softtargets.studies.chen_theory.claims import ASYMMETRIC, claims
-from softtargets.studies.chen_theory.grid import JUMPING
+from softtargets.studies.chen_theory.figures import JUMPING
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
 from softtargets.theory import gamma_transition, generalization_loss, matrix_loss, optimal_matrix, optimal_p

@@ -3,8 +3,7 @@
 from softtargets.studies.cifar10_resnet56.findings import findings
 from softtargets.studies.cifar10_resnet56.grid import measure, trials
 from softtargets.studies.grids import SMOOTHING_AXES
-from softtargets.studies.papers import MULLER, WAGNER
-from softtargets.studies.study import Study
+from softtargets.studies.study import MULLER, WAGNER, Study
 
 study = Study(
     name="cifar10-resnet56",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from softtargets.recipes import CIFAR10, SGD, Crop, Flip, PreActResNet, Recipe, Step
 from softtargets.runs import Run
-from softtargets.studies.grids import smoothing, stretched, trial
+from softtargets.studies.grids import each_seed, smoothing, stretched
 from softtargets.studies.measures import likelihood_and_calibration
 from softtargets.studies.study import Settings, Trial
 
@@ -28,11 +28,9 @@ NET = Recipe(
 def trials(settings: Settings) -> list[Trial]:
     """Without and with smoothing, for each seed; rates drop at a half and three quarters of the training."""
     net = stretched(settings.base(NET), settings, 1 / 2, 3 / 4)
-    return [
-        trial(net, {"regulariser": smoothing(alpha), "seed": seed}, alpha=alpha)
-        for seed in range(settings.seeds)
-        for alpha in ALPHAS
-    ]
+    return each_seed(
+        settings, net, [({"regulariser": smoothing(alpha)}, {"alpha": alpha}) for alpha in ALPHAS]
+    )
 
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:

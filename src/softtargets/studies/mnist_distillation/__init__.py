@@ -3,8 +3,7 @@
 from softtargets.studies.mnist_distillation.findings import findings
 from softtargets.studies.mnist_distillation.grid import AXES, measure, trials
 from softtargets.studies.mnist_distillation.smoothness import Smoothness
-from softtargets.studies.papers import MULLER, WAGNER
-from softtargets.studies.study import Study
+from softtargets.studies.study import MULLER, WAGNER, Study
 
 study = Study(
     name="mnist-distillation",

@@ -8,16 +8,9 @@ from typing import Any
 from softtargets.report import Figure
 from softtargets.report.drawing import BLUE, GREEN, PURPLE, RED, Drawing
 from softtargets.studies.drawing import errorbars, legend, panels
-from softtargets.studies.mnist_distillation.curves import (
-    BASELINES,
-    CURVES,
-    OF_HARD,
-    OF_SMOOTHED,
-    Labels,
-    best,
-)
+from softtargets.studies.mnist_distillation.curves import BASELINES, CURVES, OF_HARD, OF_SMOOTHED, best
 from softtargets.studies.mnist_distillation.grid import TEMPERATURES
-from softtargets.studies.results import Results
+from softtargets.studies.results import Results, Row
 
 # By the curve's name: colour, and line and marker.
 _LOOKS: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -56,7 +49,7 @@ def distillation(results: Results) -> Figure:
     )
 
 
-def _draw(results: Results, alone: Labels, of_smoothed: Labels) -> Drawing:
+def _draw(results: Results, alone: Row, of_smoothed: Row) -> Drawing:
     drawing, (left, right) = panels(2, width=9.6, height=4.3, ratios=(1.35, 1))
     for curve in CURVES:
         colour, look = _LOOKS[curve.name]

@@ -5,21 +5,14 @@ from __future__ import annotations
 from softtargets.claims import Claim, Published, Sample, above, below, published, sources
 from softtargets.report import Section, Table
 from softtargets.studies.mnist_distillation import figures
-from softtargets.studies.mnist_distillation.curves import (
-    BASELINES,
-    OF_HARD,
-    OF_SMOOTHED,
-    Labels,
-    best,
-    labels_of,
-)
-from softtargets.studies.mnist_distillation.grid import ALPHAS, TEMPERATURES
-from softtargets.studies.results import Results
+from softtargets.studies.mnist_distillation.curves import BASELINES, OF_HARD, OF_SMOOTHED, best
+from softtargets.studies.mnist_distillation.grid import ALPHAS, TABLE_ALPHAS
+from softtargets.studies.results import Results, Row, over
 from softtargets.studies.study import Findings
 from softtargets.studies.words import percent
 
-HARD_TEACHER, SMOOTHED_TEACHER = (labels_of("table teacher", alpha) for alpha in (0.0, 0.1))
-STUDENT_OF_HARD, STUDENT_OF_SMOOTHED = (labels_of("table student", alpha) for alpha in (0.0, 0.1))
+HARD_TEACHER, SMOOTHED_TEACHER = over(role=["table teacher"], alpha=TABLE_ALPHAS)
+STUDENT_OF_HARD, STUDENT_OF_SMOOTHED = over(role=["table student"], alpha=TABLE_ALPHAS)
 
 # What is asked of the teachers' test errors, in %.
 HIGHEST_HARD, HIGHEST_SMOOTHED = 0.80, 0.68
@@ -107,10 +100,10 @@ def _alpha_table(results: Results) -> Table:
     rows = (
         {
             "alpha": alpha,
-            "teacher": results.sample("error", **labels_of("teacher", alpha)),
-            "alone": results.sample("error", **labels_of("baseline", alpha)),
-            "gamma": results.sample("gamma", **labels_of("student", alpha, 1.0)),
-            "student": results.sample("error", **labels_of("student", alpha, 1.0)),
+            "teacher": results.sample("error", role="teacher", alpha=alpha),
+            "alone": results.sample("error", role="baseline", alpha=alpha),
+            "gamma": results.sample("gamma", role="student", alpha=alpha, temperature=1.0),
+            "student": results.sample("error", role="student", alpha=alpha, temperature=1.0),
         }
         for alpha in ALPHAS
     )
@@ -127,11 +120,11 @@ def _alpha_table(results: Results) -> Table:
 def _temperature_table(results: Results) -> Table:
     rows = (
         {
-            "temperature": temperature,
-            "student": results.sample("error", **labels_of("student", 0.0, temperature)),
-            "gamma": results.sample("gamma", **labels_of("student", 0.0, temperature)),
+            "temperature": labels["temperature"],
+            "student": results.sample("error", **labels),
+            "gamma": results.sample("gamma", **labels),
         }
-        for temperature in TEMPERATURES
+        for labels in OF_HARD.points
     )
     return Table.of(
         "by_temperature",
@@ -147,13 +140,13 @@ def _claims(results: Results) -> tuple[Claim, ...]:
     of_hard = best(results, OF_HARD.points)
     of_smoothed = best(results, OF_SMOOTHED.points[1:])
 
-    def error(labels: Labels) -> str:
+    def error(labels: Row) -> str:
         return percent(results.sample("error", **labels).mean, 2)
 
-    def both(first: Labels, second: Labels) -> str:
+    def both(first: Row, second: Row) -> str:
         return f"{error(first)}, then {error(second)} error"
 
-    def difference(this: Labels, that: Labels) -> Sample:
+    def difference(this: Row, that: Row) -> Sample:
         return _in_percent(results.difference("error", this, that))
 
     return (

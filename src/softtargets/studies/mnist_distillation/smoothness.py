@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from torch import Tensor
 
 from softtargets.distillation import smoothness_index as index_of_probabilities
 from softtargets.recipes import Dataset, Distillation
 from softtargets.runs import Run
-from softtargets.studies.nets import TrainedNets
+from softtargets.studies.measures import TrainedNets
 from softtargets.studies.study import Place, Trial
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def smoothness_index(logits: Tensor, labels: Tensor, temperature: float = 1.0) -> float:
@@ -34,16 +31,11 @@ class Smoothness:
 
     def __call__(self, trial: Trial, run: Run) -> dict[str, float]:
         """gamma of a student's targets, over its training images without augmentation."""
-        soft = trial.recipe.regulariser
-        if not isinstance(soft, Distillation) or soft.match != "probabilities":
+        soft, data, teacher = trial.recipe.regulariser, trial.recipe.data, trial.recipe.teacher
+        if teacher is None or not isinstance(soft, Distillation) or soft.match != "probabilities":
             return {}
-        return {"gamma": smoothness_index(*self._teacher_says(trial, run), soft.temperature)}
-
-    def _teacher_says(self, trial: Trial, run: Run) -> tuple[Tensor, Tensor]:
-        data, teacher = trial.recipe.data, trial.recipe.teacher
-        assert teacher is not None
         key = (teacher.id, data)
         if key not in self._said:
             # A student's teacher lies beside it, in the same store.
             self._said[key] = self._nets.on_training_images(run, teacher, data)
-        return self._said[key]
+        return {"gamma": smoothness_index(*self._said[key], soft.temperature)}

@@ -1,11 +1,9 @@
 """The quickstart: the story of Müller et al. 2019 on real digits, in under a minute on a CPU."""
 
 from softtargets.studies.grids import SMOOTHING_AXES
-from softtargets.studies.papers import MULLER
 from softtargets.studies.quickstart.findings import findings
-from softtargets.studies.quickstart.grid import trials
-from softtargets.studies.quickstart.measures import measure
-from softtargets.studies.study import Study
+from softtargets.studies.quickstart.grid import measure, trials
+from softtargets.studies.study import MULLER, Study
 
 study = Study(
     name="quickstart",

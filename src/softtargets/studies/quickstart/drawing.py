@@ -12,8 +12,7 @@ from softtargets.calibration.drawing import draw_reliability
 from softtargets.geometry.drawing import common_limits, draw_plane
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing, plain
 from softtargets.studies.drawing import errorbars, legend, panels
-from softtargets.studies.quickstart.grid import ALPHAS, TEACHER_ALPHAS, TEMPERATURES
-from softtargets.studies.quickstart.measures import PLANE
+from softtargets.studies.quickstart.grid import ALPHAS, PLANE, TEACHER_ALPHAS, TEMPERATURES
 from softtargets.studies.results import Row, matching
 
 # Bins with fewer predictions than this are left out of the diagram: their accuracy is mostly chance.

@@ -7,8 +7,7 @@ import torch
 from softtargets.calibration import reliability
 from softtargets.report import Figure
 from softtargets.studies.quickstart import drawing
-from softtargets.studies.quickstart.grid import ALPHAS, TEACHER_ALPHAS, TEMPERATURES
-from softtargets.studies.quickstart.measures import plane_points
+from softtargets.studies.quickstart.grid import ALPHAS, TEACHER_ALPHAS, TEMPERATURES, plane_points
 from softtargets.studies.results import Results, Row, over
 
 PLANE_ALPHA = 0.1
@@ -39,16 +38,11 @@ def reliability_diagram(results: Results, tuned: float) -> Figure:
         soft = _pooled(results, alpha=alpha)
         curves[f"label smoothing {alpha:g}"] = reliability(soft["raw"].softmax(-1), soft["labels"])
     rows = (
-        {
-            "curve": name,
-            "bin_low": float(curve.edges[index]),
-            "count": int(curve.counts[index]),
-            "confidence": float(curve.confidence[index]),
-            "accuracy": float(curve.accuracy[index]),
-        }
+        {"curve": name, "bin_low": one.low, "count": one.count}
+        | {"confidence": one.confidence, "accuracy": one.accuracy}
         for name, curve in curves.items()
-        for index in range(len(curve.counts))
-        if curve.counts[index] > 0
+        for one in curve.table()
+        if one.count > 0
     )
     return Figure.of(
         "reliability",

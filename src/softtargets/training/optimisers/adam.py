@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from softtargets.recipes import Adam
-from softtargets.training.optimisers.per_run import agreed, along, is_exactly, times_, towards_
-from softtargets.training.optimisers.update import Update
+from softtargets.training.optimisers.update import Memory, Tensors, Update, agreed, along, is_exactly
 
 
 class AdamUpdate(Update):
@@ -41,12 +40,7 @@ class AdamUpdate(Update):
 
     @torch.no_grad()
     def apply_(
-        self,
-        parameters: Sequence[Tensor],
-        gradients: Sequence[Tensor],
-        state: Mapping[str, Sequence[Tensor]],
-        rate: Tensor,
-        step: Tensor,
+        self, parameters: Tensors, gradients: Tensors, state: Memory, rate: Tensor, step: Tensor
     ) -> None:
         """Move the parameters and both averages by one step."""
         taken = step.double() + 1
@@ -55,21 +49,14 @@ class AdamUpdate(Update):
         rate = rate.to(self.dtype)
         for index, (parameter, gradient) in enumerate(zip(parameters, gradients, strict=True)):
             mean, square = state["mean"][index], state["square"][index]
-            if self._decoupled:
-                self._shrink_(index, rate, parameter)
-                change = gradient
-            else:
-                change = self._with_decay(index, parameter, gradient)
-            towards_(mean, change, self._mean_taken, self.lead)
-            times_(square, self._square_kept, self.lead)
+            change = gradient if self._decoupled else self._with_decay(index, parameter, gradient)
+            if self._decoupled and not is_exactly(self._decays[index], 0.0):
+                decay = along(self._decays[index], parameter, self.lead)
+                parameter.mul_(1 - self._rate_of(index, rate, parameter) * decay)
+            mean.lerp_(change, along(self._mean_taken, mean, self.lead))
+            square.mul_(along(self._square_kept, square, self.lead))
             square.addcmul_(change.square(), along(self._square_taken, square, self.lead))
             spread = square.sqrt().div_(along(root, square, self.lead))
-            spread.add_(self._eps if isinstance(self._eps, float) else along(self._eps, spread, self.lead))
+            spread.add_(along(self._eps, spread, self.lead))
             # Not folded into the denominator, as torch does for captured steps: a rate of 0 would divide 0 by 0.
             parameter.addcmul_(mean / spread, self._rate_of(index, size, parameter), value=-1)
-
-    def _shrink_(self, index: int, rate: Tensor, parameter: Tensor) -> None:
-        decay = self._decays[index]
-        if not is_exactly(decay, 0.0):
-            own = decay if isinstance(decay, float) else along(decay, parameter, self.lead)
-            parameter.mul_(1 - self._rate_of(index, rate, parameter) * own)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from softtargets.recipes import SGD
-from softtargets.training.optimisers.per_run import agreed, along, plus, times_
-from softtargets.training.optimisers.update import Update
+from softtargets.training.optimisers.update import Memory, Tensors, Update, agreed, along, plus
 
 
 class SGDUpdate(Update):
@@ -32,12 +31,7 @@ class SGDUpdate(Update):
 
     @torch.no_grad()
     def apply_(
-        self,
-        parameters: Sequence[Tensor],
-        gradients: Sequence[Tensor],
-        state: Mapping[str, Sequence[Tensor]],
-        rate: Tensor,
-        step: Tensor,
+        self, parameters: Tensors, gradients: Tensors, state: Memory, rate: Tensor, step: Tensor
     ) -> None:
         """Move the parameters and the momentum by one step."""
         rate = rate.to(self.dtype)
@@ -47,7 +41,7 @@ class SGDUpdate(Update):
             change = self._with_decay(index, parameter, gradient)
             if self.slots:
                 buffer = state["momentum"][index]
-                times_(buffer, self._momentum, self.lead)
+                buffer.mul_(along(self._momentum, buffer, self.lead))
                 if taken is None:
                     buffer.add_(change)
                 else:

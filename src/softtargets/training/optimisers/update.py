@@ -1,25 +1,23 @@
-"""What every update shares: rates per layer, and weight decay in its three forms."""
+"""What every update shares: numbers that runs may have their own of, rates per layer, weight decay in three forms."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from softtargets.training.optimisers.patterns import decayed, rate_factors_of
-from softtargets.training.optimisers.per_run import (
-    Number,
-    agreed,
-    along,
-    flat,
-    is_exactly,
-    per_run,
-    plus,
-    plus_,
-)
+from softtargets.exceptions import RecipeError
+from softtargets.recipes import Optimiser
+
+Number = float | Tensor  # one that all runs of a stack share, or one for each
+N = TypeVar("N", bound=Number)
+Tensors = Sequence[Tensor]  # one for each parameter
+Memory = Mapping[str, Tensors]  # what an optimiser keeps, by slot
 
 
 class Update(ABC):
@@ -55,7 +53,7 @@ class Update(ABC):
         self._decays = [self._number(values) for values in zip(*decays, strict=True)]
         self._read(recipes)
 
-    def initial(self, parameters: Sequence[Tensor]) -> dict[str, list[Tensor]]:
+    def initial(self, parameters: Tensors) -> dict[str, list[Tensor]]:
         """The state before the first step: zeros, a list for each slot."""
         for parameter in parameters:
             if parameter.dtype != self.dtype:
@@ -65,7 +63,7 @@ class Update(ABC):
         return {slot: [torch.zeros_like(parameter) for parameter in parameters] for slot in self.slots}
 
     @torch.no_grad()
-    def penalty_(self, parameters: Sequence[Tensor], gradients: Sequence[Tensor]) -> Tensor | None:
+    def penalty_(self, parameters: Tensors, gradients: Tensors) -> Tensor | None:
         """Add the gradient of a weight decay that is part of the loss; return its value, one for each run of a stack.
 
         To be called before clipping. None where the decay is no part of the loss.
@@ -89,12 +87,7 @@ class Update(ABC):
 
     @abstractmethod
     def apply_(
-        self,
-        parameters: Sequence[Tensor],
-        gradients: Sequence[Tensor],
-        state: Mapping[str, Sequence[Tensor]],
-        rate: Tensor,
-        step: Tensor,
+        self, parameters: Tensors, gradients: Tensors, state: Memory, rate: Tensor, step: Tensor
     ) -> None:
         """Move the parameters and the state by one step; the gradients stay as they are.
 
@@ -121,7 +114,10 @@ class Update(ABC):
         """Take what only this kind of optimiser has."""
 
     def _number(self, values: Sequence[float]) -> Number:
-        return per_run(values, self._device, self.dtype)
+        """The number that all runs share, or a tensor (runs,) where they differ."""
+        if len(set(values)) == 1:
+            return float(values[0])
+        return torch.tensor(values, dtype=self.dtype, device=self._device)
 
     def _with_decay(self, index: int, parameter: Tensor, gradient: Tensor) -> Tensor:
         if self._form != "gradient" or is_exactly(self._decays[index], 0.0):
@@ -132,3 +128,89 @@ class Update(ABC):
         factor = self._factors[index]
         own = rate if is_exactly(factor, 1.0) else rate * factor
         return along(own, parameter, self.lead)
+
+
+def rate_factors_of(rates: Sequence[tuple[str, float]], names: Sequence[str]) -> list[float]:
+    """The factor on the learning rate of each parameter: that of the first pattern which matches, else 1.
+
+    >>> rate_factors_of([("head.bias", 2.0), ("head.*", 0.1)], ["body.weight", "head.weight", "head.bias"])
+    [1.0, 0.1, 2.0]
+    """
+    first = [_first(name, [pattern for pattern, _ in rates]) for name in names]
+    for place, (pattern, _) in enumerate(rates):
+        _refuse_without_match("rates", pattern, names)
+        if place not in first:
+            raise RecipeError(
+                f"{pattern!r} in rates never counts: patterns before it match the same parameters, and the first "
+                "match counts; write it before them",
+                "optimiser",
+            )
+    return [1.0 if place is None else rates[place][1] for place in first]
+
+
+def decayed(patterns: Sequence[str], names: Sequence[str]) -> list[bool]:
+    """Whether each parameter is decayed: where one of the patterns matches, or everywhere without patterns.
+
+    >>> decayed(["*.weight"], ["head.weight", "head.bias"])
+    [True, False]
+    """
+    for pattern in patterns:
+        _refuse_without_match("decay_on", pattern, names)
+    return [not patterns or _first(name, patterns) is not None for name in names]
+
+
+def _first(name: str, patterns: Sequence[str]) -> int | None:
+    return next((place for place, pattern in enumerate(patterns) if fnmatchcase(name, pattern)), None)
+
+
+def _refuse_without_match(field: str, pattern: str, names: Sequence[str]) -> None:
+    if not any(fnmatchcase(name, pattern) for name in names):
+        close = ", ".join(get_close_matches(pattern, names, n=3, cutoff=0))
+        raise RecipeError(
+            f"{pattern!r} in {field} matches no parameter; the nearest are {close}", "optimiser"
+        )
+
+
+def is_exactly(number: Number, value: float) -> bool:
+    """Whether all runs share this value; the tensor of runs that differ is not looked at, the host would wait."""
+    return isinstance(number, float) and number == value
+
+
+def agreed(recipes: Sequence[Optimiser], field: str) -> Any:
+    """The value of a field that decides what is computed, and so cannot differ between the runs of a stack."""
+    found = {getattr(recipe, field) for recipe in recipes}
+    if len(found) > 1:
+        listed = ", ".join(sorted(map(str, found)))
+        raise ValueError(f"{field} differs between the runs of a stack ({listed}); train them apart")
+    return found.pop()
+
+
+def along(number: N, like: Tensor, lead: int) -> N:
+    """One for each run, shaped so that it broadcasts over the rest of a parameter; a shared number as it is.
+
+    >>> along(torch.ones(3), torch.empty(3, 4, 5), lead=1).shape, along(torch.ones(1), torch.empty(4, 5), lead=0).shape
+    (torch.Size([3, 1, 1]), torch.Size([1, 1]))
+    """
+    if isinstance(number, float):
+        return number
+    return number.reshape(number.shape[:lead] + (1,) * (like.dim() - lead))  # type: ignore[return-value]
+
+
+def plus(base: Tensor, number: Number, other: Tensor, lead: int) -> Tensor:
+    """``base + number * other``."""
+    if isinstance(number, float):
+        return base.add(other, alpha=number)
+    return base.addcmul(other, along(number, other, lead))
+
+
+def plus_(base: Tensor, number: Number, other: Tensor, lead: int) -> None:
+    """``base += number * other``."""
+    if isinstance(number, float):
+        base.add_(other, alpha=number)
+    else:
+        base.addcmul_(other, along(number, other, lead))
+
+
+def flat(stack: Tensor, lead: int) -> Tensor:
+    """All numbers of a parameter in one dimension, behind the runs if there are any."""
+    return stack.reshape((*stack.shape[:lead], -1))

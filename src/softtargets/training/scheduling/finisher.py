@@ -1,21 +1,35 @@
-"""What is written when a run has come to its end, one way or another."""
+"""A run that this process is training, and what is written when it has come to its end, one way or another."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunWriter, environment, now
 from softtargets.training.events import Watcher
-from softtargets.training.fleet import Fleet
-from softtargets.training.pack import Pack
+from softtargets.training.pack import Fleet, Pack, Start
 from softtargets.training.precision import float32_products
 from softtargets.training.scheduling.resources import Resources
-from softtargets.training.scheduling.work import Work
 
 POLL_SECONDS = 0.2  # between two looks at what another process is doing
+
+
+@dataclass(kw_only=True)
+class Work(Start):
+    """A run that this process has claimed, and since when it has been trained (`begun`)."""
+
+    writer: RunWriter
+    begun: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.checkpoint is None:
+            self.begun = {"started": now(), "seconds": 0.0, "resumed": 0}
+        else:
+            self.begun = dict(self.checkpoint.progress["begun"])
+            self.begun["resumed"] += 1
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,35 @@
-"""The loop over packs: steps, measurements, checkpoints, and others in the place of runs that have ended."""
+"""The loop over packs: steps, measurements, checkpoints, and others in the place of runs that have ended.
+
+Where other processes train all that is left, it waits for them; where a pack does not fit into memory, it halves it.
+"""
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from threading import Event
 
 import torch
 
+from softtargets.exceptions import SofttargetsError
 from softtargets.training.events import Watcher
-from softtargets.training.fleet import Fleet
-from softtargets.training.interruption import Interruption, graceful_interruption
-from softtargets.training.pack import Pack
+from softtargets.training.interruption import graceful_interruption
+from softtargets.training.pack import Fleet, Pack
 from softtargets.training.precision import float32_products
 from softtargets.training.saving import Saver
-from softtargets.training.scheduling.finisher import Finisher
+from softtargets.training.scheduling.finisher import POLL_SECONDS, Finisher, Work
 from softtargets.training.scheduling.queue import Queue
 from softtargets.training.scheduling.resources import Resources
-from softtargets.training.scheduling.work import Work
 
 _REPORT_SECONDS = 0.1
 
 
 @dataclass
 class Loop:
-    """Trains packs of one kind, one after another, until no run of that kind is left that could join."""
+    """Trains all that a queue has, pack after pack."""
 
     _queue: Queue
     _resources: Resources
@@ -35,7 +39,45 @@ class Loop:
     _saved: float = 0.0  # when checkpoints were last written
     _told: set[str] = field(default_factory=set)  # runs that the watcher knows to have started
 
-    def train(self, works: list[Work], locks: ExitStack) -> None:
+    def run(self) -> None:
+        """Train until nothing is left to do, here or in other processes."""
+        todo, told = self._queue.todo, False
+        while todo:
+            left = len(todo)
+            with ExitStack() as locks:
+                if works := self._queue.take(locks):
+                    self._train_within_memory(works, locks)
+            if works or len(todo) < left:  # too many for the memory, or some have ended, here or elsewhere
+                told = False
+                continue
+            # Should the other process die, its lock is free again and we take over from its checkpoint.
+            if not told:
+                self._watcher.waiting(next(iter(todo.values())))
+            told = True
+            time.sleep(POLL_SECONDS)
+
+    def _train_within_memory(self, works: list[Work], locks: ExitStack) -> None:
+        """Train these runs; if they take more memory than was estimated, later packs of their kind are smaller."""
+        width, device = len(works), self._resources.device
+        try:
+            self._train(works, locks)
+            return
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            width = max(width, len(works))
+            if width == 1:
+                raise SofttargetsError(
+                    f"run {works[0].recipe.id} does not fit into the memory of {device}; use a smaller batch or net"
+                ) from error
+            # What was not finished goes on from its last checkpoint, in packs of half the size.
+            self._queue.halve(works[0].recipe, width)
+        # Out here, where the error no longer holds on to the pack that was too large.
+        gc.collect()
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _train(self, works: list[Work], locks: ExitStack) -> None:
         """Train these runs and those that join them; `works` is always the pack of the moment."""
         device = self._resources.device
         fork = [device] if device.type == "cuda" else []
@@ -45,18 +87,18 @@ class Loop:
         with (
             torch.random.fork_rng(devices=fork),
             float32_products(works[0].recipe.precision),
-            graceful_interruption() as interruption,
+            graceful_interruption() as asked_to_stop,
         ):
             while works:
                 pack = self._start(works, going_on)
                 with Saver(device) as saver:
-                    left = self._steps(_Stretch(pack, works, saver), interruption)
+                    left = self._steps(_Stretch(pack, works, saver), asked_to_stop)
                 going_on = pack.still(left) if isinstance(pack, Fleet) else []
                 del pack  # before the next one is built
                 try:
                     # In place: if what joins does not fit into memory, all of them go on in smaller packs.
                     works[:] = self._queue.take(locks, [works[run] for run in left]) if left else []
-                    if interruption.requested and works:
+                    if asked_to_stop.is_set() and works:
                         raise KeyboardInterrupt
                 except BaseException:
                     _keep(works, left)
@@ -64,12 +106,9 @@ class Loop:
 
     def _start(self, works: list[Work], going_on: list[Pack]) -> Pack | Fleet:
         machinery = self._resources.machinery(works[0].recipe)
-        pack: Pack | Fleet
         try:
-            if machinery.stacked:
-                pack = Pack(works, self._resources.device, machinery)
-            else:
-                pack = Fleet(works[len(going_on) :], self._resources.device, machinery, going_on)
+            new = works[len(going_on) :]
+            pack = Pack(works, machinery) if machinery.stacked else Fleet(new, machinery, going_on)
         except BaseException:
             _keep(works, range(len(works)))
             raise
@@ -80,7 +119,7 @@ class Loop:
                 self._watcher.started(work.recipe, slot.step, slot.course.total_steps)
         return pack
 
-    def _steps(self, stretch: _Stretch, interruption: Interruption) -> list[int]:
+    def _steps(self, stretch: _Stretch, asked_to_stop: Event) -> list[int]:
         """Train a pack to its end, or until others could take the place of runs that have ended: returns the rest."""
         works, active = stretch.works, stretch.active
         width = max(len(works), self._queue.width(works[0].recipe))
@@ -90,7 +129,7 @@ class Loop:
             stretch.report(self._watcher, moment, at_once=bool(due))
             if due:
                 self._measure(stretch, due)
-            if interruption.requested:
+            if asked_to_stop.is_set():
                 stretch.save()
                 stretch.saver.wait()
                 raise KeyboardInterrupt
@@ -166,6 +205,13 @@ class _Stretch:
         self.tick()
         for run in self.active:
             self.works[run].checkpoint = self.pack.save(run)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    # torch says it with one of its own errors, or with a plain RuntimeError of its allocator or of a library.
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return any(words in str(error) for words in ("allocate memory", "out of memory", "ALLOC_FAILED"))
 
 
 def _keep(works: list[Work], left: Iterable[int]) -> None:

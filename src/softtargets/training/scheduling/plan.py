@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from softtargets.exceptions import RecipeError
 from softtargets.recipes import Recipe
 from softtargets.training.building import build_loss
 from softtargets.training.course import Course
@@ -14,7 +13,6 @@ from softtargets.training.pack_loss import kind_of_loss
 from softtargets.training.scheduling.finisher import Finisher
 from softtargets.training.scheduling.resources import Resources
 from softtargets.training.sizing import outline
-from softtargets.training.tasks import Task
 
 
 def left_to_train(
@@ -44,20 +42,8 @@ def with_teachers(recipes: Iterable[Recipe]) -> dict[str, Recipe]:
     return ordered
 
 
-def check_runnable(recipe: Recipe, task: Task, taught: Task | None) -> None:
-    """Refuse a recipe that cannot be trained on its data, or beside its teacher's (`taught`)."""
-    task.check(recipe, taught)
-    try:
-        make_update(
-            [recipe.optimiser], [name for name, _ in outline(recipe, task).named_parameters()], lead=0
-        )
-    except ValueError as error:
-        raise RecipeError(str(error), "optimiser") from None
-    build_loss(recipe, len(task.classes))
-
-
 def _check_all(recipes: Iterable[Recipe], resources: Resources) -> None:
-    """Of recipes that differ only in numbers, such as seeds, one is looked at."""
+    """Refuse what cannot be trained; of recipes that differ only in numbers, such as seeds, one is looked at."""
     checked: set[tuple[object, ...]] = set()
     for recipe in recipes:
         teacher = recipe.teacher
@@ -66,5 +52,8 @@ def _check_all(recipes: Iterable[Recipe], resources: Resources) -> None:
         key += (teacher.data, teacher.augmentation) if teacher else ()
         if key not in checked:
             checked.add(key)
-            taught = resources.task(teacher.data) if teacher else None
-            check_runnable(recipe, resources.task(recipe.data), taught)
+            task = resources.task(recipe.data)
+            task.check(recipe, resources.task(teacher.data) if teacher else None)
+            names = [name for name, _ in outline(recipe, task).named_parameters()]
+            make_update([recipe.optimiser], names, lead=0)
+            build_loss(recipe, len(task.classes))

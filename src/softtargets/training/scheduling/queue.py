@@ -9,9 +9,8 @@ from typing import Any
 from softtargets.recipes import Recipe
 from softtargets.training.devices import free_memory
 from softtargets.training.packing import kind_of_run
-from softtargets.training.scheduling.finisher import Finisher
+from softtargets.training.scheduling.finisher import Finisher, Work
 from softtargets.training.scheduling.resources import Resources
-from softtargets.training.scheduling.work import Work
 from softtargets.training.sizing import fitting
 
 Kind = tuple[Any, ...]

@@ -35,8 +35,7 @@ class Resources:
 
     def noisy(self, recipe: Recipe) -> Task:
         """The recipe's data with the labels it trains on."""
-        task: Task = self.task(recipe.data).with_noise(recipe)
-        return task
+        return self.task(recipe.data).with_noise(recipe)
 
     def model(self, recipe: Recipe, weights: dict[str, torch.Tensor], task: Task) -> Classifier:
         """The recipe's net with finished weights."""

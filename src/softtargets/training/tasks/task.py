@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -20,10 +20,8 @@ from softtargets.exceptions import RecipeError
 from softtargets.losses import CSKD, REGULARISERS, BetaSmoothing, SoftTargetLoss
 from softtargets.models import Classifier
 from softtargets.recipes import Clean, Dataset, Recipe
-
-if TYPE_CHECKING:
-    from softtargets.training.machinery import Machinery
-    from softtargets.training.nets import Nets
+from softtargets.training.machinery import Machinery
+from softtargets.training.nets import Nets
 
 # Losses that want to hear more than a teacher: what a net, or an average of it, says of other examples or of the same.
 ASKING: tuple[type[SoftTargetLoss], ...] = (CSKD, BetaSmoothing)
@@ -80,6 +78,24 @@ class Teacher:
     task: Any
 
 
+Teachers = Sequence[Teacher | None]  # one for each run of a pack that has one
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A net in the middle of its training, as an instrument sees it: in evaluation mode, to be looked at only."""
+
+    recipe: Recipe
+    step: int
+    model: Classifier
+    task: Any
+
+    def predictions(self, split: str) -> dict[str, Tensor]:
+        """Logits, labels and penultimate activations on a split, without augmentation."""
+        said: dict[str, Tensor] = self.task.predict(self.recipe, self.model, split)
+        return said
+
+
 class Adviser(Protocol):
     """Somebody with an opinion on what the nets are shown."""
 
@@ -105,7 +121,7 @@ class Task(ABC):
     def net_arguments(self, recipe: Recipe) -> dict[str, Any]:
         """What the net is built with, besides the options of the recipe's model."""
 
-    def with_noise(self, recipe: Recipe) -> Any:
+    def with_noise(self, recipe: Recipe) -> Task:
         """The same data with the labels that this recipe trains on."""
         return self
 
@@ -142,11 +158,7 @@ class Task(ABC):
         """The data of a pack of these recipes; `tasks` are this one with each run's own labels."""
 
     def adviser(
-        self,
-        recipes: Sequence[Recipe],
-        nets: Nets,
-        loss: SoftTargetLoss | None,
-        teachers: Sequence[Teacher | None],
+        self, recipes: Sequence[Recipe], nets: Nets, loss: SoftTargetLoss | None, teachers: Teachers
     ) -> Adviser | None:
         """Whom the losses of a pack want to be asked, if anybody; `loss` is that of a run alone."""
         return None

@@ -15,8 +15,8 @@ from softtargets.recipes import Brightness, Calibration, Crop, Flip, Information
 from softtargets.runs import RunStore
 from softtargets.training import Watcher, train
 from softtargets.training.building import build_model
-from softtargets.training.probing import Moment, probed
-from softtargets.training.tasks import prepare
+from softtargets.training.probing import probed
+from softtargets.training.tasks import Moment, prepare
 from softtargets.training.tasks.images import ImageTask, Split
 from softtargets.training.tasks.images.augmented_logits import (
     augmented_differences,
@@ -116,7 +116,7 @@ def test_samples_made_one_by_one(recipe, augmentation):
     prepared = prepare(recipe.data, CPU).with_noise(recipe)
     view = prepared.view(recipe)
     model = build_model(recipe, prepared).train()
-    samples = augmented_differences(recipe, model, prepared, 7, "train", (3, 8), examples=6, draws=4)
+    samples = augmented_differences(Moment(recipe, 7, model, prepared), "train", (3, 8), examples=6, draws=4)
     assert model.training, "left as it was"
     split = prepared.splits["train"]
     places = []
@@ -138,7 +138,7 @@ def test_blocks_give_what_one_block_gives(recipe, monkeypatch):
 
     prepared = prepare(recipe.data, CPU)
     model = build_model(recipe, prepared)
-    ask = (recipe, model, prepared, 3, "train", (3, 8), 10, 5)
+    ask = (Moment(recipe, 3, model, prepared), "train", (3, 8), 10, 5)
     whole = augmented_differences(*ask)
     for size in (1, 7, 23):
         monkeypatch.setattr(augmented_logits, "BATCH", size)
@@ -152,7 +152,7 @@ def test_draws_are_other_ones_for_other_steps_seeds_and_splits_and_the_same_ones
     model = build_model(recipe, prepared)
 
     def samples(recipe=recipe, step=3, split="train", draws=5):
-        return augmented_differences(recipe, model, prepared, step, split, (3, 8), 10, draws)
+        return augmented_differences(Moment(recipe, step, model, prepared), split, (3, 8), 10, draws)
 
     assert torch.equal(samples(), samples())
     assert torch.allclose(samples(draws=9)[:, :5], samples(), atol=1e-5), (
@@ -214,8 +214,10 @@ def test_it_looks_at_the_net_in_the_precision_of_the_recipe(recipe):
     low = recipe.replace({"precision": "bf16"})
     prepared = prepare(recipe.data, CPU)
     model = build_model(recipe, prepared)
-    ask = (model, prepared, 3, "train", (3, 8), 10, 5)
-    rough, fine = augmented_differences(low, *ask), augmented_differences(recipe, *ask)
+    rough, fine = (
+        augmented_differences(Moment(each, 3, model, prepared), "train", (3, 8), 10, 5)
+        for each in (low, recipe)
+    )
     assert not torch.equal(rough, fine)
     assert torch.allclose(rough, fine, atol=0.05)
 
@@ -291,6 +293,6 @@ def test_a_gpu_finds_what_a_cpu_finds(recipe):
     found = []
     for device in (CPU, torch.device("cuda")):
         prepared = prepare(recipe.data, device)
-        ask = (recipe, model.to(device), prepared, 3, "train", (3, 8), 10, 5)
-        found.append(augmented_differences(*ask).cpu().numpy())
+        moment = Moment(recipe, 3, model.to(device), prepared)
+        found.append(augmented_differences(moment, "train", (3, 8), 10, 5).cpu().numpy())
     np.testing.assert_allclose(found[0], found[1], atol=1e-4)

@@ -7,32 +7,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from softtargets.losses import CSKD, BetaSmoothing, SoftTargetLoss
+from softtargets.losses import BetaSmoothing
 from softtargets.randomness import below, key_words, words
 from softtargets.recipes import Recipe
 from softtargets.training.nets import Nets, Single, Stacked
 from softtargets.training.precision import autocast
 from softtargets.training.tasks.images.feed import ShownImages
 from softtargets.training.tasks.images.task import ImageTask
-from softtargets.training.tasks.task import Adviser, Teacher
+from softtargets.training.tasks.task import Teachers
 
 # So far beyond any step that a second forward pass in the same step draws other dropout.
 _SECOND_PASS = 1 << 31
-
-
-def adviser_of(
-    recipes: Sequence[Recipe],
-    task: ImageTask,
-    nets: Nets,
-    loss: SoftTargetLoss | None,
-    teachers: Sequence[Teacher | None],
-) -> Adviser | None:
-    """Whom the losses of a pack want to be asked, if anybody."""
-    if any(teachers):
-        return TeacherAdviser(recipes, task, teachers, bool(nets.lead))
-    if isinstance(loss, CSKD):
-        return PartnerAdviser(recipes[0], task, nets)
-    return AveragedAdviser(task, loss) if isinstance(loss, BetaSmoothing) else None
 
 
 class TeacherAdviser:
@@ -41,13 +26,7 @@ class TeacherAdviser:
     A teacher that sees fixed images says the same every epoch, so it is asked once.
     """
 
-    def __init__(
-        self,
-        recipes: Sequence[Recipe],
-        task: ImageTask,
-        teachers: Sequence[Teacher | None],
-        stacked: bool,
-    ) -> None:
+    def __init__(self, recipes: Sequence[Recipe], task: ImageTask, teachers: Teachers, stacked: bool) -> None:
         train = task.splits["train"]
         device = train.images.device
         there = [teacher for teacher in teachers if teacher is not None]

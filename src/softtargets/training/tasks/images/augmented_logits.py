@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from softtargets.models import Classifier
 from softtargets.randomness import key_words
 from softtargets.recipes import Recipe
 from softtargets.training.precision import autocast
 from softtargets.training.tasks.images.split import Split
 from softtargets.training.tasks.images.task import BATCH, ImageTask
+from softtargets.training.tasks.task import Moment
 
 # Purposes of their own: what the probe draws, the training never draws.
 _PURPOSE = "information"
@@ -37,14 +37,7 @@ def stands_still(recipe: Recipe, task: ImageTask) -> bool:
 
 @torch.no_grad()
 def augmented_differences(
-    recipe: Recipe,
-    model: Classifier,
-    task: ImageTask,
-    step: int,
-    split: str,
-    classes: tuple[int, int],
-    examples: int,
-    draws: int,
+    moment: Moment, split: str, classes: tuple[int, int], examples: int, draws: int
 ) -> Tensor:
     """Logit differences (examples of both classes, draws) of augmented images; the net is in evaluation mode.
 
@@ -52,6 +45,7 @@ def augmented_differences(
     example x at a step comes from the recipe's seed, "information", the split, l, x and the step, so that it is the
     same after a resume, and however many other draws and examples there are.
     """
+    recipe, model, task = moment.recipe, moment.model, moment.task
     shown = task.splits[split]
     view = task.view(recipe)
     device = shown.images.device
@@ -64,7 +58,7 @@ def augmented_differences(
     found = []
     # A block of examples at a time, all draws of each: as many images as evaluation shows at a time.
     for block in places.split(max(1, BATCH // draws), dim=1):
-        images = view.apply(shown.images[block.flatten()], view.draw(keys, block, step))
+        images = view.apply(shown.images[block.flatten()], view.draw(keys, block, moment.step))
         with autocast(recipe.precision, device):
             logits = model(task.standardise(images)).float()
         found.append(logits.unflatten(0, (draws, -1)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from softtargets.exceptions import RecipeError
 from softtargets.recipes import ClassConditional, Crop, Information, Recipe, Shift
+from softtargets.training.building import check_rows
 from softtargets.training.tasks.images.augmented_logits import chosen_examples, stands_still
 from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Task
@@ -16,9 +17,8 @@ def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
         raise RecipeError(f"{recipe.batch} is larger than the training set of {examples} examples", "batch")
     _check_margins(recipe, task)
     shape = task.input_shape(recipe)
-    if isinstance(recipe.noise, ClassConditional) and len(recipe.noise.matrix) != len(task.classes):
-        wrong = f"is for {len(recipe.noise.matrix)} classes, but {recipe.data.name} has {len(task.classes)}"
-        raise RecipeError(wrong, "noise.matrix")
+    if isinstance(recipe.noise, ClassConditional):
+        check_rows(recipe.noise.matrix, "noise.matrix", recipe, len(task.classes))
     _check_probes(recipe, task)
     if recipe.teacher is None or not isinstance(taught, ImageTask):
         return

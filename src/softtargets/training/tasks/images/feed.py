@@ -14,7 +14,6 @@ from softtargets.recipes import Recipe
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
 from softtargets.training.precision import autocast
-from softtargets.training.tasks.images.split import Split
 from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Feed, Shown
 
@@ -48,10 +47,7 @@ class ImageFeed(Feed):
 
         self._view, self._plain = view, inputs
         self._compiled = machinery.compiled(inputs)
-        self._make_tables([recipe.seed for recipe in recipes])
-
-    def _make_tables(self, seeds: Sequence[int]) -> None:
-        device = self._images.device
+        seeds, device = [recipe.seed for recipe in recipes], self._images.device
         self._order_keys = stacked_keys(seeds, "order", device)
         self._view_keys = stacked_keys(seeds, "augmentation", device)
         self._order = torch.zeros(len(seeds), len(self._images), dtype=torch.int64, device=device)
@@ -84,40 +80,36 @@ class ImageFeed(Feed):
         return ShownImages((inputs,), labels, images, chosen)
 
     def score(self, nets: Nets) -> dict[str, Tensor]:
-        """Negative log-likelihood and accuracy."""
-        return {
-            f"{name}_{key}": values
-            for name, split in self._task.splits.items()
-            if name != "train"
-            for key, values in score(self._recipe, nets, split, self._task, self._own.get(name)).items()
-        }
+        """Negative log-likelihood and accuracy; on noisy labels, and on the same labels as read (``clean_loss``)."""
+        found: dict[str, Tensor] = {}
+        for name, split in self._task.splits.items():
+            if name != "train":
+                judges = {name: split.labels.expand(nets.runs, -1)}
+                if name in self._own:
+                    judges = {
+                        name: self._own[name],
+                        f"{name}_clean": split.clean_labels.expand(nets.runs, -1),
+                    }
+                found |= self._judged(nets, split.images, judges)
+        return found
 
-
-@torch.no_grad()
-def score(
-    recipe: Recipe, nets: Nets, split: Split, task: ImageTask, own: Tensor | None = None
-) -> dict[str, Tensor]:
-    """Negative log-likelihood and accuracy on a split, (runs,) each, still on the device.
-
-    `own` (runs, examples) are labels of each run's own, where there is noise on the split; then ``clean_loss`` and
-    ``clean_accuracy``, on the labels as read, are measured too.
-    """
-    judges = {"": split.labels.expand(nets.runs, -1)}
-    if own is not None:
-        judges = {"": own, "clean_": split.clean_labels.expand(nets.runs, -1)}
-    losses: dict[str, list[Tensor]] = {prefix: [] for prefix in judges}
-    correct: dict[str, list[Tensor]] = {prefix: [] for prefix in judges}
-    size = task.measured_at_a_time(nets.runs, split.images.is_cuda)
-    for place, images in enumerate(split.images.split(size)):
-        with autocast(recipe.precision, images.device):
-            logits = nets.look((task.evaluation_inputs(recipe, images),), shared=True).float()
-        for prefix, judge in judges.items():
-            labels = judge[:, place * size : (place + 1) * size]
-            each = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-            losses[prefix].append(each.unflatten(0, (nets.runs, -1)).double().sum(-1))
-            correct[prefix].append((logits.argmax(-1) == labels).sum(-1))
-    found = {}
-    for prefix in judges:
-        found[f"{prefix}loss"] = torch.stack(losses[prefix]).sum(0) / len(split)
-        found[f"{prefix}accuracy"] = torch.stack(correct[prefix]).sum(0).double() / len(split)
-    return found
+    @torch.no_grad()
+    def _judged(self, nets: Nets, images: Tensor, judges: dict[str, Tensor]) -> dict[str, Tensor]:
+        """By all these labels (runs, examples), still on the device: (runs,) each."""
+        losses: dict[str, list[Tensor]] = {name: [] for name in judges}
+        correct: dict[str, list[Tensor]] = {name: [] for name in judges}
+        size = self._task.measured_at_a_time(nets.runs, images.is_cuda)
+        for place, shown in enumerate(images.split(size)):
+            with autocast(self._recipe.precision, shown.device):
+                inputs = self._task.evaluation_inputs(self._recipe, shown)
+                logits = nets.look((inputs,), shared=True).float()
+            for name, judge in judges.items():
+                labels = judge[:, place * size : (place + 1) * size]
+                each = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
+                losses[name].append(each.unflatten(0, (nets.runs, -1)).double().sum(-1))
+                correct[name].append((logits.argmax(-1) == labels).sum(-1))
+        found = {}
+        for name in judges:
+            found[f"{name}_loss"] = torch.stack(losses[name]).sum(0) / len(images)
+            found[f"{name}_accuracy"] = torch.stack(correct[name]).sum(0).double() / len(images)
+        return found

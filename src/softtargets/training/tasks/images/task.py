@@ -14,7 +14,7 @@ from torch import Tensor
 from softtargets.data import load
 from softtargets.data.augment import AUGMENTATIONS, View, centre
 from softtargets.exceptions import RecipeError
-from softtargets.losses import REGULARISERS, SoftTargetLoss
+from softtargets.losses import CSKD, REGULARISERS, BetaSmoothing, SoftTargetLoss
 from softtargets.models import Classifier
 from softtargets.noise import CORRUPTIONS
 from softtargets.randomness import derive
@@ -25,7 +25,7 @@ from softtargets.training.pack_loss import ALONE
 from softtargets.training.precision import autocast
 from softtargets.training.sizing import activations, outline
 from softtargets.training.tasks.images.split import Split, standardiser, to_device
-from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teacher
+from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teachers
 
 # Images that a net is shown at a time where it is not trained.
 BATCH = 1000
@@ -99,9 +99,8 @@ class ImageTask(Task):
             # One noise for all splits: the same looks are taken for the same classes.
             inputs = standardiser("channel", self.splits["train"].images)(split.images)
             options |= {"inputs": inputs, "stream": _STREAMS[name]}
-            own = derive(seed, "noise")
-        else:
-            own = derive(seed, "noise") if name == "train" else derive(seed, "noise", name)
+        alike = name == "train" or isinstance(noise, Instance)
+        own = derive(seed, "noise") if alike else derive(seed, "noise", name)
         noisy = CORRUPTIONS[noise.name](split.clean_labels, classes=len(self.classes), seed=own, **options)
         return replace(split, labels=torch.from_numpy(noisy).to(split.labels.device))
 
@@ -150,16 +149,16 @@ class ImageTask(Task):
         return ImageFeed(recipes, tasks, machinery)
 
     def adviser(
-        self,
-        recipes: Sequence[Recipe],
-        nets: Nets,
-        loss: SoftTargetLoss | None,
-        teachers: Sequence[Teacher | None],
+        self, recipes: Sequence[Recipe], nets: Nets, loss: SoftTargetLoss | None, teachers: Teachers
     ) -> Adviser | None:
         """Teachers, partners of the same class, or an averaged net."""
-        from softtargets.training.tasks.images.advisers import adviser_of
+        from softtargets.training.tasks.images import advisers
 
-        return adviser_of(recipes, self, nets, loss, teachers)
+        if any(teachers):
+            return advisers.TeacherAdviser(recipes, self, teachers, bool(nets.lead))
+        if isinstance(loss, CSKD):
+            return advisers.PartnerAdviser(recipes[0], self, nets)
+        return advisers.AveragedAdviser(self, loss) if isinstance(loss, BetaSmoothing) else None
 
     def compiles(self, recipe: Recipe, shape: torch.Size) -> bool:
         """Compiling takes a while: the one smaller batch of an epoch is not worth it."""

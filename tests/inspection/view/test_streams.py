@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from softtargets.exceptions import StorageError
-from softtargets.inspection.view import class_rows, nearest_means
-from softtargets.inspection.view.class_rows import gather
-from softtargets.inspection.view.nearest_means import Disagreement
+from softtargets.inspection.view import streams
+from softtargets.inspection.view.streams import Disagreement, gather
 
 
 def stream(dtype=torch.float32, rows: int = 7, count: int = 50):
@@ -40,7 +39,7 @@ def test_a_full_disk_is_one_sentence(monkeypatch):
         def __exit__(self, *_):
             return None
 
-    monkeypatch.setattr(class_rows.tempfile, "TemporaryFile", Full)
+    monkeypatch.setattr(streams.tempfile, "TemporaryFile", Full)
     with (
         pytest.raises(StorageError, match=r"No space left on device\); set TMPDIR"),
         gather(stream()[2], [1], 9, held=10),
@@ -50,7 +49,7 @@ def test_a_full_disk_is_one_sentence(monkeypatch):
 
 @pytest.mark.parametrize("batch", [1, 20, 1 << 20])
 def test_disagreement_over_a_stream_is_that_of_the_sample(batch, monkeypatch):
-    monkeypatch.setattr(nearest_means, "BATCH", batch)
+    monkeypatch.setattr(streams, "BATCH", batch)
     activations, _, chunks = stream(torch.float64)
     generator = torch.Generator().manual_seed(1)
     means, weights = (

@@ -1,9 +1,12 @@
-"""What the MNIST study of Chen et al. trains: a small grid for a CPU, the paper's net and training for a GPU."""
+"""The theory of Chen et al. 2020 beside nets on MNIST: their figures 5 to 11.
+
+What is trained: a small grid for a CPU, the paper's net and training for a GPU.
+"""
 
 from __future__ import annotations
 
 from softtargets.recipes import CNN, MLP, MNIST, SGD, Linear, Recipe
-from softtargets.studies.chen_plane import Plane, Scope
+from softtargets.studies.chen_plane import Plane, Scope, plane_study
 
 # Clean rates of figure 7 among them; p from near 1/M to no smoothing.
 SMALL = Plane(rates=(0.5, 0.7, 0.85, 0.95), masses=(0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0))
@@ -51,4 +54,16 @@ SCOPE = Scope(
             "The paper's grid has steps of 0.01 and 0.1; ours has steps of 0.1, finer near a = 1 and p = 1.",
         ),
     },
+)
+
+study = plane_study(
+    SCOPE,
+    name="chen-mnist",
+    title="Does the theory of optimal smoothing hold on MNIST?",
+    lead=(
+        "Chen, Ziyin, Wang and Liang (2020) predict the test loss of a net from two numbers: how many of its training "
+        "labels are right, and how much they are smoothed. Here both are varied on MNIST, and the test loss is "
+        "measured beside what was predicted: against clean labels, against corrupted ones, at the end and with early "
+        "stopping."
+    ),
 )

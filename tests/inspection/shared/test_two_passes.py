@@ -9,7 +9,7 @@ from inspection.made import net
 from softtargets.calibration.chunks import fold_of
 from softtargets.calibration.sweep import temperature_sweep
 from softtargets.calibration.temperature import temperature_scaling
-from softtargets.inspection.shared.temperatures import ONE, TEMPERATURES, TemperatureGrid, lowest
+from softtargets.inspection.shared.two_passes import TEMPERATURES, TemperatureGrid, lowest
 
 
 def filled(logits, labels, folds=3, bins=15):
@@ -19,21 +19,21 @@ def filled(logits, labels, folds=3, bins=15):
 
 
 def test_the_grid_has_the_temperature_that_changes_nothing():
-    assert TEMPERATURES[ONE] == 1.0
+    assert 1.0 in TEMPERATURES
 
 
 def test_squares_of_exponentials_give_what_a_sweep_gives():
     logits, labels = net(500, 7, sharpness=1.4)
-    curves = filled(logits.double(), labels).curves()
+    nll, curves = zip(*filled(logits.double(), labels).points(), strict=True)
     sweep = temperature_sweep(logits.double(), labels, TEMPERATURES)
-    assert curves.nll == pytest.approx(sweep.nll, rel=1e-9)
-    assert curves.ece == pytest.approx(sweep.ece, abs=1e-9)
+    assert nll == pytest.approx(sweep.nll, rel=1e-9)
+    assert [one.expected_calibration_error for one in curves] == pytest.approx(sweep.ece, abs=1e-9)
 
 
 def test_single_precision_loses_little():
     logits, labels = net(500, 7, sharpness=3.0)
-    exact = filled(logits.double(), labels).curves()
-    assert filled(logits, labels).curves().nll == pytest.approx(exact.nll, rel=1e-5)
+    found, exact = ([nll for nll, _ in filled(z, labels).points()] for z in (logits, logits.double()))
+    assert found == pytest.approx(exact, rel=1e-5)
 
 
 def test_the_best_temperature_is_that_of_an_exact_fit():
@@ -69,13 +69,3 @@ def test_an_optimum_outside_the_grid_is_not_made_up(centre):
 
 def test_a_flat_likelihood_has_no_optimum():
     assert lowest(torch.full((len(TEMPERATURES),), 0.7, dtype=torch.float64)) is None
-
-
-def test_a_temperature_put_into_curves_is_in_its_place():
-    curves = filled(*net(50, 3)).curves()
-    first = curves.points[TEMPERATURES[0]][1]
-    more = curves.put(1.05, 0.5, first)
-    place = more.temperatures.index(1.05)
-    assert list(more.temperatures) == sorted(more.temperatures)
-    assert more.points[1.05] == (0.5, first)
-    assert more.nll[place] == 0.5
