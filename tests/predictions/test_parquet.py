@@ -96,3 +96,12 @@ def test_without_pyarrow_it_is_said_how_to_get_it(tmp_path, monkeypatch):
         refusal(tmp_path / "a.parquet", "executes what a file says")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     refusal(tmp_path / "a.parquet", "pip install softtargets[parquet]")
+
+
+def test_metadata_without_end_is_not_read(tmp_path):
+    scores, labels = logits(classes=2)
+    table = pa.table({"a": scores[:, 0], "b": scores[:, 1], "label": labels})
+    pq.write_table(table.replace_schema_metadata({"x": "y" * (1 << 24)}), tmp_path / "a.parquet")
+    refusal(tmp_path / "a.parquet", "MiB of metadata", "larger row groups")
+    pq.write_table(table.replace_schema_metadata({"x": "y" * (1 << 20)}), tmp_path / "b.parquet")
+    same(tmp_path / "b.parquet", scores, labels)

@@ -112,3 +112,46 @@ def test_it_says_what_it_is(tmp_path):
     assert found.startswith(
         "Predictions(40 examples, 5 classes, logits, scores 'logits' (40, 5) float32 of a.npz"
     )
+
+
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".safetensors"])
+@pytest.mark.parametrize("how", ["replaced", "written to"])
+def test_another_file_of_the_same_name_is_noticed(tmp_path, ending, how):
+    def save(path, seed):
+        scores, labels = logits(seed=seed)
+        if ending == ".csv":
+            lines = [
+                ",".join([*(f"{n:9.5f}" for n in row), str(k)]) for row, k in zip(scores, labels, strict=True)
+            ]
+            path.write_text("\n".join(["a,b,c,d,e,label", *lines, ""]))
+        elif ending == ".npz":
+            with open(path, "wb") as file:
+                np.savez(file, logits=scores, labels=labels)
+        else:
+            save_file({"logits": torch.tensor(scores), "labels": torch.tensor(labels)}, path)
+
+    path, other = tmp_path / f"a{ending}", tmp_path / "other"
+    save(path, 0)
+    found = open_predictions(path)
+    assert len(list(found.chunks(16))) == 3
+    save(other, 1)
+    assert other.stat().st_size == path.stat().st_size  # so the content alone differs
+    half = found.chunks(16)
+    next(half)
+    if how == "replaced":
+        other.replace(path)
+    else:
+        path.write_bytes(other.read_bytes())
+    for chunks in (half, found.chunks()):
+        with pytest.raises(PredictionFileError, match="was changed or replaced while it was read"):
+            list(chunks)
+
+
+def test_labels_that_change_are_noticed_too(tmp_path):
+    scores, labels = logits()
+    np.save(tmp_path / "a.npy", scores)
+    np.save(tmp_path / "labels.npy", labels)
+    found = open_predictions(tmp_path / "a.npy", labels=tmp_path / "labels.npy")
+    np.save(tmp_path / "labels.npy", labels[::-1].copy())
+    with pytest.raises(PredictionFileError, match="labels.npy was changed"):
+        list(found.chunks())

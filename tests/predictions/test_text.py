@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import time
 
 import numpy as np
 import pytest
@@ -238,3 +239,66 @@ def test_a_line_without_end(tmp_path, monkeypatch):
     refusal(tmp_path / "a.csv", "a line of more than")
     (tmp_path / "a.csv").write_text('label,a,b\n0,1,"2\n' + "1,2,3\n" * 3000)
     refusal(tmp_path / "a.csv", "a quote that is never closed")
+
+
+def seconds(work) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def test_twenty_thousand_columns_are_read_in_linear_time(tmp_path):
+    classes = 20_000
+    scores = np.random.default_rng(0).normal(size=(2, classes)).round(2)
+    names = [f"logit_{k + 3}" for k in range(classes)]
+    write(tmp_path / "a.csv", [*names, "label"], [[*row, 3 + k] for k, row in enumerate(scores.tolist())])
+    # Five times through all names for each of them took 20 s.
+    assert seconds(lambda: same(tmp_path / "a.csv", scores, [0, 1])) < 8
+
+
+def test_the_last_of_many_columns_has_a_name_twice(tmp_path):
+    write(tmp_path / "a.csv", [*(f"c{k}" for k in range(60_000)), "c7"], [[0] * 60_001])
+    assert seconds(lambda: refusal(tmp_path / "a.csv", "two columns named 'c7'")) < 5
+
+
+@pytest.mark.parametrize("line", ["a,b,label\n1,2,0\n", ""])
+def test_a_quote_that_is_never_closed_is_found_in_linear_time(tmp_path, line):
+    (tmp_path / "a.csv").write_text(line + '"' + "1,2,0\n" * 1_500_000)
+    assert seconds(lambda: refusal(tmp_path / "a.csv", "never closed")) < 5
+
+
+@pytest.mark.parametrize("text_", ["", "\n", "a", '"', 'a\n"b\nc"\nd', '"a\n\n"', 'a\n"b\nc', '"\n"\n"\n"\n"'])
+def test_where_lines_are_cut(text_):
+    content = text_.encode()
+    ends = [n for n in range(1, len(content) + 1) if content[n - 1 : n] == b"\n"]
+    assert text._cut(content) == max((n for n in ends if content[:n].count(b'"') % 2 == 0), default=0)
+
+
+@given(st.text('ab"\n', max_size=60))
+def test_where_any_lines_are_cut(text_):
+    test_where_lines_are_cut(text_)
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_cell_longer_than_python_reads_is_refused(tmp_path, quote):
+    rows = f"{quote}{'x' * 140_000}{quote},1,2,0\n"
+    (tmp_path / "a.csv").write_text("text,a,b,label\n" + rows)
+    refusal(tmp_path / "a.csv", "field larger than field limit", "leave out columns of long texts")
+
+
+def test_many_digits_are_looked_at_in_linear_time(tmp_path):
+    (tmp_path / "a.csv").write_text(f"a,b,label\n{'1' * 60_000}x,2,0\n" + "1.5,2,0\n" * 3)
+    assert seconds(lambda: refusal(tmp_path / "a.csv", "'1111")) < 5
+
+
+def test_columns_of_negative_classes(tmp_path):
+    scores, _ = logits(rows=3, classes=3)
+    rows = [[*map(float, row), label] for row, label in zip(scores, [-1, 0, 1], strict=True)]
+    write(tmp_path / "a.csv", ["logit_-1", "logit_0", "logit_1", "label"], rows)
+    assert same(tmp_path / "a.csv", scores, [0, 1, 2]).class_names == ("-1", "0", "1")
+
+
+def test_a_name_of_thousands_of_digits_is_a_name(tmp_path):
+    name = "9" * 5000
+    write(tmp_path / "a.csv", [f"logit_{name}", "logit_1", "label"], [[0.5, 2.0, 1]])
+    assert open_predictions(tmp_path / "a.csv").class_names == (name, "1")

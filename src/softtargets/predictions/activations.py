@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
 from softtargets.arrays import find_fault
 from softtargets.predictions.array import FileArray
+from softtargets.predictions.errors import FoundFile
 from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.guess import choose_labels, named, only, wanted
 from softtargets.predictions.kinds import ANYTHING, checked
@@ -43,12 +44,13 @@ class Activations:
         bias: Tensor | None,
         source: str,
         ignore_index: int | None = None,
+        files: Sequence[FoundFile] = (),
     ) -> None:
         self.path = activations.path
         self.weights, self.bias, self.source = weights, bias, source
         self.width = activations.shape[-1]
         self.classes = weights.shape[0]
-        self._rows = LabelledRows(activations, labels, self.classes, ignore_index)
+        self._rows = LabelledRows(activations, labels, self.classes, ignore_index, files=files)
         self.examples = self._rows.count()
 
     def chunks(self, rows: int | None = None) -> Iterator[tuple[Tensor, Tensor]]:
@@ -110,7 +112,8 @@ def open_activations(
             "there must be one label for each example",
         )
     source = f"activations '{found.name}' of {arrays.path.name}, labels '{label.name}', {told}"
-    return Activations(found, label, weight, bias, source, ignore_index)
+    files = [one.file for one in (arrays, last, other) if one is not None]
+    return Activations(found, label, weight, bias, source, ignore_index, files)
 
 
 def _activations(arrays: Arrays, name: str | None) -> FileArray:

@@ -60,10 +60,25 @@ class InFile:
 
 @dataclass(frozen=True)
 class FoundFile(InFile):
-    """A file that is there and not empty; nobody has looked into it yet."""
+    """A file that is there and not empty; nobody has looked into it yet.
+
+    `stamp` tells this file from another that takes its name, or from itself with other content.
+    """
 
     path: Path
     size: int
+    stamp: tuple[int, ...] = ()
+
+    def refuse_changed(self) -> None:
+        """A file is read several times; numbers from two of them would contradict each other."""
+        with reading(self.path):
+            now = _stamp(os.stat(self.path))
+        if self.stamp not in ((), now):
+            raise self.refused("was changed or replaced while it was read", "run the same again")
+
+
+def _stamp(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _cut(text: str) -> str:
@@ -120,4 +135,4 @@ def find_file(path: Path) -> FoundFile:
         )
     if found.st_size == 0:
         raise PredictionFileError(path, "is empty", "save the predictions again")
-    return FoundFile(path, found.st_size)
+    return FoundFile(path, found.st_size, _stamp(found))

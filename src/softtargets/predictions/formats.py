@@ -57,9 +57,9 @@ TEXT = (".csv", ".tsv")  # the only files whose first bytes may be anything
 class Arrays(InFile, dict[str, FileArray]):
     """The arrays of a file by name, or the columns of a table; nothing is read before it is asked for."""
 
-    def __init__(self, path: Path, arrays: dict[str, FileArray], table: Table | None = None) -> None:
+    def __init__(self, file: FoundFile, arrays: dict[str, FileArray], table: Table | None = None) -> None:
         super().__init__(arrays)
-        self.path, self.table = path, table
+        self.file, self.path, self.table = file, file.path, table
         self.note = table.note if table is not None else ""
 
     def describe(self) -> str:
@@ -88,10 +88,10 @@ def open_arrays(path: str | os.PathLike[str]) -> Arrays:
     _refuse_other_content(file, ending)
     found = READERS[ending](file)
     if isinstance(found, Table):
-        return Arrays(file.path, {name: found.array(name) for name in found.names}, found)
+        return Arrays(file, {name: found.array(name) for name in found.names}, found)
     if not found:
         raise file.refused("has no arrays in it", "save the predictions again")
-    return Arrays(file.path, found)
+    return Arrays(file, found)
 
 
 def _refuse_other_content(file: FoundFile, ending: str) -> None:

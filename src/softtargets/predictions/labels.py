@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from softtargets.predictions.array import BLOCK_BYTES, FileArray, Merged
-from softtargets.predictions.errors import PredictionFileError, listed
+from softtargets.predictions.errors import FoundFile, PredictionFileError, listed
 from softtargets.predictions.table import read_together
 
 Place = Callable[[int], str]  # where a row of a block is, in words
+_Pair = tuple[Tensor, Tensor]
 
 
 class LabelledBlock(NamedTuple):
@@ -37,12 +38,14 @@ class LabelledRows:
         classes: int,
         ignored: int | None,
         numbers: Mapping[int, int] | None = None,
+        files: Sequence[FoundFile] = (),
     ) -> None:
         one_hot = labels.shape == values.shape and len(values.shape) > 1 and values.shape[-1] > 1
         self.values = values.merged()
         self.labels = labels.merged() if one_hot or len(labels.shape) == 1 else Merged(labels, flat=True)
         self.ignored = None if one_hot else ignored
         self._classes, self._one_hot, self._numbers = classes, one_hot, numbers
+        self._files = files
         note = self._how_taken()
         self.note = note if numbers is None else "labels are the names of columns"
 
@@ -65,7 +68,7 @@ class LabelledRows:
         if rows is not None and rows < 1:
             raise ValueError(f"rows must be at least 1, not {rows}")
         step = rows or max(1, min(1 << 16, BLOCK_BYTES // self.values.row_bytes))
-        for values, found in read_together(self.values, self.labels, step, start):
+        for values, found in self._unchanged(read_together(self.values, self.labels, step, start)):
             number = torch.arange(start, start + len(values))
             start += len(values)
             labels, kept = self._read(found, _placer(self.labels, number))
@@ -75,6 +78,12 @@ class LabelledRows:
                 number, values, labels = number[kept], values[kept], labels[kept]
             if len(labels):
                 yield LabelledBlock(values, labels, _placer(self.values, number))
+
+    def _unchanged(self, blocks: Iterator[_Pair]) -> Iterator[_Pair]:
+        """The same, if the files are afterwards what they were when they were opened."""
+        yield from blocks
+        for file in self._files:
+            file.refuse_changed()
 
     def nothing_left(self) -> PredictionFileError:
         """What to say where all rows are ignored."""

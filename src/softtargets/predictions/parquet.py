@@ -18,6 +18,7 @@ from softtargets.predictions.table import Codes, Table
 
 LIST_TYPES = {"halffloat": "float16", "float": "float32", "double": "float64"}
 LIST_TYPES |= {name: name for name in ("int64", "int32", "int16", "int8", "uint8")}
+METADATA_BYTES = 1 << 24  # 1000 columns in 100 row groups take about 10 MB
 SAFE = (14, 0, 1)  # older ones execute what a file's schema says (CVE-2023-47248)
 
 
@@ -27,6 +28,7 @@ class ParquetTable(Table):
     def __init__(self, file: FoundFile) -> None:
         self.path = file.path
         self._arrow = _pyarrow(file)
+        self._refuse_metadata(file)
         with self._errors():
             opened = self._open()
             schema = opened.schema_arrow
@@ -96,6 +98,17 @@ class ParquetTable(Table):
             first += batch.num_rows
         if first != self.rows:
             raise self.refused(f"has {first} rows, but claims {self.rows}", "it is damaged; save it again")
+
+    def _refuse_metadata(self, file: FoundFile) -> None:
+        """Pyarrow makes objects of all of it before anyone can look, some ten times as large."""
+        with reading(self.path), open(self.path, "rb") as stream:
+            stream.seek(max(0, file.size - 8))
+            length = int.from_bytes(stream.read(4), "little")
+        if METADATA_BYTES < length < file.size:
+            raise self.refused(
+                f"has {length >> 20} MiB of metadata, and at most {METADATA_BYTES >> 20} are read",
+                "write it with larger row groups",
+            )
 
     def _open(self) -> Any:
         # Small reads rather than whole column chunks: a row group may be larger than memory.

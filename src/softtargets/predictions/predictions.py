@@ -11,7 +11,7 @@ from torch import Tensor
 
 from softtargets.predictions import guess
 from softtargets.predictions.array import BLOCK_BYTES, LOAD_BYTES, FileArray
-from softtargets.predictions.errors import listed
+from softtargets.predictions.errors import FoundFile, listed
 from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.kinds import ANYTHING, Kind, checked, judge
 from softtargets.predictions.labels import LabelledRows, check_shapes
@@ -40,13 +40,14 @@ class Predictions:
         ignore_index: int | None = None,
         source: str = "",
         called: str = "",
+        files: Sequence[FoundFile] = (),
     ) -> None:
         self.path = scores.path
         self._refuse_unusable(scores)
         check_shapes(scores, labels)
         self._single = len(scores.shape) == 1 or scores.shape[-1] == 1
         self.classes = 2 if self._single else scores.shape[-1]
-        self._rows = LabelledRows(scores, labels, self.classes, ignore_index, numbers)
+        self._rows = LabelledRows(scores, labels, self.classes, ignore_index, numbers, files)
         self.class_names = None if self._single else class_names
         self.source = "; ".join(part for part in (source, self._rows.note) if part)
         named = guess.kind_of_name(called or scores.name)
@@ -164,7 +165,12 @@ def open_predictions(
         else _other_labels(other, labels_name)
     )
     source = f"scores {scores.describe()} of {arrays.path.name}, {_told(found, arrays)}"
-    return Predictions(scores, found, kind=kind, ignore_index=ignore_index, source=source)
+    files = _files(arrays, other)
+    return Predictions(scores, found, kind=kind, ignore_index=ignore_index, source=source, files=files)
+
+
+def _files(arrays: Arrays, other: Arrays | None) -> list[FoundFile]:
+    return [arrays.file, *([other.file] if other is not None else [])]
 
 
 def _is_table(arrays: Arrays) -> bool:
@@ -200,6 +206,7 @@ def _from_columns(
         numbers=columns.numbers if meant and not coded else None,
         ignore_index=ignore_index,
         called=columns.called,
+        files=_files(arrays, other),
         source="; ".join(filter(None, (used, unused, arrays.note))),
     )
 
