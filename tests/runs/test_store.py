@@ -15,9 +15,10 @@ from forking import finish, start
 from softtargets.data import load
 from softtargets.exceptions import RunError, StorageError
 from softtargets.recipes import MLP, Digits, LabelSmoothing, Recipe
-from softtargets.runs import Checkpoint, Run, RunStore, check_filter
+from softtargets.runs import Checkpoint, Run, RunStore, check_filter, export_logs
 from softtargets.runs import store as module
-from softtargets.storage import fingerprint
+from softtargets.runs.run import sealed
+from softtargets.storage import acquire, fingerprint
 from softtargets.training import train as train_anywhere
 
 # These tests compare bits, and fork; both are for the CPU, also where there is a GPU.
@@ -184,7 +185,7 @@ def test_weights_that_are_not_safetensors_are_refused(run):
         run.weights()
     manifest = json.loads((run.directory / "run.json").read_text())
     manifest["files"]["weights.safetensors"] = fingerprint(path)
-    (run.directory / "run.json").write_text(json.dumps(manifest))
+    (run.directory / "run.json").write_text(json.dumps(sealed(manifest)))
     with pytest.raises(RunError, match="cannot be read"):
         Run(run.directory).weights()
 
@@ -375,3 +376,149 @@ def test_a_disk_that_is_really_full_is_one_clear_error_and_finished_runs_survive
     store.delete(finished[0].id)
     survivors = train([small.replace({"seed": 100})], store)
     assert survivors[0].problems() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda manifest: manifest["summary"].update(test_accuracy=0.999),
+        lambda manifest: manifest["summary"].update(test_accuracy=float("nan")),
+        lambda manifest: manifest.update(id="0" * 16),
+    ],
+    ids=["a number", "NaN", "the id"],
+)
+@pytest.mark.parametrize("old", [False, True], ids=["sealed", "of before seals"])
+def test_a_manifest_edited_by_hand_is_not_believed(change, old, run, recipe, store):
+    path = run.directory / "run.json"
+    manifest = json.loads(path.read_text())
+    if old:
+        del manifest["sha256"]
+        path.write_text(json.dumps(manifest))
+    assert Run(run.directory).problems() == []
+    change(manifest)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(RunError, match=r"run.json .* is damaged"):
+        Run(run.directory).problems()
+    with pytest.raises(RunError, match="is damaged"):
+        store.find(run.recipe)
+    assert [entry.status for entry in store.entries()] == ["damaged"]
+
+
+def test_where_a_run_was_made_cannot_be_edited_either(run):
+    path = run.directory / "run.json"
+    path.write_text(path.read_text().replace('"threads": 1', '"threads": 2'))
+    with pytest.raises(RunError, match="has other content than when it was written"):
+        _ = Run(run.directory).provenance
+
+
+def test_a_manifest_is_sealed_again_when_predictions_are_added(run, store):
+    with store.claim(run.recipe) as writer:
+        again = writer.add_predictions("validation", {"logits": torch.zeros(2, 3)})
+    assert again.problems() == []
+    assert again.has_predictions("validation")
+
+
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.9, "step", "history", "format", "crc32"])
+def test_a_flipped_bit_of_a_checkpoint_is_noticed(recipe, store, place):
+    tensors = {"weights": torch.arange(60.0).reshape(6, 10), "step": torch.tensor(3), "none": torch.zeros(0)}
+    tensors["half"] = torch.ones(4, dtype=torch.bfloat16)
+    progress = {"step": 12, "history": [{"loss": 0.25}]}
+    with store.claim(recipe) as writer:
+        writer.checkpoint(Checkpoint(tensors, progress))
+        found = writer.restore()
+        assert found.progress == progress
+        assert all(torch.equal(found.tensors[name], tensor) for name, tensor in tensors.items())
+        path = store.root / recipe.id / "checkpoint.safetensors"
+        content = bytearray(path.read_bytes())
+        if isinstance(place, str):
+            at = content.index(place.encode())
+            at = next(n for n in range(at, len(content)) if chr(content[n]).isdigit())
+            content[at] ^= 2
+        else:
+            data = 8 + int.from_bytes(content[:8], "little")
+            content[data + int(place * (len(content) - data))] ^= 16
+        path.write_bytes(content)
+        with pytest.raises(RunError, match="cannot be read"):
+            writer.restore()
+
+
+def test_a_checkpoint_of_before_checksums_is_resumed_with_a_note(recipe, store):
+    with store.claim(recipe) as writer:
+        path = store.root / recipe.id / "checkpoint.safetensors"
+        save_file({"a": torch.ones(2)}, path, {"format": "1", "progress": '{"step": 3}'})
+        with pytest.warns(UserWarning, match="kept no checksum"):
+            assert writer.restore().progress == {"step": 3}
+
+
+@pytest.mark.parametrize("name", ["run.json", "recipe.json"])
+@pytest.mark.parametrize(
+    ("how", "spoil"),
+    [
+        ("brackets", lambda path: path.write_text("[" * 100_000)),
+        ("a pipe", lambda path: (path.unlink(), os.mkfifo(path))),
+        ("text", lambda path: path.write_text(path.read_text().replace('"finished": "', '"finished": 5, "was": "'))),
+        ("text", lambda path: path.write_text(path.read_text().replace('"seconds": ', '"seconds": "abc", "was": '))),
+    ],
+)
+def test_one_bad_manifest_does_not_block_the_store(name, how, spoil, run, recipe, store):
+    (other,) = train([recipe.replace({"epochs": 1, "seed": 9})], store)
+    spoil(run.directory / name)
+    listed = {entry.id: entry.status for entry in store.entries()}
+    assert listed[other.id] == "finished"
+    assert listed[run.id] == "damaged" or (name == "recipe.json" and "text" in how)
+    assert store.delete(run.id) == run.id
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "pipe", "entry"])
+def test_a_bad_index_is_read_over(content, run, store):
+    path = store.root / "index.json"
+    before = store.entries()
+    if content == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    elif content == "entry":
+        index = json.loads(path.read_text())
+        index["runs"][run.id]["entry"]["finished"] = 5
+        path.write_text(json.dumps(index))
+    else:
+        path.write_text(content)
+    assert store.entries() == before
+
+
+def test_a_run_that_is_being_made_or_deleted_is_not_damaged(recipe, store):
+    directory = store.root / recipe.id
+    directory.mkdir(parents=True)
+    assert [entry.status for entry in store.entries()] == ["empty"]
+    lock = acquire(directory / "lock")
+    assert [entry.status for entry in store.entries()] == ["running"]
+    lock.release()
+    assert module._read_entry(store.root / ("0" * 16)) is None
+
+
+def test_a_run_that_somebody_else_deletes_is_gone(recipe, store, monkeypatch):
+    monkeypatch.setattr(store, "get", lambda prefix: Run(store.root / recipe.id))
+    with pytest.raises(RunError, match="is gone: another process deleted it"):
+        store.delete(recipe.id)
+
+
+def test_damaged_runs_are_left_out_of_an_export_if_asked_for(run, recipe, store, tmp_path):
+    (other,) = train([recipe.replace({"epochs": 1, "seed": 9})], store)
+    (run.directory / "metrics.jsonl").write_text("{}\n")
+    with pytest.raises(RunError, match="metrics.jsonl"):
+        export_logs([run, other], tmp_path / "logs.jsonl")
+    damaged: list[str] = []
+    assert export_logs([run, other], tmp_path / "logs.jsonl", damaged) == 1
+    assert "metrics.jsonl" in damaged[0]
+    assert json.loads((tmp_path / "logs.jsonl").read_text())["id"] == other.id
+
+
+def test_a_file_that_cannot_be_read_is_one_problem_among_others(run, monkeypatch):
+    def refuse(path):
+        if path.name == "weights.safetensors":
+            raise StorageError(f"cannot read {path}: input/output error")
+        return fingerprint(path)["sha256"]
+
+    monkeypatch.setattr("softtargets.runs.run.digest", refuse)
+    (run.directory / "metrics.jsonl").unlink()
+    found = run.problems()
+    assert [words in text for words, text in zip(("is missing", "input/output error"), found, strict=True)]

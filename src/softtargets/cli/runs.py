@@ -43,8 +43,8 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
             entry.status,
             *(_part(entry.recipe, slot) for slot in ("data", "model", "regulariser")),
             str(entry.recipe.get("seed", "")),
-            f"{entry.summary['test_accuracy']:.4f}" if "test_accuracy" in entry.summary else "",
-            f"{entry.seconds:.1f}" if entry.seconds is not None else "",
+            _number(entry.summary.get("test_accuracy"), ".4f"),
+            _number(entry.seconds, ".1f"),
         )
         for entry in entries
     ]
@@ -112,14 +112,21 @@ def export(
     if not chosen:
         check_filter(store.entries(), wanted)
         raise RunError(f"no finished runs to export in {store.root}")
-    count = export_logs((Run(store.root / entry.id) for entry in chosen), out)
+    damaged: list[str] = []
+    count = export_logs((Run(store.root / entry.id) for entry in chosen), out, damaged)
     typer.echo(f"{count} runs in {out}")
+    if damaged:
+        raise RunError(f"{len(damaged)} damaged runs were left out: {damaged[0]}")
 
 
 @app.command()
 def delete(run: str, runs_dir: RunsDir = None) -> None:
     """Delete one run, finished or not, unless it is being written."""
     typer.echo(f"deleted {run_store(runs_dir).delete(run)}")
+
+
+def _number(value: object, form: str) -> str:
+    return f"{value:{form}}" if isinstance(value, int | float) else ""
 
 
 def _part(recipe: dict[str, object], slot: str) -> str:

@@ -117,6 +117,8 @@ class TextTable(Table):
                 lines.append(line)
                 size, quotes = size + len(line), quotes + line.count(b'"')
                 blank = blank and not line.strip(b"\xef\xbb\xbf \r\n")
+                if not line and quotes % 2:
+                    raise self._unclosed(1)
                 if not line or not (blank or quotes % 2):
                     return b"".join(lines)
         raise self._too_long(0)
@@ -128,10 +130,7 @@ class TextTable(Table):
             line = 1 + file.read(skip).count(b"\n")
             for text in self._whole_lines(file):
                 if text.count(b'"') % 2:
-                    raise self.refused(
-                        f"has a quote in or after line {line} that is never closed",
-                        "it may be cut off; save it again",
-                    )
+                    raise self._unclosed(line)
                 if count := self._count(text):  # not blank lines alone
                     found.append(_Block(offset, len(text), self.rows, line))
                 offset, line = offset + len(text), line + text.count(b"\n")
@@ -149,6 +148,11 @@ class TextTable(Table):
                 raise self._too_long(self.rows)
         if held:
             yield held
+
+    def _unclosed(self, line: int) -> PredictionFileError:
+        return self.refused(
+            f"has a quote in or after line {line} that is never closed", "it may be cut off; save it again"
+        )
 
     def _too_long(self, row: int) -> PredictionFileError:
         return self.refused(

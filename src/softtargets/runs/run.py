@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softtargets.exceptions import RecipeError, RunError
+from softtargets.exceptions import RecipeError, RunError, StorageError
 from softtargets.recipes import Recipe
-from softtargets.storage import digest
+from softtargets.storage import digest, read_bounded, read_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,6 +22,7 @@ METRICS = "metrics.jsonl"
 WEIGHTS = "weights.safetensors"
 CHECKPOINT = "checkpoint.safetensors"
 LOCK = "lock"
+MOST_METRICS = 1 << 30  # bytes
 
 
 def predictions_file(split: str) -> str:
@@ -61,13 +63,21 @@ class Run:
         """The run's own account of itself: status, summary, files, provenance."""
         path = self.directory / MANIFEST
         try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
+            manifest = read_json(path)
         except FileNotFoundError:
             raise RunError(f"run {self.id} is not finished: {path} does not exist") from None
         except (OSError, ValueError) as error:
             raise self.damaged(path, f"cannot be read ({error})") from None
         if not _is_manifest(manifest):
             raise self.damaged(path, "is not a run manifest")
+        if manifest.get("id") != self.id:
+            raise self.damaged(path, f"is the manifest of another run, {manifest.get('id')}")
+        if "sha256" in manifest:
+            genuine = sealed(manifest)["sha256"] == manifest["sha256"]
+        else:  # of a version that did not seal it
+            genuine = manifest["summary"] == self._last_row(manifest)
+        if not genuine:
+            raise self.damaged(path, "has other content than when it was written")
         return dict(manifest)
 
     @property
@@ -146,6 +156,14 @@ class Run:
             f"Delete it with `softtargets runs delete {self.id}` and run again to make it anew"
         )
 
+    def _last_row(self, manifest: dict[str, Any]) -> Any:
+        """The summary as the metrics have it, which a checksum has always guarded."""
+        try:
+            lines = read_bounded(self.directory / METRICS, MOST_METRICS).splitlines()
+            return json.loads(lines[-1]) if lines else {}
+        except (OSError, ValueError, RecursionError):
+            return manifest["summary"]  # `problems` says what is wrong with the metrics
+
     def _checked(self, name: str) -> Path:
         path = self.directory / name
         if problem := _problem(path, self.manifest["files"].get(name), thorough=True):
@@ -173,9 +191,17 @@ def _problem(path: Path, expected: dict[str, Any] | None, thorough: bool) -> str
         return "is missing"
     if size != expected["bytes"]:
         return f"has {size} bytes, not {expected['bytes']}"
-    if thorough and digest(path) != expected["sha256"]:
-        return "has other content than when it was written"
-    return ""
+    try:
+        same = not thorough or digest(path) == expected["sha256"]
+    except StorageError as error:
+        return f"cannot be read ({error})"
+    return "" if same else "has other content than when it was written"
+
+
+def sealed(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest with the checksum of all else that is in it, so that nobody changes a number by hand unnoticed."""
+    plain = json.loads(json.dumps({key: value for key, value in manifest.items() if key != "sha256"}))
+    return {**plain, "sha256": hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()}
 
 
 def _is_manifest(tree: Any) -> bool:
@@ -183,6 +209,11 @@ def _is_manifest(tree: Any) -> bool:
         return False
     parts = [tree.get(key) for key in ("summary", "provenance", "files")]
     if not all(isinstance(part, dict) for part in parts):
+        return False
+    provenance = tree["provenance"]
+    if not isinstance(provenance.get("seconds", 0.0), int | float):
+        return False
+    if not isinstance(provenance.get("finished", ""), str):
         return False
     return all(
         isinstance(file, dict) and {"bytes", "sha256"} <= file.keys() for file in tree["files"].values()
@@ -193,7 +224,7 @@ def read_recipe(directory: Path) -> Recipe:
     """The recipe in a run directory; refused when its hash is not the directory's name."""
     path = directory / RECIPE
     try:
-        recipe = Recipe.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        recipe = Recipe.from_dict(read_json(path))
     except OSError as error:
         raise RunError(f"{directory} is not a run: cannot read {path.name} ({error.strerror})") from None
     except (ValueError, RecipeError) as error:

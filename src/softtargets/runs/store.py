@@ -14,11 +14,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from softtargets.exceptions import RunError, StorageError, nearest
+from softtargets.exceptions import RunError, SofttargetsError, StorageError, nearest
 from softtargets.recipes import Recipe
 from softtargets.runs.run import CHECKPOINT, LOCK, MANIFEST, RECIPE, Run
 from softtargets.runs.writer import RunWriter
-from softtargets.storage import acquire, is_held, make_directory, storage_errors, write_atomically
+from softtargets.storage import (
+    acquire,
+    is_held,
+    make_directory,
+    read_json,
+    storage_errors,
+    write_atomically,
+)
 
 INDEX = "index.json"
 INDEX_FORMAT = 1
@@ -103,6 +110,8 @@ class RunStore:
         run = self.get(prefix)
         if run.directory.is_symlink():
             raise RunError(f"{run.directory} is a link to a run kept elsewhere; remove the link yourself")
+        if not run.directory.exists():
+            raise RunError(f"run {run.id} is gone: another process deleted it")
         if not run.directory.is_dir():
             raise RunError(f"{run.directory} is a file, not a run; remove it yourself")
         lock = acquire(run.directory / LOCK)
@@ -131,10 +140,10 @@ class RunStore:
             if old["stamp"] == stamp:
                 found.append(ListedRun(**old["entry"]))
                 fresh[name] = old
-            else:
-                found.append(_read_entry(self.root / name))
-                if stamp is not None and found[-1].status != "damaged":
-                    fresh[name] = {"stamp": stamp, "entry": asdict(found[-1])}
+            elif entry := _read_entry(self.root / name):
+                found.append(entry)
+                if stamp is not None and entry.status != "damaged":
+                    fresh[name] = {"stamp": stamp, "entry": asdict(entry)}
         if fresh != known:
             self._write_index(fresh)
         found.sort(key=lambda entry: (entry.finished or "~", entry.id), reverse=True)
@@ -150,12 +159,14 @@ class RunStore:
 
     def _read_index(self) -> dict[str, Any]:
         try:
-            index = json.loads((self.root / INDEX).read_bytes())
+            index = read_json(self.root / INDEX, most=1 << 30)
             if index["format"] != INDEX_FORMAT:
                 return {}
+            listed = {name: (e["stamp"], ListedRun(**e["entry"])) for name, e in index["runs"].items()}
             return {
-                name: {"stamp": e["stamp"], "entry": vars(ListedRun(**e["entry"]))}
-                for name, e in index["runs"].items()
+                name: {"stamp": stamp, "entry": vars(entry)}
+                for name, (stamp, entry) in listed.items()
+                if entry.id == name and _is_entry(entry)
             }
         except (OSError, ValueError, AttributeError, TypeError, KeyError):
             return {}  # no index, or one of another version: the runs themselves are read again
@@ -174,15 +185,20 @@ def check_filter(entries: list[ListedRun], where: Mapping[str, Any]) -> None:
             raise RunError(f"no run has a recipe field '{path}'{nearest(path, paths)}")
 
 
-def export_logs(runs: Iterable[Run], path: Path) -> int:
+def export_logs(runs: Iterable[Run], path: Path, damaged: list[str] | None = None) -> int:
     """Write one line of JSON for each run, by id, compressed if the name ends in ``.gz``; returns how many.
 
-    All that was logged, without weights and predictions. The same runs always give the same bytes.
+    All that was logged, without weights and predictions. The same runs always give the same bytes. A damaged run is
+    an error; given a list, it is left out and what is wrong with it is put there.
     """
-    lines = [
-        json.dumps(_log_of(run), separators=(",", ":"), allow_nan=False)
-        for run in sorted(runs, key=lambda run: run.id)
-    ]
+    lines = []
+    for run in sorted(runs, key=lambda run: run.id):
+        try:
+            lines.append(json.dumps(_log_of(run), separators=(",", ":"), allow_nan=False))
+        except SofttargetsError as error:
+            if damaged is None:
+                raise
+            damaged.append(str(error))
     content = "".join(f"{line}\n" for line in lines).encode()
     write_atomically(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     return len(lines)
@@ -224,12 +240,26 @@ def _stamp(path: Path) -> list[int] | None:
     return [stat.st_mtime_ns, stat.st_size]
 
 
-def _read_entry(directory: Path) -> ListedRun:
+def _is_entry(entry: ListedRun) -> bool:
+    texts = isinstance(entry.status, str) and isinstance(entry.finished, str | None)
+    parts = isinstance(entry.recipe, dict) and isinstance(entry.summary, dict)
+    return texts and parts and isinstance(entry.seconds, int | float | None)
+
+
+def _read_entry(directory: Path) -> ListedRun | None:
+    """A run as it is at this moment; None if another process has just deleted it."""
     run = Run(directory)
     try:
-        recipe = json.loads((directory / RECIPE).read_bytes())
+        recipe = read_json(directory / RECIPE)
         if not isinstance(recipe, dict):
             raise ValueError
+    except FileNotFoundError:
+        if not directory.exists():
+            return None
+        if (directory / MANIFEST).exists() or (directory / CHECKPOINT).exists():
+            return ListedRun(run.id, "damaged")
+        # The recipe is the first thing that whoever has the lock will write.
+        return ListedRun(run.id, "running" if is_held(directory / LOCK) else "empty")
     except (OSError, ValueError):
         return ListedRun(run.id, "damaged")
     if not (directory / MANIFEST).exists():

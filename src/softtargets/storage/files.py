@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from softtargets.exceptions import StorageError
 
@@ -99,9 +99,13 @@ def read_bounded(path: Path, most: int) -> bytes:
 def read_json(path: Path, most: int = 1 << 28) -> Any:
     """The content of a JSON file that somebody may have edited; raises OSError or ValueError, whatever is in it."""
     try:
-        return json.loads(read_bounded(path, most).decode("utf-8"))
+        return json.loads(read_bounded(path, most).decode("utf-8"), parse_constant=_no_number)
     except RecursionError:
         raise ValueError("its brackets are nested too deeply") from None
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"it has {text}, which is no number")
 
 
 def digest(path: Path, algorithm: str = "sha256") -> str:
