@@ -44,6 +44,6 @@ def sources(place: str, *endings: str) -> tuple[Published, ...]:
 
 @cache
 def _load(paper: str) -> dict[str, Published]:
-    file = files("softtargets.claims").joinpath("papers", f"{paper}.yaml")
+    file = files("softtargets.claims").joinpath(f"papers/{paper}.yaml")
     entries = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return {key: Published(**fields) for key, fields in entries.items()}
