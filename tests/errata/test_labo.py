@@ -46,6 +46,27 @@ def slope(loss, by):
     return torch.autograd.grad(loss, by, retain_graph=True)[0]
 
 
+def test_what_is_right_the_best_smoothing_and_distillation():
+    logits, labels = examples(2.0, count=32)
+    logits = logits.detach()
+    log_p, alpha, generator = logits.log_softmax(-1), 0.3, torch.Generator().manual_seed(1)
+    best = objective(logits, labels, (logits / TAU).softmax(-1), alpha)
+    for step in (1e-3, 0.1, 1.0):  # theorem 1: no other distribution is better
+        moved = logits / TAU + step * torch.randn(32, 10, generator=generator, dtype=torch.float64)
+        assert objective(logits, labels, moved.softmax(-1), alpha) > best
+    q = torch.rand(10, generator=generator, dtype=torch.float64).softmax(0).requires_grad_()
+    second = torch.autograd.functional.hessian(
+        lambda x: (TAU * x * (10 * x).log() - alpha * x * log_p[0]).sum(), q
+    )
+    assert torch.allclose(second, torch.diag(TAU / q.detach()))  # equation 11, beta = tau
+    teacher = torch.randn(32, 10, generator=generator, dtype=torch.float64).softmax(-1)
+    hard = -log_p.gather(1, labels[:, None]).squeeze(1)
+    distilled = (1 - alpha) * hard + alpha * (teacher * (teacher.log() - log_p)).sum(-1)  # equation 3
+    mixed = (1 - alpha) * hard + alpha * soft_cross_entropy(log_p, teacher)
+    constant = distilled - mixed - alpha * divergence_from_uniform(teacher.log())  # equation 9
+    assert constant.tolist() == pytest.approx([-alpha * math.log(10)] * 32)
+
+
 @pytest.mark.parametrize("alpha", [0.1, 0.5])
 def test_l1_with_a_fixed_alpha_nothing_is_neglected(alpha):
     logits, labels = examples(3.0)
@@ -121,7 +142,7 @@ def test_l4_two_rows_of_deviations_are_nearly_the_same():
 
 
 def beyond(p, classes, loss):
-    """How much more the target gives the label than a prediction that gives it p, all wrong classes alike; and alpha."""
+    """How much more the target gives the label than a prediction of p for it, all wrong classes alike; and alpha."""
     logits = torch.full((1, classes), math.log((1 - p) / (classes - 1)), dtype=torch.float64)
     logits[0, 0] = math.log(p)
     logits.requires_grad_()

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from softtargets.calibration import expected_calibration_error
 from softtargets.claims import published
+from softtargets.geometry import template_plane
 from softtargets.losses import Distillation
 from softtargets.models import AlexNet
 from softtargets.models.alexnet import local_response_norm
@@ -203,3 +204,27 @@ def test_with_care_the_hard_network_of_table_2_is_another_one():
     assert error("hard") == pytest.approx(0.0094)
     assert published("wagner-2023/teacher-error/mnist/hard").value == 0.0081
     assert error("smoothed") == pytest.approx(published("wagner-2023/teacher-error/mnist/smoothed").value)
+
+
+@pytest.mark.parametrize(("paper", "errors"), [("wagner-2023", 0.9), ("muller-2019", 1.3)])
+def test_with_care_students_are_about_one_standard_error_apart(paper, errors):
+    hard, smoothed = (
+        published(f"{paper}/student-error/mnist/{which}").value for which in ("hard", "smoothed")
+    )
+    scatter = math.sqrt((hard * (1 - hard) + smoothed * (1 - smoothed)) / 10_000)
+    assert (smoothed - hard) / scatter == pytest.approx(errors, abs=0.05)
+
+
+def test_with_care_the_two_planes_are_one():
+    generator = torch.Generator().manual_seed(0)
+    templates = torch.randn(3, 20, generator=generator, dtype=torch.float64)
+    activations = torch.randn(50, 20, generator=generator, dtype=torch.float64)
+    differences = torch.stack(
+        [F.normalize(templates[1] - templates[0], dim=0), F.normalize(templates[2] - templates[0], dim=0)]
+    )
+    printed, _ = torch.linalg.qr(differences.T)
+    text = template_plane(templates, [0, 1, 2])
+    assert torch.allclose(printed @ printed.T, text @ text.T)
+    turned = text.T @ printed
+    assert torch.allclose(turned @ turned.T, torch.eye(2, dtype=torch.float64), atol=1e-12)
+    assert not torch.allclose(activations @ printed, activations @ text, atol=0.1)
