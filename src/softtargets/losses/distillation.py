@@ -45,7 +45,7 @@ class Distillation(SoftTargetLoss):
     et al., appendix A.1). Their CIFAR-10 experiments use beta = 1, the default here. ``scale_gradients=True``
     multiplies the soft part by T squared, which keeps its gradients of the same size when T changes (Hinton et
     al., section 2). ``match="logits"`` replaces the soft part by half the squared difference of the logits,
-    :math:`\frac12 \sum_k (z_k - z^t_k)^2`, as Müller et al. do for MNIST with beta = 0.6 (appendix A.1).
+    :math:`\frac12 \sum_k (z_k - z^t_k)^2`, as Müller et al. do for MNIST with beta = 0.6 (appendix A.5).
 
     The teacher's logits are stored ones, all of them or the `TopLogits`, or come from a live teacher (`ask`). No
     gradient reaches the teacher.
