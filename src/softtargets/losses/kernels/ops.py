@@ -25,8 +25,8 @@ def row_losses(
     weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int,
 ) -> Tensor:  # fmt: skip
     """The loss of every row of logits (N, K) or (N, K, d), in single precision; 0 for ignored rows."""
-    call = _call(logits, target, values, constants, table, weight, teacher, kind, ignore_index)
-    return launch.per_row(call)
+    given = (logits, target, values, constants, table, weight, teacher, kind, ignore_index)
+    return launch.per_row(launch.Call.of(*given))
 
 
 @torch.library.custom_op("softtargets::row_gradients", mutates_args=())
@@ -36,8 +36,8 @@ def row_gradients(
 ) -> Tensor:  # fmt: skip
     """The gradient of ``(upstream * row_losses(...)).sum()`` with respect to the logits."""
     gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    call = _call(logits, target, values, constants, table, weight, teacher, kind, ignore_index)
-    launch.gradient_of_rows(call, upstream.contiguous(), gradient)
+    given = (logits, target, values, constants, table, weight, teacher, kind, ignore_index)
+    launch.gradient_of_rows(launch.Call.of(*given), upstream.contiguous(), gradient)
     return gradient
 
 
@@ -166,13 +166,3 @@ def _one_by_one(
         ]
         results.append(function(*own))
     return torch.stack(results)
-
-
-def _call(
-    logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
-    weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int,
-) -> launch.Call:  # fmt: skip
-    given = tuple(constants) if values is None else values.contiguous()
-    table = None if table is None else table.contiguous()
-    weight = None if weight is None else weight.contiguous()
-    return launch.Call(logits, target.contiguous(), kind, given, table, weight, teacher, ignore_index)
