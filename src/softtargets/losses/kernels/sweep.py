@@ -35,7 +35,7 @@ from softtargets.losses.kernels.rules import (
     total,
 )
 from softtargets.losses.kernels.rules import gradient as gradient_of
-from softtargets.losses.kernels.tile import COUNTED, NOWHERE, UPSTREAM, class_offset, row_offset
+from softtargets.losses.kernels.tile import COUNTED, NOWHERE, UPSTREAM, class_offset, own_value, row_offset
 
 # A sum beyond this may be about to overflow.
 LARGEST_SUM = tl.constexpr(1.0e30)
@@ -94,9 +94,7 @@ def collect(
     scale = exp2(shift)
     s0 = tl.sum(scale * each0, axis=0)
     s1 = tl.sum(each1, axis=0)
-    s2 = s0
-    s3 = s0
-    s4 = s0
+    s2, s3, s4 = s0, s0, s0
     if KIND == MIXTURE:
         s2 = tl.sum(each2 + shift * each1, axis=0)
     if (KIND == PENALTY) or (KIND == LABO):
@@ -127,9 +125,7 @@ def read_stretch(
     """Logits, soft target, class weights and teacher of the classes k; what a rule does not use is a copy."""
     inside = k < classes
     z = as_single(tl.load(logits + class_offset(k, z_class, DENSE), mask=inside, other=-float("inf")))
-    q = z
-    w = z
-    t = z
+    q, w, t = z, z, z
     if KIND == MIXTURE:
         if TABLE == VECTOR:
             q = tl.load(table + k, mask=inside, other=0.0).to(tl.float32)
@@ -176,22 +172,11 @@ def sweep_kernel(
     last = tl.minimum(first + share, all_stretches)
 
     if kept:
-        a0 = n0 + 0.0
-        a1 = n1 + 0.0
-        a2 = n2 + 0.0
-        a3 = n3 + 0.0
-        if VALUES > 0:
-            own_values = values + (row // rows_per_value) * VALUES
-            a0 = tl.load(own_values)
-            if VALUES > 1:
-                a1 = tl.load(own_values + 1)
-            if VALUES > 2:
-                a2 = tl.load(own_values + 2)
-            if VALUES > 3:
-                a3 = tl.load(own_values + 3)
-        wy = 1.0
-        qy = 0.0
-        ty = 0.0
+        a0 = own_value(values, row, rows_per_value, n0 + 0.0, None, None, 0, VALUES)
+        a1 = own_value(values, row, rows_per_value, n1 + 0.0, None, None, 1, VALUES)
+        a2 = own_value(values, row, rows_per_value, n2 + 0.0, None, None, 2, VALUES)
+        a3 = own_value(values, row, rows_per_value, n3 + 0.0, None, None, 3, VALUES)
+        wy, qy, ty = 1.0, 0.0, 0.0
         if WEIGHT:
             wy = tl.load(weight + y).to(tl.float32)
         if KIND == MIXTURE:
@@ -209,11 +194,7 @@ def sweep_kernel(
         )  # fmt: skip
         m = peak(tl.max(z, axis=0))
         mt = peak(tl.max(t, axis=0))
-        s0 = 0.0
-        s1 = 0.0
-        s2 = 0.0
-        s3 = 0.0
-        s4 = 0.0
+        s0, s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0, 0.0
         if HELD:
             e, c1, c2, c3, c4 = contributions(
                 z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, MASKED
@@ -225,10 +206,7 @@ def sweep_kernel(
                 tries = 2
             while tries < 2:
                 v0 = tl.zeros([LANES], tl.float32)
-                v1 = tl.zeros([LANES], tl.float32)
-                v2 = tl.zeros([LANES], tl.float32)
-                v3 = tl.zeros([LANES], tl.float32)
-                v4 = tl.zeros([LANES], tl.float32)
+                v1, v2, v3, v4 = v0, v0, v0, v0
                 for stretch in tl.range(first, last, num_stages=STAGES):
                     for step in tl.static_range(DEPTH):
                         k = (stretch * DEPTH + step) * LANES + lane
@@ -270,23 +248,8 @@ def sweep_kernel(
             if PHASE != USE:
                 own_classes = tl.maximum(tl.minimum(last * DEPTH * LANES, classes) - first * DEPTH * LANES, 0)
                 publish(
-                    sums,
-                    arrivals,
-                    row,
-                    part,
-                    m,
-                    mt,
-                    s0,
-                    s1,
-                    s2,
-                    s3,
-                    s4,
-                    own_classes,
-                    KIND,
-                    TABLE,
-                    WEIGHT,
-                    PARTS,
-                )
+                    sums, arrivals, row, part, m, mt, s0, s1, s2, s3, s4, own_classes, KIND, TABLE, WEIGHT, PARTS
+                )  # fmt: skip
             if PHASE != PUBLISH:
                 m, mt, s0, s1, s2, s3, s4 = collect(
                     sums, arrivals, row, a2, a3, KIND, WEIGHT, OWN, PARTS, PARTS_PADDED
@@ -331,24 +294,17 @@ def sweep_kernel(
                                 z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN
                             )
                             g_place = gradient + class_offset(k, g_class, DENSE)
-                            tl.store(
-                                g_place,
-                                g.to(gradient.dtype.element_ty),
-                                mask=inside,
-                                eviction_policy="evict_first",
-                            )
+                            g = g.to(gradient.dtype.element_ty)
+                            tl.store(g_place, g, mask=inside, eviction_policy="evict_first")
                 ey, cy1, cy2, _cy3, _cy4 = contributions(
                     zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
                 )
-                gy = (
-                    gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
-                    - cy
-                )
+                gy = gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
+                gy -= cy
                 home = known & (y >= first * DEPTH * LANES) & (y < last * DEPTH * LANES)
                 tl.debug_barrier()
-                tl.store(
-                    gradient + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=home
-                )
+                place = gradient + class_offset(y, g_class, DENSE)
+                tl.store(place, gy.to(gradient.dtype.element_ty), mask=home)
     elif PHASE != PUBLISH:
         if LOSS != NOWHERE:
             tl.store(losses + row, 0.0)

@@ -41,20 +41,24 @@ PER_PROGRAM = tl.constexpr(2)
 def row_offset(row, inner, outer_stride, inner_stride, classes, DENSE: tl.constexpr):
     """Where a row begins: rows lie one after another, or are spread over (N, C, d) by strides."""
     if DENSE:
-        offset = row.to(tl.int64) * classes
+        return row.to(tl.int64) * classes
     else:
-        offset = (row // inner).to(tl.int64) * outer_stride + (row % inner).to(tl.int64) * inner_stride
-    return offset
+        return (row // inner).to(tl.int64) * outer_stride + (row % inner).to(tl.int64) * inner_stride
 
 
 @triton.jit
 def class_offset(column, stride, DENSE: tl.constexpr):
     """Where a class lies within its row."""
-    if DENSE:
-        offset = column
+    return column if DENSE else column.to(tl.int64) * stride
+
+
+@triton.jit
+def own_value(values, row, rows_per_value, n, kept, other, PLACE: tl.constexpr, VALUES: tl.constexpr):
+    """A hyper-parameter of each row: n, or where each run has its own what is on the device."""
+    if VALUES > PLACE:
+        return tl.load(values + (row // rows_per_value) * VALUES + PLACE, mask=kept, other=other)
     else:
-        offset = column.to(tl.int64) * stride
-    return offset
+        return n
 
 
 @triton.jit
@@ -72,9 +76,7 @@ def read_chunk(
             z_row[:, None] + class_offset(column, z_class, DENSE)[None, :], mask=read, other=-float("inf")
         )
     )
-    q = z
-    w = z
-    t = z
+    q, w, t = z, z, z
     if KIND == MIXTURE:
         if TABLE == VECTOR:
             q = tl.load(q_row + column, mask=inside, other=0.0).to(tl.float32)[None, :]
@@ -129,26 +131,14 @@ def tile_kernel(
         z_row = logits + row_offset(row, inner, z_outer, z_inner, classes, DENSE)
         zy = as_single(tl.load(z_row + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
 
-        a0 = tl.full([ROWS], n0, tl.float32)
-        a1 = tl.full([ROWS], n1, tl.float32)
-        a2 = tl.full([ROWS], n2, tl.float32)
-        a3 = tl.full([ROWS], n3, tl.float32)
-        if VALUES > 0:
-            own_values = values + (row // rows_per_value) * VALUES
-            a0 = tl.load(own_values, mask=kept, other=0.0)
-            if VALUES > 1:
-                a1 = tl.load(own_values + 1, mask=kept, other=0.0)
-            if VALUES > 2:
-                a2 = tl.load(own_values + 2, mask=kept, other=0.0)
-            if VALUES > 3:
-                a3 = tl.load(own_values + 3, mask=kept, other=0.0)
+        a0 = own_value(values, row, rows_per_value, tl.full([ROWS], n0, tl.float32), kept, 0.0, 0, VALUES)
+        a1 = own_value(values, row, rows_per_value, tl.full([ROWS], n1, tl.float32), kept, 0.0, 1, VALUES)
+        a2 = own_value(values, row, rows_per_value, tl.full([ROWS], n2, tl.float32), kept, 0.0, 2, VALUES)
+        a3 = own_value(values, row, rows_per_value, tl.full([ROWS], n3, tl.float32), kept, 0.0, 3, VALUES)
 
         # What belongs to the label alone: its weight, its part of q, what the teacher says of it.
         wy = tl.full([ROWS], 1.0, tl.float32)
-        qy = a0
-        ty = a0
-        q_row = table
-        t_row = z_row
+        qy, ty, q_row, t_row = a0, a0, table, z_row
         if WEIGHT:
             wy = tl.load(weight + y, mask=known, other=0.0).to(tl.float32)
         if KIND == MIXTURE:
@@ -181,10 +171,7 @@ def tile_kernel(
             mt = peak(tl.max(top_t, axis=1))
 
         v0 = tl.zeros([ROWS, BLOCK], tl.float32)
-        v1 = tl.zeros([ROWS, BLOCK], tl.float32)
-        v2 = tl.zeros([ROWS, BLOCK], tl.float32)
-        v3 = tl.zeros([ROWS, BLOCK], tl.float32)
-        v4 = tl.zeros([ROWS, BLOCK], tl.float32)
+        v1, v2, v3, v4 = v0, v0, v0, v0
         parts = ()
         for chunk in tl.static_range(CHUNKS):
             inside, z, q, w, t = chunks[chunk]
