@@ -224,7 +224,10 @@ class SoftTargetLoss(nn.Module):
         loss = None
         rule = self.computable(batch, given)
         if rule is not None:
-            loss = self._fused(batch, rule) if may_fuse(batch.raw) else self._solved(batch, rule)
+            if may_fuse(batch.raw):
+                return self._fused(batch, rule)
+            plain = self._plain(batch, rule)
+            loss = solved_reduction(batch, rule, self.reduction, loss_dtype(batch.raw), plain)
         return self._reduce(self.per_example(batch, given), batch) if loss is None else loss
 
     def _fused(self, batch: Batch, rule: Rule) -> Tensor:
@@ -233,10 +236,6 @@ class SoftTargetLoss(nn.Module):
             return self._reduce(fused_losses(batch, rule), batch)
         mean, dtype = self.reduction == "mean", loss_dtype(batch.raw)
         return fused_reduction(batch, rule, mean, dtype, self.inplace, self._plain(batch, rule))
-
-    def _solved(self, batch: Batch, rule: Rule) -> Tensor | None:
-        """In closed form; None where that does not come out as a number."""
-        return solved_reduction(batch, rule, self.reduction, loss_dtype(batch.raw), self._plain(batch, rule))
 
     def _plain(self, batch: Batch, rule: Rule) -> Callable[[Tensor], Tensor]:
         """The same loss from logits, an operation at a time, now or later."""

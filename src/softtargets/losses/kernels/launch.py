@@ -112,14 +112,11 @@ def mean_or_sum(
         factor = COUNTING
     elif mean:
         counts, factor = label_weights(call.target, call.weight, classes, call.ignore_index), COUNTED
-    device = call.logits.device
-    if tiling.rows >= rows:
-        loss = torch.empty((), dtype=dtype, device=device)
-        _run(call, tiling, counts, factor, loss, PER_PROGRAM, gradient)
-        return loss
-    partial = torch.empty(_programs(tiling, rows), dtype=torch.float32, device=device)
-    _run(call, tiling, counts, factor, partial, PER_PROGRAM, gradient)
-    return finish(partial, counts, dtype)
+    alone = tiling.rows >= rows
+    shape, kept = ((), dtype) if alone else (_programs(tiling, rows), torch.float32)
+    losses = torch.empty(shape, dtype=kept, device=call.logits.device)
+    _run(call, tiling, counts, factor, losses, PER_PROGRAM, gradient)
+    return losses if alone else finish(losses, counts, dtype)
 
 
 def per_row(call: Call, tiling: Tiling | None = None) -> Tensor:

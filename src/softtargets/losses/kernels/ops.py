@@ -158,11 +158,8 @@ def _stacked(values: Tensor, dim: int | None, runs: int) -> Tensor:
 def _one_by_one(
     function: Callable[..., Tensor], runs: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...]
 ) -> Tensor:
-    results = []
-    for run in range(runs):
-        own = [
-            each.select(dim, run) if isinstance(each, Tensor) and dim is not None else each
-            for each, dim in zip(arguments, dims, strict=True)
-        ]
-        results.append(function(*own))
-    return torch.stack(results)
+    def own(run: int) -> list[Any]:
+        given = zip(arguments, dims, strict=True)
+        return [each if dim is None or each is None else each.select(dim, run) for each, dim in given]
+
+    return torch.stack([function(*own(run)) for run in range(runs)])

@@ -105,26 +105,28 @@ def total(
     KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, ADAPTIVE: tl.constexpr,
 ):  # fmt: skip
     """Those of the five sums that a rule uses, in one reduction; the rest are copies of the first."""
-    if (KIND == MIXTURE) and (TABLE == UNIFORM) and (not WEIGHT):
+    # Pairs in parentheses here and elsewhere: Triton 3.3 knows no chains of "and".
+    if ((KIND == MIXTURE) and (TABLE == UNIFORM)) and (not WEIGHT):
         s0, s2 = tl.reduce((c0, c2), AXIS, _add2)
-        return s0, s0, s2, s0, s0
+        s1, s3, s4 = s0, s0, s0
     elif KIND == MIXTURE:
         s0, s1, s2 = tl.reduce((c0, c1, c2), AXIS, _add3)
-        return s0, s1, s2, s0, s0
+        s3, s4 = s0, s0
     elif KIND == FOCAL:
         s0 = tl.sum(c0, axis=AXIS)
-        return s0, s0, s0, s0, s0
+        s1, s2, s3, s4 = s0, s0, s0, s0
     elif (KIND == PENALTY) or (KIND == MATCHING):
         s0, s1 = tl.reduce((c0, c1), AXIS, _add2)
-        return s0, s1, s0, s0, s0
-    elif (KIND == LABO) and (not WEIGHT) and (not ADAPTIVE):
+        s2, s3, s4 = s0, s0, s0
+    elif ((KIND == LABO) and (not WEIGHT)) and (not ADAPTIVE):
         s0, s2, s3 = tl.reduce((c0, c2, c3), AXIS, _add3)
-        return s0, s0, s2, s3, s0
+        s1, s4 = s0, s0
     elif (KIND == LABO) and WEIGHT:
-        return tl.reduce((c0, c1, c2, c3, c4), AXIS, _add5)
+        s0, s1, s2, s3, s4 = tl.reduce((c0, c1, c2, c3, c4), AXIS, _add5)
     else:
         s0, s1, s2, s3 = tl.reduce((c0, c1, c2, c3), AXIS, _add4)
-        return s0, s1, s2, s3, s0
+        s4 = s0
+    return s0, s1, s2, s3, s4
 
 
 @triton.jit

@@ -55,7 +55,7 @@ def publish(
     KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """Let the other parts of a row have the sums of this one."""
-    if (KIND == MIXTURE) and (TABLE == UNIFORM) and (not WEIGHT):
+    if ((KIND == MIXTURE) and (TABLE == UNIFORM)) and (not WEIGHT):
         s1 = own_classes.to(tl.float32)  # what a shift of the maximum is multiplied by
     own = sums + (row * PARTS + part) * FIELDS
     tl.store(own, m)

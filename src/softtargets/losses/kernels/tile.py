@@ -138,7 +138,8 @@ def tile_kernel(
 
         # What belongs to the label alone: its weight, its part of q, what the teacher says of it.
         wy = tl.full([ROWS], 1.0, tl.float32)
-        qy, ty, q_row, t_row = a0, a0, table, z_row
+        qy, ty, t_row = a0, a0, z_row
+        q_row = table
         if WEIGHT:
             wy = tl.load(weight + y, mask=known, other=0.0).to(tl.float32)
         if KIND == MIXTURE:

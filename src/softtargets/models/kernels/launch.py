@@ -15,7 +15,7 @@ from softtargets.models.kernels.convolution import (
     weight_gradient_kernel,
 )
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
-from softtargets.models.kernels.response_norm import norm_gradient_kernel, norm_kernel
+from softtargets.models.kernels.response_norm import norm_kernel
 
 # Numbers that one program makes of maxima.
 POOL_BLOCK = 1024
@@ -225,27 +225,25 @@ def _pool_numbers(maps: Tensor, pooling: Pooling) -> dict[str, int]:
 
 def normalise(maps: Tensor, radius: int, bias: float, alpha: float, beta: float) -> Tensor:
     """Local response normalisation over the last dimension of a dense tensor."""
-    results = torch.empty_like(maps)
-    _launch(norm_kernel, (maps, results), (bias, alpha, beta), radius)
-    return results
+    return _norm(maps, None, radius, bias, alpha, beta)
 
 
 def gradient_of_norm(
     maps: Tensor, upstream: Tensor, radius: int, bias: float, alpha: float, beta: float
 ) -> Tensor:
     """The gradient of `normalise`."""
-    gradients = torch.empty_like(maps)
-    _launch(norm_gradient_kernel, (maps, upstream, gradients), (bias, alpha, beta), radius)
-    return gradients
+    return _norm(maps, upstream, radius, bias, alpha, beta)
 
 
-def _launch(kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[float, ...], radius: int) -> None:
-    maps = tensors[0]
+def _norm(maps: Tensor, upstream: Tensor | None, radius: int, *numbers: float) -> Tensor:
+    results = torch.empty_like(maps)
     channels = maps.shape[-1]
     rows = maps.numel() // channels
     with _on_device(maps):
-        kernel[(-(-rows // NORM_ROWS),)](
-            *tensors,
+        norm_kernel[(-(-rows // NORM_ROWS),)](
+            maps,
+            upstream,
+            results,
             rows,
             *numbers,
             CHANNELS=channels,
@@ -255,6 +253,7 @@ def _launch(kernel: Any, tensors: tuple[Tensor, ...], numbers: tuple[float, ...]
             SPLIT=maps.dtype == torch.bfloat16,
             num_warps=4,
         )
+    return results
 
 
 def _power_of_2(number: int) -> int:
