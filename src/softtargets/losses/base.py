@@ -269,7 +269,7 @@ class SoftTargetLoss(nn.Module):
     def _as_shown(self, name: str) -> Any:
         """Of a table its size, of words their spelling, and numbers as they are."""
         value = getattr(self, name)
-        if isinstance(value, Tensor) and name not in self._in_tensors:
+        if isinstance(value, Tensor) and value.dim() and name not in self._in_tensors:
             return f"<{len(value)} classes>"
         return repr(value) if isinstance(value, str) else value
 

@@ -159,6 +159,7 @@ class _Job(NamedTuple):
                 losses[part] = fused_losses(batch, rule)
             else:
                 losses[part] = batch.settled(self.loss.per_example(batch, given))
+            del logits, batch, given  # before the next chunk is made
         return losses
 
     def with_gradients(
@@ -181,7 +182,7 @@ class _Job(NamedTuple):
                 _add_product(of_weight, gradient.t(), rows[part])
             if of_bias is not None:
                 of_bias += gradient.sum(0, dtype=of_bias.dtype)
-            del logits, gradient  # before the next chunk is made
+            del logits, gradient
         return losses, [of_rows, of_weight, of_bias]
 
     def _into_gradient(self, logits: Tensor, part: slice, factor: Tensor) -> tuple[Tensor, Tensor]:
