@@ -160,6 +160,6 @@ def _one_by_one(
 ) -> Tensor:
     def own(run: int) -> list[Any]:
         given = zip(arguments, dims, strict=True)
-        return [each if dim is None or each is None else each.select(dim, run) for each, dim in given]
+        return [each.select(dim, run) if isinstance(dim, int) else each for each, dim in given]
 
     return torch.stack([function(*own(run)) for run in range(runs)])
