@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -58,6 +58,8 @@ class Distillation(SoftTargetLoss):
     """
 
     needs = "teacher_logits"
+    shown = ("temperature", "beta", "student_temperature")
+    usual: ClassVar = {"scale_gradients": False, "match": "probabilities"}
 
     temperature: float | Tensor
     beta: float | Tensor
@@ -142,18 +144,6 @@ class Distillation(SoftTargetLoss):
         else:
             difference = batch.logits - batch.rows(given, "teacher_logits").detach()
         return batch.example_weight * 0.5 * difference.square().sum(-1)
-
-    def _options(self) -> list[tuple[str, Any]]:
-        shown: list[tuple[str, Any]] = [
-            ("temperature", self.temperature),
-            ("beta", self.beta),
-            ("student_temperature", self.student_temperature),
-        ]
-        if self.scale_gradients:
-            shown.append(("scale_gradients", True))
-        if self.match != "probabilities":
-            shown.append(("match", repr(self.match)))
-        return shown
 
 
 def _top_rows(batch: Batch, top: TopLogits) -> tuple[Tensor, Tensor]:
