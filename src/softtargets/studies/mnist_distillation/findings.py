@@ -63,7 +63,7 @@ def _sections(results: Results) -> tuple[Section, ...]:
             "In the figure the soft part of the loss is the cross-entropy with softened probabilities, which is "
             "what Müller et al. use for their figure 5 (from ResNet-56 to AlexNet on CIFAR-10); the replication's "
             "figure 7 for these nets has the mean squared error there. gamma is computed on the training digits "
-            "as they are; the replication's code computes it on shifted ones.",
+            "as they are, as in the replication's code.",
             f"All training digits are trained on, so “at its best” means best on the {examples['test']:,} test digits, "
             f"which flatters every curve a little. One test digit is {100 / examples['test']:.2g} points of error; so "
             "differences are taken seed by seed, and judged over all seeds.",
