@@ -30,6 +30,7 @@ def ended(
         {"reason": reason} if reason else {}
     )
     manifest = {
+        "id": recipe.id,
         "status": "failed" if reason else "finished",
         "summary": {"train_loss": 0.5, "validation_accuracy": 0.75, "test_accuracy": 0.7},
         "provenance": provenance,

@@ -114,7 +114,11 @@ def test_what_is_wrong_with_a_huge_tuple_is_said_at_once(where):
     # The text of 2^60 leaves is never finished either.
     class Monster:
         def __reduce__(self):
-            return np._core.multiarray._reconstruct, (np.ndarray, (0,), b"b"), (1, doubling(60), 0, False, b"")
+            return (
+                np._core.multiarray._reconstruct,
+                (np.ndarray, (0,), b"b"),
+                (1, doubling(60), 0, False, b""),
+            )
 
     monster = Call(np.dtype, doubling(60)) if where == "dtype" else Monster()
     with pytest.raises(DataError, match=r"dtype 'tuple'|impossible shape"):

@@ -84,3 +84,10 @@ def test_scores_that_are_whole_numbers(tmp_path):
     scores = np.arange(12).reshape(4, 3) * 7
     save_file({"scores": torch.tensor(scores), "y": torch.tensor([0, 1, 2, 2])}, tmp_path / "a.safetensors")
     same(tmp_path / "a.safetensors", scores, [0, 1, 2, 2])
+
+
+def test_a_header_of_more_than_16_mib_is_read(tmp_path):
+    scores, labels = logits()
+    tensors = {"logits": torch.tensor(scores), "labels": torch.tensor(labels)}
+    save_file(tensors, tmp_path / "a.safetensors", {"note": "x" * (17 << 20)})
+    same(tmp_path / "a.safetensors", scores, labels)

@@ -267,7 +267,9 @@ def test_a_quote_that_is_never_closed_is_found_in_linear_time(tmp_path, line):
     assert seconds(lambda: refusal(tmp_path / "a.csv", "never closed")) < 5
 
 
-@pytest.mark.parametrize("text_", ["", "\n", "a", '"', 'a\n"b\nc"\nd', '"a\n\n"', 'a\n"b\nc', '"\n"\n"\n"\n"'])
+@pytest.mark.parametrize(
+    "text_", ["", "\n", "a", '"', 'a\n"b\nc"\nd', '"a\n\n"', 'a\n"b\nc', '"\n"\n"\n"\n"']
+)
 def test_where_lines_are_cut(text_):
     content = text_.encode()
     ends = [n for n in range(1, len(content) + 1) if content[n - 1 : n] == b"\n"]

@@ -112,3 +112,28 @@ def test_a_length_given_in_the_other_unit_replaces_the_first():
     recipe = Recipe.from_yaml(PLAIN + "model: mlp")
     assert (recipe.replace({"steps": 7}).steps, recipe.replace({"steps": 7}).epochs) == (7, None)
     assert recipe.replace({"steps": 7}).replace({"epochs": 1}) == recipe
+
+
+def test_mappings_that_merge_each_other_are_refused_at_once():
+    lines = ["a0: &a0 {x: 1, y: 2}"]
+    lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 4)}]}}" for n in range(1, 14)]
+    with pytest.raises(RecipeError, match="more than 100000 fields"):
+        Recipe.from_yaml("\n".join([*lines, "data: digits", "model: mlp", "epochs: 1"]))
+
+
+def test_a_merge_still_fills_in_and_may_be_overridden():
+    assert parse_yaml("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}")["b"] == {"x": 1, "y": 3}
+
+
+def test_layers_are_of_a_size_that_can_be_built():
+    with pytest.raises(RecipeError, match="hidden"):
+        MLP(hidden=(2**62,))
+    with pytest.raises(RecipeError, match="100000 layers are more than 1000"):
+        MLP(hidden=(1,) * 100_000)
+
+
+def test_files_that_have_no_end_are_no_recipes(tmp_path):
+    with pytest.raises(RecipeError, match="more than 4 MiB"):
+        Recipe.load("/dev/zero")
+    (tmp_path / "a.yaml").write_bytes(b"data: digits\r\nmodel: mlp\r\nepochs: 1\r\n")
+    assert Recipe.load(tmp_path / "a.yaml").epochs == 1

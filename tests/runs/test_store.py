@@ -290,7 +290,7 @@ def test_a_checkpoint_of_another_format_is_not_guessed_at(recipe, store):
         assert writer.restore().progress == {"step": 3}
         path = store.root / recipe.id / "checkpoint.safetensors"
         save_file({"x": torch.zeros(1)}, path, {"format": "99", "progress": "{}"})
-        with pytest.raises(RunError, match="its format is 99, not 1"):
+        with pytest.raises(RunError, match="its format is 99, not 2"):
             writer.restore()
 
 
@@ -456,8 +456,18 @@ def test_a_checkpoint_of_before_checksums_is_resumed_with_a_note(recipe, store):
     [
         ("brackets", lambda path: path.write_text("[" * 100_000)),
         ("a pipe", lambda path: (path.unlink(), os.mkfifo(path))),
-        ("text", lambda path: path.write_text(path.read_text().replace('"finished": "', '"finished": 5, "was": "'))),
-        ("text", lambda path: path.write_text(path.read_text().replace('"seconds": ', '"seconds": "abc", "was": '))),
+        (
+            "text",
+            lambda path: path.write_text(
+                path.read_text().replace('"finished": "', '"finished": 5, "was": "')
+            ),
+        ),
+        (
+            "text",
+            lambda path: path.write_text(
+                path.read_text().replace('"seconds": ', '"seconds": "abc", "was": ')
+            ),
+        ),
     ],
 )
 def test_one_bad_manifest_does_not_block_the_store(name, how, spoil, run, recipe, store):

@@ -109,6 +109,15 @@ def test_kill_9_at_every_single_commit_of_a_file_changes_nothing(recipe, after, 
         assert not list(store.root.rglob("*.tmp"))
 
 
+@pytest.fixture
+def heard():
+    """Ctrl-C interrupts, also where the tests run in the background of a script, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_ctrl_c_saves_between_two_steps_and_resuming_is_exact(recipe, tmp_path):
     (whole,) = train([recipe], RunStore(tmp_path / "whole"))
     store = RunStore(tmp_path / "interrupted")

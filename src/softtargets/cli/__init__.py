@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from softtargets.exceptions import SofttargetsError
@@ -16,12 +18,12 @@ class Interrupted(SofttargetsError):
 
 
 @contextmanager
-def resumable(advice: str) -> Iterator[None]:
-    """Ctrl-C ends with what was saved, and how to go on."""
+def resumable(advice: Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C ends with what was saved, and how to go on; `advice` is asked for when it comes to that."""
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; {advice}") from None
+        raise Interrupted(f"interrupted; {advice()}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -29,6 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # names of files may be no text, and a terminal may know only ASCII
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(_run(words, debug))
 
 
@@ -43,7 +50,7 @@ def _run(words: list[str], debug: bool) -> int:
         if debug and code in (USER_MISTAKE, BUG) and line:
             raise
         if line:
-            sys.stderr.write(line + "\n")
+            sys.stderr.write(printable(line) + "\n")
         return code
 
 
@@ -58,10 +65,14 @@ def _outcome(error: BaseException) -> tuple[int, str]:
     if isinstance(error, SofttargetsError):
         return USER_MISTAKE, f"error: {error}"
     if isinstance(error, usage_error):
-        shown = type(error).__name__ == "NoArgsIsHelpError"  # the help; there is nothing to add
-        return USER_MISTAKE, "" if shown else f"error: {_usage_message(error)}"
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; there is nothing to add
+            typer.echo(str(getattr(error, "message", "")), err=True)
+            return USER_MISTAKE, ""
+        return USER_MISTAKE, f"error: {_usage_message(error)}"
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return INTERRUPTED, "interrupted"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        return USER_MISTAKE, f"error: cannot write {error.filename or 'the output'}: {error.strerror}"
     failed = f"{type(error).__name__}: {_one_line(error)}"
     return BUG, f"softtargets failed: {failed} (this is a bug; --debug shows where)"
 
@@ -70,6 +81,17 @@ def _usage_message(mistake: Exception) -> str:
     message = _one_line(getattr(mistake, "format_message", lambda: str(mistake))())
     context = getattr(mistake, "ctx", None)
     return f"{message} (see: {context.command_path} --help)" if context else message
+
+
+def printable(text: str) -> str:
+    r"""One line that cannot move the cursor, whatever names are in it.
+
+    >>> printable("class 'a\nb\x1b[2J'")
+    "class 'a b?[2J'"
+    """
+    return "".join(
+        c if c.isprintable() or "\udc80" <= c <= "\udcff" else "?" for c in text.replace("\n", " ")
+    )
 
 
 def _one_line(thing: object) -> str:

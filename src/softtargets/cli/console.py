@@ -49,7 +49,9 @@ def console_watcher() -> ConsoleWatcher:
 def describe(recipe: Recipe) -> str:
     """A recipe in a few words."""
     regulariser = recipe.regulariser.to_dict()
-    strength = next((f" {regulariser[key]:g}" for key in ("alpha", "temperature") if key in regulariser), "")
+    # LABO's alpha may be None: it finds its own.
+    given = (regulariser.get(key) for key in ("alpha", "temperature"))
+    strength = next((f" {number:g}" for number in given if number is not None), "")
     return f"{recipe.data.name} {recipe.model.name} {recipe.regulariser.name}{strength} seed {recipe.seed}"
 
 

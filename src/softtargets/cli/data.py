@@ -66,7 +66,7 @@ def fetch(
 
     directory = data_directory(to)
     progress = _Bar() if sys.stderr.isatty() else _Percent()
-    with resumable(f"go on with: softtargets data fetch {name} --to {directory}"):
+    with resumable(lambda: f"go on with: softtargets data fetch {name} --to {directory}"):
         try:
             files = get(name, directory, progress)
         finally:

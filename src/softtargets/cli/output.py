@@ -8,6 +8,8 @@ from typing import Any
 
 import typer
 
+from softtargets.cli import printable
+
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
@@ -20,7 +22,8 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A plain aligned table: readable on a terminal, greppable in a pipe, never wrapped or cut."""
     widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
     for row in [headings, *rows]:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo(printable(line).rstrip())
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:

@@ -32,11 +32,17 @@ def train(
     from softtargets.cli.console import watching
     from softtargets.training import train as train_recipes
 
-    saved = f"run {wanted.id} is saved and goes on when you give the same command again"
+    store = options.run_store(runs_dir)
+
+    def saved() -> str:
+        if not (store.root / wanted.id).exists():
+            return f"run {wanted.id} had not begun; give the same command again"
+        return f"run {wanted.id} is saved and goes on when you give the same command again"
+
     with resumable(saved), watching(tensorboard) as watcher:
         (run,) = train_recipes(
             [wanted],
-            options.run_store(runs_dir),
+            store,
             device=device,
             data_dir=data_dir,
             watcher=watcher,

@@ -133,5 +133,6 @@ def _part(recipe: dict[str, object], slot: str) -> str:
     part = recipe.get(slot)
     if not isinstance(part, dict):
         return ""
-    strength = next((f" {part[key]}" for key in ("alpha", "temperature") if key in part), "")
+    given = (part.get(key) for key in ("alpha", "temperature"))
+    strength = next((f" {number}" for number in given if number is not None), "")
     return f"{part.get('name')}{strength}"

@@ -85,8 +85,8 @@ def run(
 
     # The page is the same however many processes make it, and without the log, so its own command names neither.
     speed = ("workers", "checkpoint_seconds")
-    saved = f"everything so far is saved. Go on with: {command_line(context, without=speed)}"
-    with resumable(saved), watching(tensorboard) as watcher:
+    again = f"Go on with: {command_line(context, without=speed)}"
+    with resumable(lambda: f"everything so far is saved. {again}"), watching(tensorboard) as watcher:
         page = run_study(
             study,
             settings,

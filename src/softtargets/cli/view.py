@@ -5,6 +5,7 @@ Words of the command line become panels: files, runs, and which of them belong t
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -123,7 +124,7 @@ def _in_a_sentence() -> Iterator[None]:
 
 def _stem(word: str) -> str:
     path = Path(labelled(word)[1])
-    return stem(path if path.exists() else path.with_name(path.name.replace(":", "-")))
+    return stem(path if os.path.exists(path) else path.with_name(path.name.replace(":", "-")))
 
 
 def _short(files: list[str]) -> str:
@@ -180,7 +181,7 @@ def panels_of(
 def labelled(word: str) -> tuple[str, str]:
     """``NET:SPLIT=FILE`` as label and file; a file whose name has = in it is a file."""
     label, equals, path = word.partition("=")
-    if not equals or Path(word).exists():
+    if not equals or os.path.exists(word):  # False also for names that no system has
         return "", word
     if not label or not path:
         raise SofttargetsError(
@@ -205,9 +206,9 @@ def guessed(path: Path) -> tuple[str, str]:
 def _find_run(word: str, runs_dir: Path | None) -> tuple[Run | None, str | None]:
     """The run that a word means, and the split; a file that exists is a file."""
     path, found = Path(word), _RUN.fullmatch(word)
-    if path.is_dir() and (path / "run.json").exists():
+    if os.path.exists(path / "run.json"):
         return run_store(path.parent).get(path.name), None
-    if found is None or path.exists():
+    if found is None or os.path.exists(path):
         return None, None
     return run_store(runs_dir).get(found[1]), found[2]
 

@@ -26,7 +26,7 @@ class PredictionFileError(SofttargetsError, ValueError):
 
     def __init__(self, path: str | Path, problem: str, advice: str = "") -> None:
         # Names in a file can be of any length and have line breaks; the command line shows one line.
-        self._problem, self._advice = _line(f"{path} {_cut(problem)}"), _line(_cut(advice))
+        self._problem, self._advice = line(f"{path} {_cut(problem)}"), line(_cut(advice))
         super().__init__(self._problem + (f"; {self._advice}" if advice else ""))
         self.path = Path(path)
 
@@ -95,7 +95,8 @@ def listed(items: Collection[object], most: int = 8) -> str:
     return some if len(items) <= most else f"{some}, ... ({len(items)} in all)"
 
 
-def _line(text: str) -> str:
+def line(text: str) -> str:
+    """What can be printed on one line, without escape sequences of a terminal."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -113,15 +114,15 @@ def reading(path: Path, *damage: type[Exception], problem: str = "is damaged or 
             path, "may not be read: permission denied", "change its permissions"
         ) from None
     except damage as raised:
-        line = next(iter(str(raised).splitlines()), "")[:100]
-        raise PredictionFileError(path, f"{problem} ({line})", "save or download it again") from None
+        reason = next(iter(str(raised).splitlines()), "")[:100]
+        raise PredictionFileError(path, f"{problem} ({reason})", "save or download it again") from None
     except OSError as raised:
         raise PredictionFileError(path, f"cannot be read ({raised.strerror or raised})") from None
 
 
 def find_file(path: Path) -> FoundFile:
     """A regular file and its size; refuses directories, pipes, devices and empty files before opening them."""
-    with reading(path):
+    with reading(path, ValueError, problem="is not the name of a file"):
         found = os.stat(path)
     if stat.S_ISDIR(found.st_mode):
         run = (path / "predictions").is_dir()

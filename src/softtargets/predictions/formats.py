@@ -13,7 +13,7 @@ from softtargets.predictions.array import FileArray
 from softtargets.predictions.errors import FoundFile, InFile, PredictionFileError, find_file, reading
 from softtargets.predictions.npy import MAGIC, open_npy
 from softtargets.predictions.parquet import ParquetTable
-from softtargets.predictions.safetensors_file import open_safetensors
+from softtargets.predictions.safetensors_file import HEADER_BYTES, open_safetensors
 from softtargets.predictions.table import Table
 from softtargets.predictions.text import TextTable
 from softtargets.predictions.torch_file import open_torch
@@ -129,7 +129,7 @@ def _refuse_other_content(file: FoundFile, ending: str) -> None:
 def _content(path: Path) -> Content | None:
     with reading(path), open(path, "rb") as file:
         start = file.read(9)
-    if len(start) == 9 and start[3:] == b"\0\0\0\0\0{":
+    if start[8:] == b"{" and int.from_bytes(start[:8], "little") <= HEADER_BYTES:
         return SAFETENSORS
     found = next((content for bytes_, content in CONTENTS.items() if start.startswith(bytes_)), None)
     return _archive(path) if found is ZIP else found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from softtargets.exceptions import SofttargetsError
 from softtargets.predictions.array import BLOCK_BYTES, FileArray, Merged
 from softtargets.predictions.errors import FoundFile, PredictionFileError, listed
 from softtargets.predictions.table import read_together
@@ -40,6 +42,8 @@ class LabelledRows:
         numbers: Mapping[int, int] | None = None,
         files: Sequence[FoundFile] = (),
     ) -> None:
+        if ignored is not None and not -(2**63) <= (ignored := operator.index(ignored)) < 2**63:
+            raise SofttargetsError(f"must be a number of 64 bits, not {ignored}", argument="ignore_index")
         one_hot = labels.shape == values.shape and len(values.shape) > 1 and values.shape[-1] > 1
         self.values = values.merged()
         self.labels = labels.merged() if one_hot or len(labels.shape) == 1 else Merged(labels, flat=True)
@@ -128,17 +132,17 @@ class LabelledRows:
         outside = kept & ((values < 0) | (values >= self._classes))
         if bool(outside.any()):
             row = int(outside.nonzero()[0])
-            raise self._out_of_range(int(values[row]), place(row))
+            raise self._out_of_range(found.reshape(len(found))[row].item(), place(row))
         return values, kept
 
-    def _out_of_range(self, label: int, place: str) -> PredictionFileError:
+    def _out_of_range(self, label: float, place: str) -> PredictionFileError:
         advice = "check that the labels belong to these scores"
         if label < 0:
-            advice = f"if it marks examples without a label, use ignore_index={label}"
+            advice = f"if it marks examples without a label, use ignore_index={label:.0f}"
         elif label == self._classes:
             advice = "if labels count from 1, subtract 1; else some classes are missing"
         classes = f"{self._classes} classes are 0 to {self._classes - 1}"
-        return self.labels.refused(f"has the label {label} in {place}, but {classes}", advice)
+        return self.labels.refused(f"has the label {label:.15g} in {place}, but {classes}", advice)
 
     def _by_name(self, values: Tensor, kept: Tensor, numbers: Mapping[int, int], place: Place) -> Tensor:
         names = torch.tensor(sorted(numbers))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from softtargets.predictions import guess
 from softtargets.predictions.array import BLOCK_BYTES, LOAD_BYTES, FileArray
-from softtargets.predictions.errors import FoundFile, listed
+from softtargets.predictions.errors import FoundFile, line, listed
 from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.kinds import ANYTHING, Kind, checked, judge
 from softtargets.predictions.labels import LabelledRows, check_shapes
@@ -48,8 +48,8 @@ class Predictions:
         self._single = len(scores.shape) == 1 or scores.shape[-1] == 1
         self.classes = 2 if self._single else scores.shape[-1]
         self._rows = LabelledRows(scores, labels, self.classes, ignore_index, numbers, files)
-        self.class_names = None if self._single else class_names
-        self.source = "; ".join(part for part in (source, self._rows.note) if part)
+        self.class_names = None if self._single or class_names is None else tuple(map(line, class_names))
+        self.source = line("; ".join(part for part in (source, self._rows.note) if part))
         named = guess.kind_of_name(called or scores.name)
         self._judgement = judge(self._look(), scores, forced=kind, named=named, single=self._single)
         self.kind, self.reason = self._judgement.kind, self._judgement.reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes.schema import Count, Part, Positive, ProperFraction
+from softtargets.recipes.schema import Count, Part, Positive, ProperFraction, Width
 
 __all__ = ["CNN", "MLP", "AlexNet", "MobileNetV2", "Model", "PreActResNet", "ResNeXt29", "ResNet18", "Timm"]
 
@@ -17,16 +17,21 @@ class Model(Part):
 class MLP(Model, name="mlp"):
     """Fully connected, ReLU; the papers' MNIST nets are two hidden layers of 1200 (teacher) or 800, init_std 0.03."""
 
-    hidden: tuple[Count, ...] = (1200, 1200)
+    hidden: tuple[Width, ...] = (1200, 1200)
     dropout: ProperFraction = 0.0
     init_std: Positive | None = None
+
+    def check(self) -> None:
+        """Thousands of layers take minutes to make and learn nothing."""
+        if len(self.hidden) > 1000:
+            raise RecipeError(f"{len(self.hidden)} layers are more than 1000", "hidden")
 
 
 class CNN(Model, name="cnn"):
     """Two 3 x 3 convolutions, each followed by 2 x 2 max pooling, and one hidden layer."""
 
-    channels: tuple[Count, Count] = (32, 64)
-    hidden: Count = 128
+    channels: tuple[Width, Width] = (32, 64)
+    hidden: Width = 128
     dropout: ProperFraction = 0.0
 
 
@@ -38,8 +43,8 @@ class PreActResNet(Model, name="preact_resnet"):
     """Pre-activation ResNet of 6n + 2 layers; Müller et al. use stages 32, 64, 128 of variant tensor2tensor."""
 
     depth: Count = 56
-    stages: tuple[Count, Count, Count] = (16, 32, 64)
-    stem_channels: Count = 16
+    stages: tuple[Width, Width, Width] = (16, 32, 64)
+    stem_channels: Width = 16
     stem: Count = 3
     variant: Literal["he", "tensor2tensor"] = "he"
 
@@ -54,7 +59,7 @@ class PreActResNet(Model, name="preact_resnet"):
 class ResNet18(Model, name="resnet18"):
     """ResNet-18 for small images; width 19 gives about a million parameters."""
 
-    width: Count = 64
+    width: Width = 64
 
 
 class MobileNetV2(Model, name="mobilenet_v2"):
@@ -66,8 +71,8 @@ class MobileNetV2(Model, name="mobilenet_v2"):
 class ResNeXt29(Model, name="resnext29"):
     """ResNeXt-29 for small images, 8 x 64d unless told otherwise."""
 
-    cardinality: Count = 8
-    base_width: Count = 64
+    cardinality: Width = 8
+    base_width: Width = 64
 
 
 class Timm(Model, name="timm", shorthand="net"):

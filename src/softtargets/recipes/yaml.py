@@ -19,6 +19,8 @@ _FLOAT = re.compile(
 _BOOL = re.compile(r"^(true|True|TRUE|false|False|FALSE)$")
 _INT = re.compile(r"^[-+]?\d[\d_]*$")
 _MERGE = "tag:yaml.org,2002:merge"
+MOST_FIELDS = 100_000  # of all mappings together, those that are merged counted every time
+MOST_BYTES = 1 << 22
 _REPLACED = tuple(f"tag:yaml.org,2002:{kind}" for kind in ("bool", "int", "float", "timestamp"))
 
 
@@ -36,6 +38,13 @@ class _Loader(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, f"'{key}' is given twice (line {line})")
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """A mapping that merges another twice, which merges another twice, ... doubles with every line."""
+        super().flatten_mapping(node)
+        self._merged = getattr(self, "_merged", 0) + len(node.value)
+        if self._merged > MOST_FIELDS:
+            raise yaml.constructor.ConstructorError(None, None, f"it has more than {MOST_FIELDS} fields")
 
     def construct_decimal(self, node: yaml.ScalarNode) -> int:
         return int(str(self.construct_scalar(node)).replace("_", ""))
@@ -69,7 +78,11 @@ def parse_yaml(text: str, source: str = "YAML") -> Any:
 def read_text(path: str | Path) -> str:
     """The text of a file, which must be UTF-8."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        with open(path, "rb") as file:  # maybe a pipe, but not more of it than a recipe can have
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise RecipeError(f"{path} has more than {MOST_BYTES >> 20} MiB and is no recipe")
+        return content.decode("utf-8").replace("\r\n", "\n")
     except OSError as error:
         raise RecipeError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -24,10 +24,12 @@ def write_page(page: Page, directory: Path) -> Path:
     pictures = {figure.name: _render(figure, directory / "figures") for figure in _figures(page)}
     for table in _tables(page):
         make_directory(directory / "tables")
-        write_atomically(directory / "tables" / f"{table.name}.csv", _csv(table).encode())
+        write_atomically(
+            directory / "tables" / f"{table.name}.csv", _csv(table).encode(errors="backslashreplace")
+        )
     write_json(directory / "results.json", _results(page))
     path = directory / "index.html"
-    write_atomically(path, _html(page, pictures).encode())
+    write_atomically(path, _html(page, pictures).encode(errors="backslashreplace"))
     return path
 
 

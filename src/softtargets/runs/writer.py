@@ -95,7 +95,9 @@ class RunWriter:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             if about["format"] == "1":
                 # Refusing it would throw away what may be days of training, for a fault it most likely has not.
-                warnings.warn(f"{path} is of a version that kept no checksum; resumed unchecked", stacklevel=2)
+                warnings.warn(
+                    f"{path} is of a version that kept no checksum; resumed unchecked", stacklevel=2
+                )
             elif about["format"] != str(CHECKPOINT_FORMAT):
                 raise ValueError(f"its format is {about['format']}, not {CHECKPOINT_FORMAT}")
             elif about["crc32"] != _checksum(tensors, about["progress"]):

@@ -74,9 +74,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     """Write JSON atomically, in a form a person can read and a diff can show."""
-    write_atomically(
-        path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-    )
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_atomically(path, text.encode(errors="backslashreplace"))  # names of files may be no text
 
 
 def read_bounded(path: Path, most: int) -> bytes:

@@ -11,7 +11,9 @@ from typing import Any
 
 @contextmanager
 def graceful_interruption() -> Iterator[threading.Event]:
-    """Catch the first Ctrl-C or SIGTERM as a request; a second one interrupts at once as usual.
+    """Catch the first Ctrl-C, SIGTERM or SIGHUP as a request; a second one interrupts at once as usual.
+
+    SIGHUP is that of a terminal that was closed; under nohup it stays ignored.
 
     A checkpoint taken wherever the signal happens to land could hold half an update. Inside this context the
     loop looks after each step whether it has been asked to stop.
@@ -30,7 +32,11 @@ def graceful_interruption() -> Iterator[threading.Event]:
         asked.set()
         restore()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    closed = getattr(signal, "SIGHUP", None)  # not on Windows
+    if closed is not None and signal.getsignal(closed) != signal.SIG_IGN:
+        numbers.append(closed)
+    for number in numbers:
         previous[number] = signal.signal(number, request)
     try:
         yield asked

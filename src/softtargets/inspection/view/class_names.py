@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,16 @@ def read_names(given: str, classes: int) -> dict[int, str]:
     softtargets.exceptions.SofttargetsError: names has 2 names, but there are 3 classes; give one for each
     """
     path = Path(given)
-    if "," in given and not path.exists():
+    if "," in given and not os.path.exists(path):
         return _in_order([name.strip() for name in given.split(",")], classes)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise SofttargetsError(f"{path} is not text in UTF-8; give one name on each line") from None
-    except OSError as problem:
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", problem)
         raise SofttargetsError(
-            f"names cannot be read from {path} ({problem.strerror}); give a file, or names separated by commas"
+            f"names cannot be read from {path} ({reason}); give a file, or names separated by commas"
         ) from None
     if path.suffix.lower() == ".json":
         return _from_json(text, classes, path)
