@@ -16,7 +16,7 @@ from softtargets.recipes import LABO, Recipe
 from .command import ran
 
 RECIPE = "data: {name: digits, limit: 60}\nmodel: {name: mlp, hidden: [8]}\nepochs: 1\nbatch: 20\n"
-TEACHER = "teacher: {data: {name: digits, limit: 60}, model: {name: mlp, hidden: [8]}, epochs: 1, batch: 20, regulariser: labo}"
+TEACHER = "teacher: {data: {name: digits, limit: 60}, model: mlp, epochs: 1, batch: 20, regulariser: labo}"
 
 
 def predictions(path, names=("a", "b", "c"), rows: int = 60):

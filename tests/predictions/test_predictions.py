@@ -153,5 +153,5 @@ def test_labels_that_change_are_noticed_too(tmp_path):
     np.save(tmp_path / "labels.npy", labels)
     found = open_predictions(tmp_path / "a.npy", labels=tmp_path / "labels.npy")
     np.save(tmp_path / "labels.npy", labels[::-1].copy())
-    with pytest.raises(PredictionFileError, match="labels.npy was changed"):
+    with pytest.raises(PredictionFileError, match=r"labels\.npy was changed"):
         list(found.chunks())

@@ -514,7 +514,7 @@ def test_a_run_that_somebody_else_deletes_is_gone(recipe, store, monkeypatch):
 def test_damaged_runs_are_left_out_of_an_export_if_asked_for(run, recipe, store, tmp_path):
     (other,) = train([recipe.replace({"epochs": 1, "seed": 9})], store)
     (run.directory / "metrics.jsonl").write_text("{}\n")
-    with pytest.raises(RunError, match="metrics.jsonl"):
+    with pytest.raises(RunError, match="metrics"):
         export_logs([run, other], tmp_path / "logs.jsonl")
     damaged: list[str] = []
     assert export_logs([run, other], tmp_path / "logs.jsonl", damaged) == 1

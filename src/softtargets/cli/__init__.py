@@ -66,7 +66,7 @@ def _outcome(error: BaseException) -> tuple[int, str]:
         return USER_MISTAKE, f"error: {error}"
     if isinstance(error, usage_error):
         if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; there is nothing to add
-            typer.echo(str(getattr(error, "message", "")), err=True)
+            typer.echo(str(getattr(error, "message", "")))
             return USER_MISTAKE, ""
         return USER_MISTAKE, f"error: {_usage_message(error)}"
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):

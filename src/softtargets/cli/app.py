@@ -18,6 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"max_content_width": 110},
     rich_markup_mode=None,  # it would take [a default] for a colour and leave it out
 )
 for name, group in {"study": studies.app, "runs": runs.app, "recipe": recipes.app, "data": data.app}.items():

@@ -176,12 +176,12 @@ def _on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _checksum(tensors: Mapping[str, Tensor], progress: str) -> str:
-    """Of all that a checkpoint says; CRC-32, against damage and edits by hand, since it is three times as fast as SHA-256."""
+    """Of all that a checkpoint says; CRC-32, against damage and edits by hand: three times as fast as SHA-256."""
     import torch
 
     found = zlib.crc32(progress.encode())
     for name in sorted(tensors):
         tensor = tensors[name]
         found = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), found)
-        found = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy(), found)
+        found = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, found)
     return f"{found:08x}"

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import pickle
 import pickletools
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar
 
 # They reach for things outside the pickle or make objects of classes, and sets have hashes; no array needs them.
 FORBIDDEN = frozenset(
@@ -45,7 +45,8 @@ class PlainUnpickler(pickle._Unpickler):
     {'a': 1, "(2, 'b')": 3}
     """
 
-    dispatch = dict(pickle._Unpickler.dispatch)
+    stack: list[Any]
+    dispatch: ClassVar[dict[int, Callable[..., None]]] = dict(pickle._Unpickler.dispatch)
 
     def load_setitem(self) -> None:
         """One key and its value."""
