@@ -247,6 +247,28 @@ def test_redirects_lead_to_http_only(server, tmp_path, scheme):
     assert leftovers(tmp_path) == ["secret"]
 
 
+def test_a_redirect_to_what_is_no_address_is_a_data_error(server, tmp_path):
+    url = server.serve("a", location="http://[::1")
+    with pytest.raises(DataError, match="leads to an address that cannot be read"):
+        download(archive(url), tmp_path / "set" / "file.bin", patience=quick())
+
+
+def test_a_file_of_unknown_size_has_a_limit(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("softtargets.data.download.LARGEST", 100_000)
+    url = server.serve("a", CONTENT)
+    with pytest.raises(DataError, match="sends more than the 100000 bytes"):
+        download(archive(url), tmp_path / "set" / "file.bin", patience=quick())
+
+
+def test_a_server_that_hardly_sends_anything_is_asked_again(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("softtargets.data.download._WINDOW", 0.0001)
+    monkeypatch.setattr("softtargets.data.download._SLOWEST", 1e12)
+    url, pauses = server.serve("a", CONTENT), Pauses()
+    download(archive(url, size=len(CONTENT)), tmp_path / "set" / "file.bin", patience=quick(pauses))
+    assert pauses.taken  # it was asked again, and in the end all of it had come
+    assert (tmp_path / "set" / "file.bin").read_bytes() == CONTENT
+
+
 def test_a_file_address_is_refused_outright(tmp_path):
     (tmp_path / "secret").write_bytes(CONTENT)
     with pytest.raises(DataError, match="only http and https"):

@@ -60,8 +60,10 @@ def test_every_truncation_is_refused(keep):
         (b"\x00\x00\x07\x01" + bytes(4), "not an IDX"),
         (b"\x00\x00\x08\x00", "not an IDX"),
         (idx_bytes(np.zeros(3, np.uint8)) + b"\x00", "bytes after the 3 values"),
-        # A header that promises 16 exabytes must cost nothing.
-        (b"\x00\x00\x0e\x02" + b"\xff" * 8 + b"abc", "truncated"),
+        # A header that promises 16 exabytes must cost nothing, one of a gigabyte no more than what is there.
+        (b"\x00\x00\x0e\x02" + b"\xff" * 8 + b"abc", "bytes in 2 dimensions; it is damaged"),
+        (b"\x00\x00\x08\x01\x20\x00\x00\x00" + b"abc", "truncated"),
+        (b"\x00\x00\x08\xc8" + b"\x00\x00\x00\x01" * 200 + b"a", "1 bytes in 200 dimensions"),
     ],
 )
 def test_damage_is_named(tmp_path, read, data, message):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from softtargets.data import load
+from softtargets.data.files import read_all
 from softtargets.exceptions import DataError
 
 from .making import idx_bytes
@@ -29,12 +31,36 @@ IMAGES = np.arange(3 * 28 * 28, dtype=np.int64).reshape(3, 28, 28).astype(np.uin
 
 @pytest.mark.parametrize(("name", "folder"), [("mnist", "MNIST"), ("fashion-mnist", "FashionMNIST")])
 @pytest.mark.parametrize("zipped", [True, False])
-def test_mnist_and_fashion_are_read_plain_or_zipped(tmp_path, name, folder, zipped):
+def test_mnist_and_fashion_are_read_plain_or_zipped(tmp_path, name, folder, zipped, monkeypatch):
+    monkeypatch.setattr("softtargets.data.reading.MNIST_EXAMPLES", {"train": 3, "test": 1})
     write_idx(tmp_path / folder / "raw", "train", IMAGES, [0, 9, 4], zipped=zipped)
     write_idx(tmp_path / folder / "raw", "t10k", IMAGES[:1], [7], zipped=zipped)
     train, test = load(name, "train", tmp_path), load(name, "test", tmp_path)
     np.testing.assert_array_equal(train.images, IMAGES[:, None])
     assert (train.labels.tolist(), test.labels.tolist()) == ([0, 9, 4], [7])
+
+
+def test_a_part_of_mnist_is_not_mnist(tmp_path):
+    write_idx(tmp_path / "MNIST" / "raw", "train", IMAGES, [0, 9, 4])
+    with pytest.raises(DataError, match=r"has 3 images to train, but mnist has 60000; for fewer use .*limit"):
+        load("mnist", "train", tmp_path)
+
+
+def test_a_pipe_or_a_device_is_no_data(tmp_path):
+    folder = tmp_path / "MNIST" / "raw"
+    write_idx(folder, "train", IMAGES, [0, 9, 4], zipped=False)
+    for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+    with pytest.raises(DataError, match="is a pipe or a device"):
+        load("mnist", "train", tmp_path)
+
+
+def test_what_comes_out_of_gzip_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("softtargets.data.files.LARGEST", 1 << 16)
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(1 << 17)))
+    with pytest.raises(DataError, match="has more than 0 MiB"):
+        read_all(tmp_path / "bomb.gz")
 
 
 def test_the_whole_message_for_a_missing_file(tmp_path):
@@ -48,6 +74,7 @@ def test_the_whole_message_for_a_missing_file(tmp_path):
 
 
 def test_the_environment_says_where(tmp_path, monkeypatch):
+    monkeypatch.setattr("softtargets.data.reading.MNIST_EXAMPLES", {"train": 3, "test": 3})
     write_idx(tmp_path / "MNIST" / "raw", "t10k", IMAGES, [1, 2, 3])
     monkeypatch.setenv("SOFTTARGETS_DATA", str(tmp_path))
     assert load("mnist", "test").labels.tolist() == [1, 2, 3]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,12 +15,16 @@ from softtargets.exceptions import DataError, StorageError
 from softtargets.storage import digest
 
 BLOCK = 1 << 20
+LARGEST = 1 << 30  # bytes of one file, as they come out of gzip; EMNIST's largest has half of that
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, through gzip where its name ends in ``.gz``; damage raises DataError."""
     try:
+        kind = os.stat(path).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            raise DataError(f"{path} is a pipe or a device, not a file")
         with cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else open(path, "rb") as file:
             yield file
     except FileNotFoundError:
@@ -32,7 +38,10 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
 def read_all(path: Path) -> bytes:
     """Read a whole plain or gzipped file."""
     with reading(path) as file:
-        return file.read()
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise DataError(f"{path} has more than {LARGEST >> 20} MiB, far more than any file of a dataset here")
+    return content
 
 
 def read_lines(path: Path) -> list[str]:

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from softtargets.data.files import BLOCK, reading
+from softtargets.data.files import BLOCK, LARGEST, reading
 from softtargets.exceptions import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_MOST_DIMENSIONS = 8
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
@@ -53,7 +54,10 @@ def _header(file: IO[bytes], path: Path) -> tuple[str, tuple[int, ...], int]:
         raise DataError(f"{path} ends inside its header; the file is truncated")
     shape = struct.unpack(f">{dimensions}I", raw)
     code = _TYPES[magic[2]]
-    return code, shape, math.prod(shape) * int(code[2])
+    size = math.prod(shape) * int(code[2])
+    if dimensions > _MOST_DIMENSIONS or size > LARGEST:
+        raise DataError(f"{path} claims {size} bytes in {dimensions} dimensions; it is damaged or no dataset")
+    return code, shape, size
 
 
 def _values(file: IO[bytes], path: Path, shape: tuple[int, ...], size: int) -> Iterator[bytes]:

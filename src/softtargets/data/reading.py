@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SPLITS = ("train", "test")
+MNIST_EXAMPLES = {"train": 60_000, "test": 10_000}
 EMNIST_CLASSES = {
     "balanced": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt",
     "byclass": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
@@ -161,7 +162,15 @@ def _mnist(
     name: str, folder: str, classes: Sequence[str], root: Path, split: str, progress: Progress | None
 ) -> Examples:
     """MNIST, and what comes in its form."""
-    return Examples(*_idx_pair(name, root, folder, "train" if split == "train" else "t10k"), tuple(classes))
+    stem = "train" if split == "train" else "t10k"
+    found = Examples(*_idx_pair(name, root, folder, stem), tuple(classes))
+    if len(found) != MNIST_EXAMPLES[split]:
+        # A recipe names its data and not how much of it there is: runs of a part would have the same identity.
+        raise DataError(
+            f"{root / folder} has {len(found)} images to {split}, but {name} has {MNIST_EXAMPLES[split]}; for fewer "
+            "use the recipe's data.limit, and for images of your own image-folder"
+        )
+    return found
 
 
 def _emnist(root: Path, split: str, progress: Progress | None, *, part: str = "balanced") -> Examples:
