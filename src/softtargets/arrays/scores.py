@@ -20,14 +20,22 @@ from softtargets.arrays.tolerances import BY_PRECISION
 ArrayLike = Tensor | NDArray[np.generic]
 
 
+# torch cannot compare them.
+_LARGE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
+
 def as_tensor(values: ArrayLike) -> Tensor:
     """A tensor of the same numbers, in the same memory where torch can use it; nothing here writes to it."""
     if isinstance(values, Tensor):
-        return values
+        if values.layout != torch.strided:
+            raise ValueError("a sparse or nested tensor is not read; give its to_dense() or padded form")
+        if values.is_meta:
+            raise ValueError("a tensor on the meta device has no numbers; give one on a CPU or a GPU")
+        return values.long() if values.dtype in _LARGE_UNSIGNED else values
     array = np.asarray(values)
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind == "u" and array.dtype.itemsize > 1:
-        array = array.astype(np.int64)  # torch cannot compare the larger unsigned integers
+        array = array.astype(np.int64)
     elif array.dtype == np.longdouble:
         array = array.astype(np.float64, copy=False)
     if any(stride < 0 for stride in array.strides):

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike, single_or_double
+from softtargets.arrays import ArrayLike, as_tensor, single_or_double
 from softtargets.calibration.chunks import Chunks, fold_of
 from softtargets.calibration.scores import Piece
 from softtargets.calibration.temperature import HIGHEST, LOWEST, TemperatureFit, temperature_scaling
@@ -61,7 +61,7 @@ class AffineFit:
 
     def _scaled(self, logits: ArrayLike, scale: Tensor | float) -> Tensor:
         """scale * logits + bias, in the precision of the logits, at least single, and on their device."""
-        z, classes = single_or_double(torch.as_tensor(logits)), len(self.bias)
+        z, classes = single_or_double(as_tensor(logits)), len(self.bias)
         if z.ndim == 0 or z.shape[-1] != classes:
             raise ValueError(f"logits must be (..., {classes}) for {classes} classes, not {tuple(z.shape)}")
         factor = scale.to(z) if isinstance(scale, Tensor) else scale

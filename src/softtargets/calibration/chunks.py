@@ -12,7 +12,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike, as_floating, refuse_fault, single_or_double, sum_tolerance
+from softtargets.arrays import (
+    ArrayLike,
+    as_floating,
+    as_tensor,
+    refuse_fault,
+    single_or_double,
+    sum_tolerance,
+)
 from softtargets.calibration.scores import Piece, as_scores, check_shapes
 
 Reader = Callable[[], Iterable[Piece]]
@@ -104,7 +111,7 @@ def as_chunks(
             raise ValueError(
                 "labels are missing; only a function that reads pieces of logits and labels goes without"
             )
-        arrays = [values if isinstance(values, Tensor) else np.asarray(values) for values in (logits, labels)]
+        arrays = [as_tensor(v) if isinstance(v, Tensor) else np.asarray(v) for v in (logits, labels)]
         check_shapes(*arrays, from_logits=from_logits)
         return Chunks(lambda: _flat(*arrays), ignore_index, from_logits)
     if labels is not None:

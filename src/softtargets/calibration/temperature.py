@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike, single_or_double
+from softtargets.arrays import ArrayLike, as_tensor, single_or_double
 from softtargets.calibration.binning import normal_quantile
 from softtargets.calibration.chunks import Chunks, Reader, as_chunks
 from softtargets.calibration.scores import Piece
@@ -79,7 +79,7 @@ def scale(logits: ArrayLike, temperature: float) -> Tensor:
     """
     if not 0 < temperature < math.inf:
         raise ValueError(f"temperature must be a positive number, not {temperature}")
-    return single_or_double(torch.as_tensor(logits)) / temperature
+    return single_or_double(as_tensor(logits)) / temperature
 
 
 def fit_temperature(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from softtargets.arrays import ArrayLike, labels_of, predicted_classes
+from softtargets.arrays import ArrayLike, as_tensor, labels_of, predicted_classes
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def error_overlap(first_predicted: ArrayLike, second_predicted: ArrayLike, label
     >>> round(found.jaccard, 4), found.expected_both_wrong
     (0.6667, 1.5)
     """
-    given = torch.as_tensor(first_predicted), torch.as_tensor(second_predicted)
+    given = as_tensor(first_predicted), as_tensor(second_predicted)
     widths = sorted({values.shape[1] for values in given if values.ndim == 2})
     if len(widths) > 1:
         raise ValueError(f"both models must have the same classes, not {widths[0]} and {widths[1]}")

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from softtargets.arrays import ArrayLike
+from softtargets.arrays import ArrayLike, as_tensor
 from softtargets.noise.base import Labels, checked_rate, chosen, label_array, uniforms_by_place
 from softtargets.randomness import key_words, normals, words
 
@@ -78,7 +78,7 @@ def _flip_rates(count: int, rate: float, seed: int, stream: int) -> NDArray[np.f
 
 
 def _flat(inputs: ArrayLike, examples: int) -> NDArray[np.float64]:
-    found = torch.as_tensor(inputs)
+    found = as_tensor(inputs)
     if found.ndim < 2 or len(found) != examples:
         raise ValueError(
             f"inputs must be (examples, ...), one for each of the {examples} labels, not {tuple(found.shape)}"

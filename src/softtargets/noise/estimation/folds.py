@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from softtargets.arrays import ArrayLike, as_probabilities
+from softtargets.arrays import ArrayLike, as_probabilities, as_tensor
 from softtargets.noise.base import label_array
 from softtargets.randomness import key_words, permutation
 
@@ -24,7 +23,7 @@ def assign_folds(labels: ArrayLike, folds: int = 5, seed: int = 0) -> NDArray[np
     if np.ndim(labels) != 1:
         raise ValueError(f"labels must be (examples,), one class each, not {tuple(np.shape(labels))}")
     found = (
-        label_array(labels, 1 + max(int(torch.as_tensor(labels).max()), 0)) if len(labels) else np.zeros(0)
+        label_array(labels, 1 + max(int(as_tensor(labels).max()), 0)) if len(labels) else np.zeros(0)
     )
     if not 2 <= folds <= len(found):
         raise ValueError(f"folds must be from 2 to the number of examples, {len(found)}, not {folds}")
