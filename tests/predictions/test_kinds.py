@@ -160,3 +160,13 @@ def test_calibrate_looks_at_a_row_once_each_time_it_is_read(tmp_path, monkeypatc
     assert code == 0
     assert sum(read) >= 2 * 3000
     assert looked == read
+
+
+@pytest.mark.parametrize("odd", [None, -1e-7, 1.2])
+def test_probabilities_that_add_up_to_less_are_not_logits(tmp_path, odd):
+    scores, labels = probabilities(classes=4, dtype="float64")
+    scores = 0.9 * scores
+    if odd is not None:
+        scores[7, 2] = odd  # one row that is wrong says nothing of the others
+    np.savez(tmp_path / "a.npz", scores=scores, labels=labels)
+    refusal(tmp_path / "a.npz", "between 0 and 1 that do not add up to 1", "sum of 0.9")

@@ -230,3 +230,23 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(labels, probabilities, o
     with pytest.raises(ValueError, match=message) as caught:
         estimate_noise(labels, probabilities, **options)
     assert "\n" not in str(caught.value)
+
+
+def test_small_sets_are_not_slowed_down_by_threads(monkeypatch):
+    """Threads that wait for each other made 300 labels take minutes."""
+    used = []
+    original = METHODS["likelihood"]
+    monkeypatch.setitem(
+        METHODS, "likelihood", lambda data: used.append(torch.get_num_threads()) or original(data)
+    )
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        labels = torch.arange(60) % 3
+        estimate_noise(labels, (2.0 * torch.eye(3)[labels]).softmax(1) * 0.9 + 0.1 / 3, resamples=2)
+        assert (used, torch.get_num_threads()) == ([1], 2)
+        with pytest.raises(ValueError, match="same probabilities"):
+            estimate_noise(labels, torch.full((60, 3), 1 / 3))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
