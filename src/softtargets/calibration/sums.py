@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
 
@@ -15,6 +17,7 @@ from softtargets.calibration.counting import edges_of, sum_up
 from softtargets.calibration.scores import Scores, as_scores
 from softtargets.calibration.workspace import Workspace
 
+CLASSES_AT_ONCE = 1 << 16
 RANKS = 5  # how many ranks of the label are told apart: top-1 to top-5
 
 
@@ -98,6 +101,11 @@ class CalibrationSums:
         """How many examples have been added."""
         return int(self.cell_counts.sum())
 
+    def by_class(self) -> Iterator[tuple[Tensor, ...]]:
+        """Counts, probabilities and positives of some classes at a time: a million of them take 120 MB each."""
+        tables = (self.class_counts, self.class_probability, self.class_positives)
+        return zip(*(table.split(CLASSES_AT_ONCE) for table in tables), strict=True)
+
     def tensors(self) -> dict[str, Tensor]:
         """The sums by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -164,19 +172,20 @@ class BrierDecomposition:
 
 def classwise_error(sums: CalibrationSums) -> float:
     """The mean over classes of the error of each class's probability, in equal-width bins."""
-    gaps = (sums.class_probability - sums.class_positives).abs()
-    return float(gaps.sum() / sums.classes / sums.examples)
+    gaps = [float((p - y).abs().sum()) for _, p, y in sums.by_class()]
+    return math.fsum(gaps) / sums.classes / sums.examples
 
 
 def decompose(sums: CalibrationSums) -> BrierDecomposition:
     """The parts of the Brier score, each added up over classes."""
     examples = sums.examples
-    counts, positives = sums.class_counts.double(), sums.class_positives.double()
-    n = counts.clamp(min=1)
-    share, rate, base = counts / examples, positives / n, positives.sum(1, keepdim=True) / examples
-    reliability = float((share * (sums.class_probability / n - rate).square()).sum())
-    resolution = float((share * (rate - base).square()).sum())
-    uncertainty = float((base * (1 - base)).sum())
+    parts = []
+    for counts, probability, positives in sums.by_class():
+        n = counts.double().clamp(min=1)
+        share, rate, base = counts / examples, positives / n, positives.sum(1, keepdim=True) / examples
+        off = (share * (probability / n - rate).square()).sum()
+        parts.append((float(off), float((share * (rate - base).square()).sum()), float((base * (1 - base)).sum())))
+    reliability, resolution, uncertainty = map(math.fsum, zip(*parts, strict=True))
     score = float(sums.moments[2] / examples)
     within_bins = score - (reliability - resolution + uncertainty)
     return BrierDecomposition(score, reliability, resolution, uncertainty, within_bins)

@@ -18,7 +18,7 @@ from softtargets.predictions.labels import LabelledRows, check_shapes
 from softtargets.predictions.table import Stacked, TableArray
 
 PathLike = str | os.PathLike[str]
-MOST_CLASSES = 10_000_000  # a row is read at once
+MOST_CLASSES = 1_000_000  # a row is read at once, and the sums by class and bin take half a gigabyte
 LOOK = 512  # rows that decide what scores are
 
 

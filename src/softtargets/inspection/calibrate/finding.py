@@ -107,13 +107,12 @@ def worst_classes(
     The interval of the excess is that of a count: in each bin of its probability a class is the label a binomial number
     of times, and how often is known from the bin, with one half of an example added to each side.
     """
-    n, positives = sums.examples, sums.class_positives.double()
-    errors = (sums.class_probability - positives).abs().sum(1) / n
-    rates = (positives + 0.5) / (sums.class_counts + 1)
-    halves = QUANTILE * (sums.class_counts * rates * (1 - rates)).sum(1).sqrt() / n
-    found = []
+    n, found = sums.examples, []
+    errors = torch.cat([(p - y).abs().sum(1) / n for _, p, y in sums.by_class()])
     for k in errors.argsort(descending=True, stable=True)[:most].tolist():
-        examples, half = int(positives[k].sum()), float(halves[k])
+        counts, positives = sums.class_counts[k], sums.class_positives[k]
+        rates = (positives + 0.5) / (counts + 1).double()
+        examples, half = int(positives.sum()), QUANTILE * float((counts * rates * (1 - rates)).sum().sqrt()) / n
         mean, share = float(sums.class_probability[k].sum()) / n, examples / n
         excess = Estimate(mean - share, mean - share - half, mean - share + half)
         name = names[k] if names else str(k)
