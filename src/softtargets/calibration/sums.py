@@ -180,8 +180,9 @@ def decompose(sums: CalibrationSums) -> BrierDecomposition:
     """The parts of the Brier score, each added up over classes."""
     examples = sums.examples
     parts = []
-    for counts, probability, positives in sums.by_class():
-        n = counts.double().clamp(min=1)
+    for some in sums.by_class():
+        counts, probability, positives = (table.double() for table in some)
+        n = counts.clamp(min=1)
         share, rate, base = counts / examples, positives / n, positives.sum(1, keepdim=True) / examples
         off = (share * (probability / n - rate).square()).sum()
         parts.append((float(off), float((share * (rate - base).square()).sum()), float((base * (1 - base)).sum())))
