@@ -292,3 +292,14 @@ def test_on_a_gpu_every_net_resumes_exactly_and_is_the_same_in_company(recipe, m
             torch.testing.assert_close(alone.weights()[name], value, rtol=0.05, atol=0.02)
         else:
             assert torch.equal(alone.weights()[name], value), name
+
+
+def test_the_default_device_of_a_program_does_not_matter(recipe, tmp_path):
+    (expected,) = train([recipe], RunStore(tmp_path / "a"))
+    torch.set_default_device("meta")
+    try:
+        (run,) = train([recipe], RunStore(tmp_path / "b"))
+        assert torch.get_default_device() == torch.device("meta")
+    finally:
+        torch.set_default_device(None)
+    assert all(torch.equal(tensor, run.weights()[name]) for name, tensor in expected.weights().items())

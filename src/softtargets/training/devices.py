@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -25,6 +27,20 @@ def choose_device(name: str) -> torch.device:
     if device.type not in ("cpu", "cuda"):
         raise SofttargetsError(f"device '{name}' is not supported; allowed: auto, cpu, cuda, cuda:0, ...")
     return device
+
+
+@contextmanager
+def no_default_device() -> Iterator[None]:
+    """Tensors are made where torch makes them unless told otherwise, whatever the caller's program has set."""
+    before = torch.get_default_device()
+    if before == torch.device("cpu"):
+        yield
+        return
+    torch.set_default_device(None)
+    try:
+        yield
+    finally:
+        torch.set_default_device(before)
 
 
 def free_memory(device: torch.device) -> int | None:

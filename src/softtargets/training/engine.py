@@ -7,7 +7,7 @@ from pathlib import Path
 
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
-from softtargets.training.devices import choose_device
+from softtargets.training.devices import choose_device, no_default_device
 from softtargets.training.events import Watcher
 from softtargets.training.scheduling import Finisher, Loop, Queue, Resources, left_to_train
 from softtargets.training.workers import helpers
@@ -16,6 +16,7 @@ KEEP = ("validation", "test")
 CHECKPOINT_SECONDS = 30.0
 
 
+@no_default_device()
 def train(
     recipes: Iterable[Recipe],
     store: RunStore,

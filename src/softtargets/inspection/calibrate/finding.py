@@ -111,7 +111,7 @@ def worst_classes(
     errors = torch.cat([(p - y).abs().sum(1) / n for _, p, y in sums.by_class()])
     for k in errors.argsort(descending=True, stable=True)[:most].tolist():
         counts, positives = sums.class_counts[k], sums.class_positives[k]
-        rates = (positives + 0.5) / (counts + 1).double()
+        rates = (positives.double() + 0.5) / (counts + 1)
         examples, half = int(positives.sum()), QUANTILE * float((counts * rates * (1 - rates)).sum().sqrt()) / n
         mean, share = float(sums.class_probability[k].sum()) / n, examples / n
         excess = Estimate(mean - share, mean - share - half, mean - share + half)
