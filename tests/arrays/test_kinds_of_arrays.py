@@ -15,7 +15,9 @@ TEMPLATES = torch.randn(3, 4, generator=GENERATOR)
 COUNTS = torch.tensor([5, 20, 30])
 
 INSTRUMENTS = {
-    "measure_calibration": lambda z, y: calibration.measure_calibration(z, y, from_logits=True).negative_log_likelihood,
+    "measure_calibration": lambda z, y: (
+        calibration.measure_calibration(z, y, from_logits=True).negative_log_likelihood
+    ),
     "fit_temperature": calibration.fit_temperature,
     "confusion_matrix": lambda z, y: errors.confusion_matrix(z, y, 3).tolist(),
     "error_overlap": lambda z, y: errors.error_overlap(z, z, y),

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibration import exact
-from softtargets.calibration import CalibrationSums, calibration_of
+from softtargets.calibration import CalibrationSums, calibration_of, sums
 from softtargets.calibration import scores as pieces
-from softtargets.calibration import sums
 from softtargets.calibration.rows import rows_of
 
 
@@ -203,7 +202,9 @@ def test_pieces_cover_every_row_once(monkeypatch):
 def test_classes_are_added_up_some_at_a_time(monkeypatch):
     """What follows from the sums of a million classes is not computed for all of them at once."""
     generator = torch.Generator().manual_seed(0)
-    found = CalibrationSums.of(torch.randn(50, 7, generator=generator), torch.arange(50) % 7, from_logits=True)
+    found = CalibrationSums.of(
+        torch.randn(50, 7, generator=generator), torch.arange(50) % 7, from_logits=True
+    )
     whole = (sums.classwise_error(found), sums.decompose(found))
     monkeypatch.setattr(sums, "CLASSES_AT_ONCE", 2)
     assert [len(counts) for counts, _, _ in found.by_class()] == [2, 2, 2, 1]

@@ -185,7 +185,9 @@ def decompose(sums: CalibrationSums) -> BrierDecomposition:
         n = counts.clamp(min=1)
         share, rate, base = counts / examples, positives / n, positives.sum(1, keepdim=True) / examples
         off = (share * (probability / n - rate).square()).sum()
-        parts.append((float(off), float((share * (rate - base).square()).sum()), float((base * (1 - base)).sum())))
+        parts.append(
+            (float(off), float((share * (rate - base).square()).sum()), float((base * (1 - base)).sum()))
+        )
     reliability, resolution, uncertainty = map(math.fsum, zip(*parts, strict=True))
     score = float(sums.moments[2] / examples)
     within_bins = score - (reliability - resolution + uncertainty)

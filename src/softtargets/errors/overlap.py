@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import torch
-
 from softtargets.arrays import ArrayLike, as_tensor, labels_of, predicted_classes
 
 

@@ -36,7 +36,9 @@ class LabelledActivations:
         size: int | None = None,
         ignore_index: int = -100,
     ) -> None:
-        given = as_tensor(activations).detach() if isinstance(activations, Tensor) else np.asarray(activations)
+        given = (
+            as_tensor(activations).detach() if isinstance(activations, Tensor) else np.asarray(activations)
+        )
         if given.ndim < 2 or given.shape[-1] == 0:
             raise ValueError(f"activations must be (examples, dimensions), not {tuple(given.shape)}")
         check_size(given.shape[-1], size)

@@ -112,7 +112,10 @@ def worst_classes(
     for k in errors.argsort(descending=True, stable=True)[:most].tolist():
         counts, positives = sums.class_counts[k], sums.class_positives[k]
         rates = (positives.double() + 0.5) / (counts + 1)
-        examples, half = int(positives.sum()), QUANTILE * float((counts * rates * (1 - rates)).sum().sqrt()) / n
+        examples, half = (
+            int(positives.sum()),
+            QUANTILE * float((counts * rates * (1 - rates)).sum().sqrt()) / n,
+        )
         mean, share = float(sums.class_probability[k].sum()) / n, examples / n
         excess = Estimate(mean - share, mean - share - half, mean - share + half)
         name = names[k] if names else str(k)

@@ -22,9 +22,7 @@ def assign_folds(labels: ArrayLike, folds: int = 5, seed: int = 0) -> NDArray[np
     """
     if np.ndim(labels) != 1:
         raise ValueError(f"labels must be (examples,), one class each, not {tuple(np.shape(labels))}")
-    found = (
-        label_array(labels, 1 + max(int(as_tensor(labels).max()), 0)) if len(labels) else np.zeros(0)
-    )
+    found = label_array(labels, 1 + max(int(as_tensor(labels).max()), 0)) if len(labels) else np.zeros(0)
     if not 2 <= folds <= len(found):
         raise ValueError(f"folds must be from 2 to the number of examples, {len(found)}, not {folds}")
     order = permutation(key_words(seed, "folds"), len(found)).numpy()
