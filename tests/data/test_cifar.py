@@ -113,7 +113,7 @@ def test_a_label_out_of_range_is_refused(binary10):
         ({"labels": [0] * N}, "no array 'data'"),
         ({"data": np.zeros((N, 3072), np.uint8), "labels": [0]}, "no list 'labels'"),
         ({"data": np.zeros((N, 3072), np.uint8), "labels": ["a"] * N}, "not whole numbers"),
-        ({"data": np.zeros((N, 3072), np.uint8), "labels": [10**30] * N}, "labels outside 0 to 255"),
+        ({"data": np.zeros((N, 3072), np.uint8), "labels": [10**30] * N}, "not whole numbers from 0 to 255"),
         ({"data": np.zeros((3, 3072), np.uint8), "labels": [0] * 3}, "has 3 images, expected 5"),
         ([1, 2], "holds a list, expected a dictionary"),
     ],

@@ -142,10 +142,8 @@ def read_python(
         values = batch.get(key)
         if not isinstance(values, (list, np.ndarray)) or len(values) != len(images):
             raise DataError(f"{path} has no list '{key}' with one label for each of its {len(images)} images")
-        if not all(isinstance(value, (int, np.integer)) for value in values):
-            raise DataError(f"{path} has labels in '{key}' that are not whole numbers")
-        if not all(0 <= value < 256 for value in values):
-            raise DataError(f"{path} has labels outside 0 to 255 in '{key}'; it is damaged")
+        if not all(isinstance(value, (int, np.integer)) and 0 <= value < 256 for value in values):
+            raise DataError(f"{path} has labels in '{key}' that are not whole numbers from 0 to 255")
         labels.append(np.array(values, np.int64))
     if len(images) != records:
         raise DataError(f"{path} has {len(images)} images, expected {records}; the file is damaged")

@@ -66,6 +66,7 @@ def error_overlap(first_predicted: ArrayLike, second_predicted: ArrayLike, label
 
     Predictions are classes (N,), or logits or probabilities (N, K).
 
+    >>> import torch
     >>> found = error_overlap(torch.tensor([0, 1, 1, 2]), torch.tensor([0, 1, 2, 0]), torch.tensor([0, 0, 0, 0]))
     >>> found
     ErrorOverlap(both_right=1, only_first_wrong=1, only_second_wrong=0, both_wrong=2, same_mistake=1)

@@ -246,26 +246,27 @@ def _is_entry(entry: ListedRun) -> bool:
     return texts and parts and isinstance(entry.seconds, int | float | None)
 
 
+def _unfinished(directory: Path) -> str:
+    begun = (directory / CHECKPOINT).exists()
+    return "running" if is_held(directory / LOCK) else "interrupted" if begun else "empty"
+
+
 def _read_entry(directory: Path) -> ListedRun | None:
     """A run as it is at this moment; None if another process has just deleted it."""
     run = Run(directory)
     try:
         recipe = read_json(directory / RECIPE)
-        if not isinstance(recipe, dict):
-            raise ValueError
     except FileNotFoundError:
-        if not directory.exists():
-            return None
-        if (directory / MANIFEST).exists() or (directory / CHECKPOINT).exists():
-            return ListedRun(run.id, "damaged")
         # The recipe is the first thing that whoever has the lock will write.
-        return ListedRun(run.id, "running" if is_held(directory / LOCK) else "empty")
+        status = _unfinished(directory)
+        known = status in ("running", "empty") and not (directory / MANIFEST).exists()
+        return ListedRun(run.id, status if known else "damaged") if directory.exists() else None
     except (OSError, ValueError):
         return ListedRun(run.id, "damaged")
+    if not isinstance(recipe, dict):
+        return ListedRun(run.id, "damaged")
     if not (directory / MANIFEST).exists():
-        begun = (directory / CHECKPOINT).exists()
-        status = "running" if is_held(directory / LOCK) else "interrupted" if begun else "empty"
-        return ListedRun(run.id, status, recipe)
+        return ListedRun(run.id, _unfinished(directory), recipe)
     try:
         seconds, finished = (run.provenance.get(key) for key in ("seconds", "finished"))
         return ListedRun(run.id, run.status, recipe, run.summary, seconds, finished)
