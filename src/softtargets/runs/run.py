@@ -73,7 +73,7 @@ class Run:
         if manifest.get("id") != self.id:
             raise self.damaged(path, f"is the manifest of another run, {manifest.get('id')}")
         if "sha256" in manifest:
-            genuine = sealed(manifest)["sha256"] == manifest["sha256"]
+            genuine = _seal(manifest) == manifest["sha256"]
         else:  # of a version that did not seal it
             genuine = manifest["summary"] == self._last_row(manifest)
         if not genuine:
@@ -200,8 +200,13 @@ def _problem(path: Path, expected: dict[str, Any] | None, thorough: bool) -> str
 
 def sealed(manifest: dict[str, Any]) -> dict[str, Any]:
     """A manifest with the checksum of all else that is in it, so that nobody changes a number by hand unnoticed."""
-    plain = json.loads(json.dumps({key: value for key, value in manifest.items() if key != "sha256"}))
-    return {**plain, "sha256": hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()}
+    plain = json.loads(json.dumps(manifest))  # as it will be read again
+    return {**plain, "sha256": _seal(plain)}
+
+
+def _seal(manifest: dict[str, Any]) -> str:
+    plain = {key: value for key, value in manifest.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _is_manifest(tree: Any) -> bool:

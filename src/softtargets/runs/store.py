@@ -10,7 +10,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,7 @@ class RunStore:
             elif entry := _read_entry(self.root / name):
                 found.append(entry)
                 if stamp is not None and entry.status != "damaged":
-                    fresh[name] = {"stamp": stamp, "entry": asdict(entry)}
+                    fresh[name] = {"stamp": stamp, "entry": vars(entry)}
         if fresh != known:
             self._write_index(fresh)
         found.sort(key=lambda entry: (entry.finished or "~", entry.id), reverse=True)

@@ -85,11 +85,10 @@ def read_bounded(path: Path, most: int) -> bytes:
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with open(descriptor, "rb") as file:
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise IsADirectoryError(errno.EISDIR, "it is a directory, not a file", str(path))
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
-        content = file.read(most + 1)
+        content = file.read(min(most, found.st_size) + 1)  # Python makes room for as many as are asked for
     if len(content) > most:
         raise OSError(errno.EFBIG, f"it has more than {most >> 20} MiB", str(path))
     return content
@@ -98,13 +97,16 @@ def read_bounded(path: Path, most: int) -> bytes:
 def read_json(path: Path, most: int = 1 << 28) -> Any:
     """The content of a JSON file that somebody may have edited; raises OSError or ValueError, whatever is in it."""
     try:
-        return json.loads(read_bounded(path, most).decode("utf-8"), parse_constant=_no_number)
+        return _JSON.decode(read_bounded(path, most).decode("utf-8"))
     except RecursionError:
         raise ValueError("its brackets are nested too deeply") from None
 
 
 def _no_number(text: str) -> NoReturn:
     raise ValueError(f"it has {text}, which is no number")
+
+
+_JSON = json.JSONDecoder(parse_constant=_no_number)  # made once: stores have thousands of small files
 
 
 def digest(path: Path, algorithm: str = "sha256") -> str:
