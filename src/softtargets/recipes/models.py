@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal
 
 from softtargets.exceptions import RecipeError
@@ -25,6 +26,10 @@ class MLP(Model, name="mlp"):
         """Thousands of layers take minutes to make and learn nothing."""
         if len(self.hidden) > 1000:
             raise RecipeError(f"{len(self.hidden)} layers are more than 1000", "hidden")
+        if any(a * b >= 2**60 for a, b in pairwise(self.hidden)):
+            raise RecipeError(
+                "two layers so wide have more weights between them than can be counted", "hidden"
+            )
 
 
 class CNN(Model, name="cnn"):

@@ -74,7 +74,9 @@ Positive = Annotated[float, Range(0, open_low=True)]
 NonNegative = Annotated[float, Range(0)]
 Count = Annotated[int, Range(1)]
 Index = Annotated[int, Range(0)]
-Width = Annotated[int, Range(1, 100_000)]  # of a layer: more fits no memory, and far more overflows
+Width = Annotated[
+    int, Range(1, 10**12)
+]  # of a layer: more overflows, before memory can be found to be too small
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
