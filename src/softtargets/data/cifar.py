@@ -8,16 +8,14 @@ is part of what is checked: a file cut at a record's end is damaged all the same
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softtargets.data.examples import Examples
 from softtargets.data.files import read_all, read_lines
 from softtargets.data.unpickle import read_dictionary
 from softtargets.exceptions import DataError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 PIXELS = 3 * 32 * 32
 CIFAR10_BATCH = 10_000
@@ -94,8 +92,6 @@ def _read(
 
     `names` are the text file of the classes' names, the pickled one, and the key in that.
     """
-    import numpy as np
-
     binary = files[0].suffix == ".bin"
     read = [(read_binary if binary else read_python)(path, keys, records) for path in files]
     images, labels = [images for _, images in read], [labels[chosen] for labels, _ in read]
@@ -112,8 +108,6 @@ def read_binary(
     path: Path, keys: tuple[str, ...], records: int
 ) -> tuple[list[NDArray[np.int64]], NDArray[np.uint8]]:
     """Return each of the record's labels as an array, and the images; `records` must be there exactly."""
-    import numpy as np
-
     data = read_all(path)
     label_bytes = len(keys)
     width = label_bytes + PIXELS
@@ -131,8 +125,6 @@ def read_python(
     path: Path, keys: tuple[str, ...], records: int
 ) -> tuple[list[NDArray[np.int64]], NDArray[np.uint8]]:
     """Return each named label list as an array, and the images, from a pickled batch."""
-    import numpy as np
-
     batch = read_dictionary(read_all(path), str(path))
     images = batch.get("data")
     if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or images.shape[1:] != (PIXELS,):

@@ -12,14 +12,13 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softtargets.data.unpickle import read_dictionary
 from softtargets.exceptions import DataError, StorageError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 FILES = {
     "cifar10n": ("cifar-n/CIFAR-10_human.pt", "cifar-n/cifar10n.npz"),
@@ -68,8 +67,6 @@ class HumanLabels:
 
 def read_human_labels(path: Path, name: str) -> dict[str, NDArray[np.int64]]:
     """Return every label set of ``cifar10n`` or ``cifar100n`` after checking each against its pin."""
-    import numpy as np
-
     arrays = _arrays(path)
     labels = {}
     for key, expected in PINNED[name].items():
@@ -107,8 +104,6 @@ def _arrays(path: Path) -> dict[str, Any]:
 
 
 def _from_npz(path: Path) -> dict[str, Any]:
-    import numpy as np
-
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from softtargets.data.examples import Examples
 from softtargets.data.ordering import by_class, dealt_out, rank
 
@@ -19,7 +21,6 @@ TEST_EXAMPLES = 500
 
 def read_digits(split: str) -> Examples:
     """Return the train (1,297) or test (500) digits; pixel values 0..16 are scaled to 0..255."""
-    import numpy as np
     from sklearn.datasets import load_digits
 
     bunch = load_digits()

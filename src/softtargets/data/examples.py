@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softtargets.exceptions import DataError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +27,6 @@ class Examples:
     classes: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        import numpy as np
-
         if not _is_array(self.images, np.uint8, 4):
             raise DataError(
                 f"images must be a uint8 array of N x channels x height x width, not {_describe(self.images)}"
@@ -50,8 +47,6 @@ class Examples:
 
     def take(self, indices: Sequence[int] | NDArray[Any]) -> Examples:
         """Return the examples at these positions (or where a boolean mask holds), in that order."""
-        import numpy as np
-
         chosen = np.asarray(indices)
         if chosen.size == 0:
             chosen = chosen.astype(np.int64)
@@ -59,8 +54,6 @@ class Examples:
 
 
 def _is_array(value: object, dtype: Any, dimensions: int) -> bool:
-    import numpy as np
-
     return isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == dimensions
 
 

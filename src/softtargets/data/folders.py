@@ -12,16 +12,15 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softtargets.data.examples import Examples
 from softtargets.data.files import read_lines
 from softtargets.data.progress import Progress, Silence
 from softtargets.exceptions import DataError, nearest
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".ppm", ".tif", ".tiff"})
 CUB200_LISTS = ("images.txt", "image_class_labels.txt", "train_test_split.txt", "classes.txt")
@@ -133,8 +132,6 @@ def decode(
 
     Runs in threads, which decode in parallel because Pillow lets go of the interpreter's lock.
     """
-    import numpy as np
-
     if size < 1:
         raise DataError(f"size must be at least 1, not {size}")
     _check_memory(index, size)
@@ -159,7 +156,6 @@ def decode(
 
 
 def _decode_one(path: Path, size: int) -> NDArray[Any]:
-    import numpy as np
     from PIL import Image
 
     try:
@@ -194,8 +190,6 @@ def _check_memory(index: ImageIndex, size: int) -> None:
 
 
 def _index(root: Path, rows: Iterable[tuple[str, int]], classes: Sequence[str]) -> ImageIndex:
-    import numpy as np
-
     listed = list(rows)
     labels = np.array([label for _, label in listed], np.int64)
     return ImageIndex(root, tuple(path for path, _ in listed), labels, tuple(classes))

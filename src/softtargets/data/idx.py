@@ -11,13 +11,13 @@ import math
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softtargets.data.files import BLOCK, LARGEST, reading
 from softtargets.exceptions import DataError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _MOST_DIMENSIONS = 8
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -25,8 +25,6 @@ _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E:
 
 def read_idx(path: Path) -> NDArray[Any]:
     """Return the array in an IDX file, in the machine's byte order."""
-    import numpy as np
-
     with reading(path) as file:
         code, shape, size = _header(file, path)
         data = bytearray()  # an array over bytes could not be written to

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from softtargets.data import cifar, cifar_n, folders, text
 from softtargets.data.catalogue import CATALOGUE, find_source
@@ -19,10 +22,6 @@ from softtargets.data.ordering import dealt_out
 from softtargets.data.progress import Progress
 from softtargets.data.source import one_of
 from softtargets.exceptions import DataError, nearest
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 SPLITS = ("train", "test")
 MNIST_EXAMPLES = {"train": 60_000, "test": 10_000}
@@ -141,8 +140,6 @@ def _digits(root: Path, split: str, progress: Progress | None) -> Examples:
 
 
 def _idx_pair(name: str, root: Path, folder: str, stem: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    import numpy as np
-
     files = [
         text.plain_or_gz(root / folder / f"{stem}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1")
     ]
@@ -174,8 +171,6 @@ def _mnist(
 
 
 def _emnist(root: Path, split: str, progress: Progress | None, *, part: str = "balanced") -> Examples:
-    import numpy as np
-
     one_of(part, EMNIST_CLASSES, "emnist has no part")
     images, labels = _idx_pair("emnist", root, "EMNIST/raw", f"emnist-{part}-{split}")
     # The publishers stored rows as columns; the letters alone count from 1.
@@ -203,8 +198,6 @@ def _cifar100(
 
 def _relabelled(examples: Examples, root: Path, split: str, name: str, labels: str) -> Examples:
     """With people's labels in training, once those are known to be in the order of these images."""
-    import numpy as np
-
     if split == "test" or labels == "clean":
         return examples
     noisy, clean = HUMAN_LABELS[name][labels]

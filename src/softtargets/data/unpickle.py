@@ -16,6 +16,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy as np
+
 from softtargets.exceptions import DataError
 from softtargets.storage import FORBIDDEN_OPERATIONS, PlainUnpickler, RefusedPickle, check_operations
 
@@ -101,8 +103,6 @@ def _dtype(*arguments: object) -> _Dtype:
 
 
 def _scalar(*arguments: object) -> Any:
-    import numpy as np
-
     if len(arguments) != 2 or not isinstance(arguments[0], _Dtype):
         _refuse("has a number of unknown type")
     dtype, raw = np.dtype(arguments[0].code), arguments[1]
@@ -164,8 +164,6 @@ class _Array:
         self.state = (shape, dtype.code, bool(fortran), raw)
 
     def build(self) -> Any:
-        import numpy as np
-
         if self.state is None:
             raise _Problem("is damaged: its pickle has an array without content")
         shape, code, fortran, raw = self.state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -57,6 +57,8 @@ class LABO(RuleLoss):
     >>> LABO(tau=1e9, alpha=0.1)(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))  # label smoothing
     tensor(0.3729)
     """
+
+    usual: ClassVar = {"include_kl": False}
 
     tau: float | Tensor
     rho: float | Tensor
@@ -145,13 +147,6 @@ class LABO(RuleLoss):
         )
 
     def _options(self) -> list[tuple[str, Any]]:
-        shown: list[tuple[str, Any]] = [("tau", self.tau)]
-        if self.alpha is None:
-            shown += [("rho", self.rho), ("reading", repr(self.reading))]
-        else:
-            shown.append(("alpha", self.alpha))
-        if self.warmup_steps:
-            shown += [("warmup_steps", self.warmup_steps), ("warmup_alpha", self.warmup_alpha)]
-        if self.include_kl:
-            shown.append(("include_kl", True))
-        return shown
+        names = ["tau", *(("rho", "reading") if self.alpha is None else ("alpha",))]
+        names += ["warmup_steps", "warmup_alpha"] if self.warmup_steps else []
+        return [(name, self._as_shown(name)) for name in names]
