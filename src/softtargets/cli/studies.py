@@ -105,5 +105,6 @@ def run(
         print_json({"report": str(page), "claims": results["claims"], "provenance": results["provenance"]})
         return
     for claim in results["claims"]:
-        typer.echo(f"{claim['verdict']:<17} {claim['statement']}")
+        number = f" (its number: {claim['printed']['verdict']})" if claim["printed"] else ""
+        typer.echo(f"{claim['verdict']:<13} {claim['statement']}{number}")
     typer.echo(f"\nreport: {page.resolve()}")
