@@ -53,6 +53,22 @@ def test_where_no_number_is_printed_there_is_no_verdict_on_it():
     assert judge([claim(1.0, printed=1.0, margin=0.5)])[0].value == "not run yet"
 
 
+def test_only_what_is_asked_counts_and_a_claim_about_a_number_is_judged_among_numbers():
+    number = claim(*SLIGHT, region=Region(0, 2), printed=1.0, margin=1.0)
+    judged = judge([number, claim(*CLEAR), claim(*NOTHING), claim(*NOTHING)])
+    assert [(one.verdict, one.value) for one in judged[:2]] == [
+        ("reproduced", "reproduced"),
+        ("reproduced", None),
+    ]
+    assert judged[0].p == {}
+    assert set(judged[1].p) == {"reproduced", "contradicted"}
+    # Beside as many others it is one of four numbers, and not shown any more.
+    assert [
+        one.verdict
+        for one in judge([number, *[claim(*NOTHING, region=Region(0, 2), printed=1.0, margin=1.0)] * 3])
+    ] == ["inconclusive"] * 4
+
+
 def test_of_many_cells_the_number_is_that_of_the_one_that_is_shown():
     cells = {"a": Sample.of([0.49, 0.5, 0.51]), "b": Sample.of([8.9, 9.0, 9.1])}
     (judged,) = judge([Claim.every("", (), "", cells, Region(low=0), printed=0.5, margin=0.2)])

@@ -115,6 +115,11 @@ def test_holm_step_by_step():
     assert holm([p, p[::-1]]) == pytest.approx(np.array([expected, expected[::-1]]))
 
 
+def test_questions_that_are_not_asked_do_not_count():
+    found = holm([[0.01, math.nan, 0.04], [math.nan, math.nan, 0.03], [math.nan] * 3])
+    assert found == pytest.approx(np.array([[0.02, 1, 0.04], [1, 1, 0.03], [1, 1, 1]]))
+
+
 def test_cells_together():
     p = [[0.01, 0.02, 0.9], [0.001, 0.002, 0.003]]
     assert for_every(p) == pytest.approx([0.9, 0.003])

@@ -24,8 +24,8 @@ from softtargets.claims.rule import (
     p_outside,
 )
 
-# The p-value of what is not asked, or cannot be yet.
-_NEVER = 1.0
+# The p-value of what cannot be shown yet, and of what is not asked.
+_NEVER, _NOT_ASKED = 1.0, math.nan
 _Test = Callable[[Estimate, float, float], Array]
 
 
@@ -65,25 +65,31 @@ def judge(claims: Sequence[Claim]) -> tuple[Judgement, ...]:
 def _by_seeds(claims: Sequence[Claim]) -> list[Judgement]:
     if not claims:
         return []
-    regions, zones = [claim.region for claim in claims], [claim.zone for claim in claims]
+    # A claim about nothing but a printed number is judged among the numbers.
+    regions = [None if claim.region == claim.near else claim.region for claim in claims]
     p = {
         "reproduced": _p_values(claims, regions, p_inside, for_every),
         "contradicted": _p_values(claims, regions, p_outside, for_some),
-        "no effect": _p_values(claims, zones, p_inside, for_every),
+        "no effect": _p_values(claims, [claim.zone for claim in claims], p_inside, for_every),
     }
     # Of a claim about many cells the printed number is that of the cell that is shown.
-    shown = [replace(claim, cells=()) for claim in claims]
-    numbers = [claim.near for claim in claims]
+    shown, numbers = [replace(claim, cells=()) for claim in claims], [claim.near for claim in claims]
     near, far = (_p_values(shown, numbers, test, for_every) for test in (p_inside, p_outside))
-    verdicts, values = decide(*p.values()), decide(near, far, np.full(len(claims), _NEVER))
+    directions, values = decide(*p.values()), decide(near, far, np.full(len(claims), _NOT_ASKED))
     adjusted = {name: holm(raw) for name, raw in p.items()}
     found = []
     for place, claim in enumerate(claims):
         missing = _missing(claim)
-        both = {name: (float(p[name][place]), float(adjusted[name][place])) for name in p}
-        verdict = VERDICTS[NOT_RUN if missing else verdicts[place]]
+        tests = {
+            name: (float(raw[place]), float(adjusted[name][place]))
+            for name, raw in p.items()
+            if not math.isnan(raw[place])
+        }
         value = None if claim.near is None else VERDICTS[NOT_RUN if missing else values[place]]
-        found.append(Judgement(claim, verdict, value, missing or _reason(claim, verdict, both), both))
+        verdict = VERDICTS[NOT_RUN if missing else directions[place]]
+        if value is not None and regions[place] is None:
+            verdict = value
+        found.append(Judgement(claim, verdict, value, missing or _reason(claim, verdict, tests), tests))
     return found
 
 
@@ -93,7 +99,9 @@ def _p_values(
     """One for each claim, of all its cells lying in the region, or some outside."""
 
     def one(claim: Claim, region: Region | None) -> float:
-        if region is None or _missing(claim) or any(math.isnan(sample.mean) for sample in claim.samples):
+        if region is None:
+            return _NOT_ASKED
+        if _missing(claim) or any(math.isnan(sample.mean) for sample in claim.samples):
             return _NEVER
         return float(combine([test(s.estimate, region.low, region.high) for s in claim.samples]))
 
@@ -115,6 +123,8 @@ def _reason(claim: Claim, verdict: Verdict, p: dict[str, tuple[float, float]]) -
         return "a seed has no finite number"
     if alone := [name for name, (own, _) in p.items() if own <= LEVEL]:
         return f"by itself “{alone[-1]}” (p = {p[alone[-1]][0]:.2g}), but not among all claims of this page"
+    if claim.cells:
+        return f"neither shown of every one of {len(claim.cells)} cells nor against one among so many"
     return "the interval reaches over the end of the region"
 
 

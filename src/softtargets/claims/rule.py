@@ -147,12 +147,15 @@ def for_some(p: ArrayLike) -> Array:
 def holm(p: ArrayLike) -> Array:
     """Holm's (1979) adjusted p-values along the last axis: at most `LEVEL` keeps the chance of any mistake there.
 
-    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
-    [0.03, 0.06, 0.06]
+    NaN is a question that is not asked: it does not count, and its own p-value is 1.
+
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist(), holm([0.01, np.nan]).tolist()
+    ([0.03, 0.06, 0.06], [0.01, 1.0])
     """
     raw = np.asarray(p, float)
-    order = np.argsort(raw, -1, kind="stable")
-    ranked = np.take_along_axis(raw, order, -1) * np.arange(raw.shape[-1], 0, -1)
+    order = np.argsort(raw, -1, kind="stable")  # NaN last
+    left = (~np.isnan(raw)).sum(-1, keepdims=True) - np.arange(raw.shape[-1])
+    ranked = np.nan_to_num(np.take_along_axis(raw, order, -1) * left, nan=1.0)
     adjusted = np.empty_like(raw)
     np.put_along_axis(adjusted, order, np.minimum(np.maximum.accumulate(ranked, -1), 1.0), -1)
     return adjusted

@@ -62,7 +62,7 @@ class Sample:
         return Sample(self.values[count:], self.examples)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Student's t interval for the mean, with the chance of test examples where it is known; endless below two values.
+        """Student's t interval for the mean, with the chance of test examples if it is known; endless below two values.
 
         >>> low, high = Sample.of([1.0, 2.0, 3.0]).interval()
         >>> round(low, 3), round(high, 3)
