@@ -9,6 +9,7 @@ from softtargets.claims.claim import (
     above,
     below,
     split_seeds,
+    two_standard_errors,
     zone,
 )
 from softtargets.claims.judging import Judgement, judge
@@ -34,5 +35,6 @@ __all__ = [
     "published",
     "sources",
     "split_seeds",
+    "two_standard_errors",
     "zone",
 ]

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-from softtargets.claims import Claim, Published, Region, Sample, above, below, published, sources, zone
+from softtargets.claims import (
+    Claim,
+    Published,
+    Region,
+    Sample,
+    above,
+    below,
+    published,
+    sources,
+    two_standard_errors,
+    zone,
+)
 from softtargets.exceptions import StudyError
 from softtargets.studies.mnist_distillation.curves import BASELINES, OF_HARD, OF_SMOOTHED, best
 from softtargets.studies.mnist_distillation.grid import TABLE_ALPHAS
@@ -149,15 +159,6 @@ def _errors(results: Results) -> tuple[Claim, ...]:
         one("The student of the dropout teacher", "student-error/mnist/hard", STUDENT_OF_HARD),
         one("The student of the smoothed teacher", "student-error/mnist/smoothed", STUDENT_OF_SMOOTHED),
     )
-
-
-def two_standard_errors(share: float, examples: int) -> float:
-    """What a share that was counted once, on so many examples, leaves open.
-
-    >>> round(100 * two_standard_errors(0.0067, 10_000), 2)
-    0.16
-    """
-    return 2 * math.sqrt(share * (1 - share) / examples)
 
 
 def _chosen(choosing: Results, points: list[Row]) -> Row | None:
