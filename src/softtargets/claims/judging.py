@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from softtargets.claims.claim import Claim, ComputedClaim, Region
 from softtargets.claims.rule import (
     LEVEL,
-    NOT_RUN,
     VERDICTS,
     Array,
     Estimate,
@@ -26,6 +26,7 @@ from softtargets.claims.rule import (
 
 # The p-value of what cannot be shown yet, and of what is not asked.
 _NEVER, _NOT_ASKED = 1.0, math.nan
+Tests: TypeAlias = dict[str, tuple[float, float]]
 _Test = Callable[[Estimate, float, float], Array]
 
 
@@ -41,7 +42,7 @@ class Judgement:
     verdict: Verdict
     value: Verdict | None = None
     reason: str = ""
-    p: dict[str, tuple[float, float]] = field(default_factory=dict)
+    p: Tests = field(default_factory=dict)
 
 
 def judge(claims: Sequence[Claim]) -> tuple[Judgement, ...]:
@@ -63,6 +64,7 @@ def judge(claims: Sequence[Claim]) -> tuple[Judgement, ...]:
 
 
 def _by_seeds(claims: Sequence[Claim]) -> list[Judgement]:
+    """Three questions about directions and two about numbers, each by Holm's method over those who are asked."""
     if not claims:
         return []
     # A claim about nothing but a printed number is judged among the numbers.
@@ -76,21 +78,30 @@ def _by_seeds(claims: Sequence[Claim]) -> list[Judgement]:
     shown, numbers = [replace(claim, cells=()) for claim in claims], [claim.near for claim in claims]
     near, far = (_p_values(shown, numbers, test, for_every) for test in (p_inside, p_outside))
     directions, values = decide(*p.values()), decide(near, far, np.full(len(claims), _NOT_ASKED))
+    tests = _by_claim(p)
+    return [
+        _judgement(claim, VERDICTS[directions[place]], VERDICTS[values[place]], tests[place])
+        for place, claim in enumerate(claims)
+    ]
+
+
+def _judgement(claim: Claim, direction: Verdict, value: Verdict, tests: Tests) -> Judgement:
+    """Both verdicts of a claim, where all its seeds are there; of a claim about a number alone it is one."""
+    if missing := _missing(claim):
+        return Judgement(claim, "not run yet", None if claim.near is None else "not run yet", missing, tests)
+    verdict = value if claim.region == claim.near else direction
+    return Judgement(
+        claim, verdict, None if claim.near is None else value, _reason(claim, verdict, tests), tests
+    )
+
+
+def _by_claim(p: dict[str, Array]) -> list[Tests]:
+    """By claim and verdict the p-values of what was asked, alone and on the page."""
     adjusted = {name: holm(raw) for name, raw in p.items()}
-    found = []
-    for place, claim in enumerate(claims):
-        missing = _missing(claim)
-        tests = {
-            name: (float(raw[place]), float(adjusted[name][place]))
-            for name, raw in p.items()
-            if not math.isnan(raw[place])
-        }
-        value = None if claim.near is None else VERDICTS[NOT_RUN if missing else values[place]]
-        verdict = VERDICTS[NOT_RUN if missing else directions[place]]
-        if value is not None and regions[place] is None:
-            verdict = value
-        found.append(Judgement(claim, verdict, value, missing or _reason(claim, verdict, tests), tests))
-    return found
+    return [
+        {name: (float(p[name][at]), float(adjusted[name][at])) for name in p if not math.isnan(p[name][at])}
+        for at in range(len(next(iter(p.values()))))
+    ]
 
 
 def _p_values(
@@ -116,7 +127,7 @@ def _missing(claim: Claim) -> str:
     return f"{there} of the {claim.seeds} seeds that decide"
 
 
-def _reason(claim: Claim, verdict: Verdict, p: dict[str, tuple[float, float]]) -> str:
+def _reason(claim: Claim, verdict: Verdict, p: Tests) -> str:
     if verdict != "inconclusive":
         return ""
     if any(math.isnan(sample.mean) for sample in claim.samples):

@@ -10,7 +10,7 @@ from typing import Any
 
 from softtargets.claims import Sample, split_seeds
 from softtargets.exceptions import StudyError
-from softtargets.studies.examples import PER_EXAMPLE, chance_of_examples
+from softtargets.studies.examples import chance_of_examples
 from softtargets.studies.study import Outcome
 
 Row = dict[str, Any]
@@ -70,7 +70,7 @@ class Results:
     ) -> Sample:
         """The mean over pairs of cells of one minus the other, seed by seed, over the seeds that have all of them.
 
-        Where it is an accuracy or an error and predictions are stored, with the chance of the test examples.
+        With the chance of the test examples, where their predictions are stored and the measure is made of them.
         """
         cells = [(self._by_seed(measure, this), self._by_seed(measure, that)) for this, that in pairs]
         seeds = (
@@ -80,9 +80,8 @@ class Results:
             scale * mean(one[seed].measures[measure] - other[seed].measures[measure] for one, other in cells)
             for seed in seeds
         )
-        chance = None
-        if measure in PER_EXAMPLE:
-            chance = chance_of_examples([[(one[s].run, other[s].run) for one, other in cells] for s in seeds])
+        runs = [[(one[seed].run, other[seed].run) for one, other in cells] for seed in seeds]
+        chance = chance_of_examples(measure, runs)
         return Sample.of(values, None if chance is None else scale**2 * chance)
 
     def _by_seed(self, measure: str, labels: Mapping[str, Any]) -> dict[int, Outcome]:

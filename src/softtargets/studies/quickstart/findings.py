@@ -155,8 +155,8 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             f"ECE at alpha {tuned:g} minus ECE at alpha 0",
             *below(0, judging.difference("ece", suitable, HARD)),
             f"{judging.then('ece', '.3f', HARD, suitable)} at alpha = {tuned:g}",
-            "The alpha with the lowest ECE on the validation digits with the first seed; judged on the test digits with "
-            "the other seeds.",
+            "The alpha with the lowest ECE on validation digits with the first seed; judged on test digits with the "
+            "others.",
             seeds=SEEDS - 1,
             zone=zone(SAME_ECE),
         ),
