@@ -181,10 +181,10 @@ def test_a_computed_claim_stands_if_all_its_values_lie_inside(values, verdict):
 
 
 def test_the_rule_is_stated_with_its_numbers():
-    assert "t-tests at 5%" in RULE
-    assert "90% interval" in RULE
+    assert "t-tests at 5 %" in RULE
+    assert "90 % interval holds at 95 %" in RULE
     assert all(verdict in RULE for verdict in VERDICTS)
-    assert "within 5% of the end" in COMPUTED_RULE
+    assert "within 5 % of the end" in COMPUTED_RULE
 
 
 def test_claims_are_measured_unless_a_class_of_them_says_otherwise():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -77,3 +81,16 @@ def test_pages_must_be_some(capsys):
     with pytest.raises(SystemExit):
         simulate.main(["--pages", "0"])
     assert "--pages must be at least 1; got 0" in capsys.readouterr().err
+
+
+def test_the_documentation_has_these_tables_and_they_keep_the_level():
+    text = (Path(__file__).parents[2] / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    assert "python -m softtargets.claims.simulate" in text
+    drawn = simulate.tables(2, 0).splitlines()
+    heads = [line for line, after in pairwise(drawn) if line.startswith("**") or after.startswith("|---")]
+    assert len(heads) == 8
+    assert all(line in text for line in heads)
+    null = text.split("**No effect at all")[1].split("**Power")[0]
+    rates = re.findall(r"^\| \d+ \| \d+ \| ([\d.]+) % \| ([\d.]+) %", null, re.MULTILINE)
+    assert len(rates) == 12
+    assert max(float(rate) for row in rates for rate in row) <= 5.0

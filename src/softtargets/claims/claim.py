@@ -16,20 +16,20 @@ SEEDS_NEEDED = 3
 EDGE = 0.05
 
 RULE = (
-    "A claim states beforehand a quantity, the region it must lie in, how many seeds decide and, where it can be said, "
-    "which effects are too small to count. The first so many seeds decide and others are shown apart; with fewer the "
-    "claim is “not run yet”. It is “reproduced” if its mean is shown to lie in the region, “contradicted” if outside, "
-    "“no effect” if among the effects too small to count, and “inconclusive” otherwise. Shown is what one-sided "
-    f"t-tests at {LEVEL:.0%} show, by Holm's method over all claims of the page: on at most one page in twenty is "
-    "anything called reproduced by chance. Where a paper printed a number for the same quantity, the same is asked of "
-    "the number: does the mean lie within a margin of it that was stated beforehand? Either end of a "
-    f"{CONFIDENCE:.0%} interval holds at {1 - LEVEL:.0%}; it is over seeds, and over test examples where it says so."
+    "On at most one page in twenty is anything called reproduced by chance. Each claim states beforehand a quantity, the "
+    "region it must lie in, how many seeds decide and, where it can be said, which effects are too small to count. Its "
+    "mean is shown to lie in the region: “reproduced”; outside: “contradicted”; among effects too small to count: “no "
+    "effect”; none of these: “inconclusive”; fewer seeds than stated: “not run yet”. Further seeds are shown apart and "
+    f"decide nothing. Shown is what one-sided t-tests at {100 * LEVEL:g} % show, by Holm's method over all claims of "
+    "the page. Where a paper printed a number for the same quantity, it is also asked whether the mean lies within a "
+    f"margin of it that was stated beforehand. Either end of a {100 * CONFIDENCE:g} % interval holds at "
+    f"{100 * (1 - LEVEL):g} %; it is over seeds, and over test examples where it says so."
 )
 # Said instead, or besides, on pages with claims that are computed.
 COMPUTED_RULE = (
     "A claim that is computed, not measured, has no seeds and no interval: it is “reproduced” if all that was "
     "computed lies inside the region, “contradicted” if not, and “inconclusive” where a number lies within "
-    f"{EDGE:.0%} of the end of its region, since such a verdict would turn with the grid."
+    f"{100 * EDGE:g} % of the end of its region, since such a verdict would turn with the grid."
 )
 
 
