@@ -237,7 +237,7 @@ def test_both_axes_of_a_claim_are_shown_with_what_was_fixed_beforehand(tmp_path)
     (found,) = results["claims"]
     assert (found["verdict"], found["printed"]) == (
         "reproduced",
-        {"value": 2.0, "margin": 0.5, "verdict": "contradicted"},
+        {"value": 2.0, "margin": 0.5, "verdict": "contradicted", "whole_claim": False},
     )
     assert (found["ends"], found["zone"], found["seeds"]) == ([0, None], [-0.25, 0.25], 3)
     assert found["measured"]["n"] == 3
@@ -265,3 +265,11 @@ def test_verdicts_of_a_page_are_those_of_all_its_claims_together(tmp_path):
     assert [one["verdict"] for one in results["claims"]] == ["inconclusive"] * 3
     assert "but not among all claims of this page" in text
     assert "<b>3</b> inconclusive" in path.read_text(encoding="utf-8")
+
+
+def test_a_claim_about_a_number_alone_says_it_once(tmp_path):
+    claim = Claim("it is 1", (), "x", Sample.of([0.9, 1.0, 1.1]), Region(0.5, 1.5), printed=1.0, margin=0.5)
+    text, results = said_of_claims(write_page(page(claims=(claim,)), tmp_path))
+    assert "between 0.5 and 1.5" in text
+    assert "its number" not in text
+    assert results["claims"][0]["printed"]["whole_claim"] is True

@@ -167,6 +167,11 @@ class Claim:
         return Region(self.printed - self.margin, self.printed + self.margin)
 
     @property
+    def is_number(self) -> bool:
+        """Whether it is about nothing but the printed number: its region is the margin."""
+        return self.region == self.near
+
+    @property
     def interval(self) -> tuple[float, float]:
         """Of the mean over the seeds that decide; each end holds at 95 %."""
         return self.deciding.interval(CONFIDENCE)

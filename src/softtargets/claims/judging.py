@@ -68,7 +68,7 @@ def _by_seeds(claims: Sequence[Claim]) -> list[Judgement]:
     if not claims:
         return []
     # A claim about nothing but a printed number is judged among the numbers.
-    regions = [None if claim.region == claim.near else claim.region for claim in claims]
+    regions = [None if claim.is_number else claim.region for claim in claims]
     p = {
         "reproduced": _p_values(claims, regions, p_inside, for_every),
         "contradicted": _p_values(claims, regions, p_outside, for_some),
@@ -89,7 +89,7 @@ def _judgement(claim: Claim, direction: Verdict, value: Verdict, tests: Tests) -
     """Both verdicts of a claim, where all its seeds are there; of a claim about a number alone it is one."""
     if missing := _missing(claim):
         return Judgement(claim, "not run yet", None if claim.near is None else "not run yet", missing, tests)
-    verdict = value if claim.region == claim.near else direction
+    verdict = value if claim.is_number else direction
     return Judgement(
         claim, verdict, None if claim.near is None else value, _reason(claim, verdict, tests), tests
     )

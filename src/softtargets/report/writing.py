@@ -132,7 +132,12 @@ def _claim(judged: Judgement) -> dict[str, Any]:
         "p": {name: {"alone": alone, "on_page": on_page} for name, (alone, on_page) in judged.p.items()},
         "printed": None
         if judged.value is None
-        else {"value": claim.printed, "margin": claim.margin, "verdict": judged.value},
+        else {
+            "value": claim.printed,
+            "margin": claim.margin,
+            "verdict": judged.value,
+            "whole_claim": claim.is_number,
+        },
         "remark": claim.remark,
     }
 
