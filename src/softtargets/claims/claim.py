@@ -19,10 +19,10 @@ RULE = (
     "On at most one page in twenty is anything called reproduced by chance. Each claim states beforehand a quantity, "
     "the region it must lie in, how many seeds decide and, where it can be said, which effects are too small to count. "
     "Its mean is shown to lie in the region: “reproduced”; outside: “contradicted”; among effects too small to count: "
-    "“no effect”; none of these: “inconclusive”; fewer seeds than stated: “not run yet”. Further seeds are shown apart and "
-    f"decide nothing. Shown is what one-sided t-tests at {100 * LEVEL:g} % show, by Holm's method over all claims of "
-    "the page. Where a paper printed a number for the same quantity, it is also asked whether the mean lies within a "
-    f"margin of it that was stated beforehand. Either end of a {100 * CONFIDENCE:g} % interval holds at "
+    "“no effect”; none of these: “inconclusive”; fewer seeds than stated: “not run yet”. Further seeds are shown apart "
+    f"and decide nothing. Shown is what one-sided t-tests at {100 * LEVEL:g} % show, by Holm's method over all claims "
+    "of the page. Where a paper printed a number for the same quantity, it is also asked whether the mean lies within "
+    f"a margin of it that was stated beforehand. Either end of a {100 * CONFIDENCE:g} % interval holds at "
     f"{100 * (1 - LEVEL):g} %; it is over seeds, and over test examples where it says so."
 )
 # Said instead, or besides, on pages with claims that are computed.
