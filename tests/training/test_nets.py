@@ -275,7 +275,7 @@ def test_the_compiler_understands_links_with_kernels(name, runs, monkeypatch):
     from softtargets.models.kernels import launch
 
     few = launch.Tiles(64, 64, 128, 1, 1, part=64)  # blocks, of which the interpreter is slow
-    monkeypatch.setattr(launch.convolution, "gradient_tiles", lambda *sizes: few)
+    monkeypatch.setattr(launch, "gradient_tiles", lambda *sizes: few)
     original = torch.compile
 
     def compile_up_to_there(function, **options):

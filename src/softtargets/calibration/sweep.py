@@ -92,9 +92,10 @@ def temperature_by_ece(
 ) -> float:
     """The temperature with the least expected calibration error, of those given (0.1, 0.2, ... 5).
 
-    How the papers on label smoothing come by theirs (Müller et al. 2019, section 3; in the replication of Re et al.
-    2023 by evaluating the ECE for every reasonable temperature). The ECE jumps where an example changes bins and
-    has many minima, so it is only searched on a grid; `fit_temperature` has an optimum and is found exactly.
+    How the papers on label smoothing come by theirs (Müller et al. 2019, section 3; in the replication, Wagner et
+    al. 2023, section 5.1, by evaluating the ECE for every reasonable temperature). The ECE jumps where an example
+    changes bins and has many minima, so it is only searched on a grid; `fit_temperature` has an optimum and is
+    found exactly.
 
     >>> temperature_by_ece(torch.tensor([[4.0, 0.0]] * 4), torch.tensor([0, 0, 0, 1]))  # sigmoid(4 / T) = 3/4: 3.64
     3.6

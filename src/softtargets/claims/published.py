@@ -1,4 +1,4 @@
-"""What the papers printed, as data with its source. The numbers lie in ``published.yaml`` beside this file."""
+"""What the papers printed, as data with its source: a file for each paper in ``papers`` beside this one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def published(key: str) -> Published:
     >>> published("muller-2019/ece/cifar100/hard").value
     0.15
     """
-    everything = _load()
+    everything = _load(key.partition("/")[0])
     if key not in everything:
         raise KeyError(f"no published figure '{key}'{nearest(key, everything)}")
     return everything[key]
@@ -43,6 +43,7 @@ def sources(place: str, *endings: str) -> tuple[Published, ...]:
 
 
 @cache
-def _load() -> dict[str, Published]:
-    text = files("softtargets.claims").joinpath("published.yaml").read_text(encoding="utf-8")
-    return {key: Published(**fields) for key, fields in yaml.safe_load(text).items()}
+def _load(paper: str) -> dict[str, Published]:
+    file = files("softtargets.claims").joinpath(f"papers/{paper}.yaml")
+    entries = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return {key: Published(**fields) for key, fields in entries.items()}

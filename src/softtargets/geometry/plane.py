@@ -18,10 +18,10 @@ MANY = 1000  # points from which subtracting every pair takes too long
 def template_plane(weights: ArrayLike, classes: Sequence[int]) -> Tensor:
     """An orthonormal basis (D, 2) of the plane through the templates of three classes.
 
-    Müller et al. 2019, section 2: the basis comes from the QR decomposition of the differences between the
-    templates (rows of the last layer's weights, K x D; for a translation model one row per token). The first axis
-    points from the third template to the first, and the second template lies on the positive side, so that pictures
-    do not flip between seeds. Adding one vector to all templates changes nothing.
+    Müller et al. 2019, section 2; as in the replication's section 4 it comes from the QR decomposition of the
+    differences between the templates (rows of the last layer's weights, K x D; for a translation model one row per
+    token). The first axis points from the third template to the first, and the second template lies on the positive
+    side, so that pictures do not flip between seeds. Adding one vector to all templates changes nothing.
 
     Worked out in double precision and given in that of the weights. Templates are on one line when what is left of
     the second beside the first axis is no more than a rounding error of their size.

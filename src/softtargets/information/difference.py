@@ -12,7 +12,7 @@ from softtargets.arrays import ArrayLike, as_logits
 def logit_difference(logits: ArrayLike, first: int, second: int) -> Tensor:
     """The logit of one class minus that of another, (N,) from logits (N, K).
 
-    Müller et al. 2019, section 5: the Y of their mutual information. Examples are those of the two classes; stack
+    Müller et al. 2019, section 4: the Y of their mutual information. Examples are those of the two classes; stack
     the differences of several augmentations along dimension 1 for `example_information`.
 
     >>> import torch

@@ -45,7 +45,7 @@ def example_information(samples: ArrayLike) -> float:
 
 
 def estimate_information(samples: ArrayLike) -> Information:
-    """Mutual information between an example and its logit difference, after Müller et al. 2019, section 5.
+    """Mutual information between an example and its logit difference, after Müller et al. 2019, section 4.
 
     X is uniform on N examples; Y given X is normal around mu_x with one variance s2 for all, and a row of samples
     (examples, draws) has L independent draws of it, such as augmentations of the example:

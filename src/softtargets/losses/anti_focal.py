@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
 from softtargets.losses.focal import FocalLoss
@@ -20,6 +18,8 @@ class AntiFocalLoss(FocalLoss):
     >>> AntiFocalLoss()(torch.zeros(1, 2), torch.tensor([0]))
     tensor(0.8664)
     """
+
+    shown = ("gamma", "alpha", "detach")
 
     alpha: float | Tensor
 
@@ -40,6 +40,3 @@ class AntiFocalLoss(FocalLoss):
     def slope(self) -> float | Tensor:  # type: ignore[override]
         """Alpha under the name that both losses compute with."""
         return self.alpha
-
-    def _options(self) -> list[tuple[str, Any]]:
-        return [("gamma", self.gamma), ("alpha", self.alpha), ("detach", self.detach)]

@@ -15,13 +15,7 @@ from softtargets.exceptions import nearest
 
 
 def hyperparameter(
-    name: str,
-    value: Any,
-    low: float = -math.inf,
-    high: float = math.inf,
-    *,
-    open_low: bool = False,
-    open_high: bool = False,
+    name: str, value: Any, low: float = 0.0, high: float = math.inf, *, open_low: bool = False
 ) -> float | Tensor:
     """A hyper-parameter: a number, or a tensor with one value, or with one value per run (1-D).
 
@@ -31,20 +25,21 @@ def hyperparameter(
     Traceback (most recent call last):
     ValueError: alpha must be between 0 and 1, not 1.5
     """
-    allowed = _allowed(low, high, open_low, open_high)
+    allowed = _allowed(low, high, open_low)
     if isinstance(value, Tensor):
         if not value.dtype.is_floating_point or value.dim() > 1 or value.numel() == 0:
             raise TypeError(
                 f"{name} must be a number, or a floating-point tensor with one value or one per run, "
                 f"not a tensor of {value.dtype} with shape {tuple(value.shape)}"
             )
-        outside = value.detach().flatten()[~_inside(value.detach().flatten(), low, high, open_low, open_high)]
+        values = value.detach().flatten()
+        outside = values[~_inside(values, low, high, open_low)]
         if len(outside):
             raise ValueError(f"{name} must be {allowed}, not {outside[0].item():g}")
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number or a tensor of them, not {value!r}")
-    if not bool(_inside(torch.tensor(float(value), dtype=torch.float64), low, high, open_low, open_high)):
+    if not bool(_inside(torch.tensor(float(value), dtype=torch.float64), low, high, open_low)):
         raise ValueError(f"{name} must be {allowed}, not {value}")
     return float(value)
 
@@ -134,18 +129,12 @@ def _floating(name: str, value: Any, dimensions: int, meaning: str) -> Tensor:
     return tensor
 
 
-def _inside(values: Tensor, low: float, high: float, open_low: bool, open_high: bool) -> Tensor:
+def _inside(values: Tensor, low: float, high: float, open_low: bool) -> Tensor:
     above = values > low if open_low else values >= low
-    below = values < high if open_high else values <= high
-    return above & below & torch.isfinite(values)
+    return above & (values <= high) & torch.isfinite(values)
 
 
-def _allowed(low: float, high: float, open_low: bool, open_high: bool) -> str:
-    if low > -math.inf and high < math.inf and not (open_low or open_high):
-        return f"between {low:g} and {high:g}"
-    parts = []
-    if low > -math.inf:
-        parts.append(f"{'above' if open_low else 'at least'} {low:g}")
-    if high < math.inf:
-        parts.append(f"{'below' if open_high else 'at most'} {high:g}")
-    return " and ".join(parts) or "finite"
+def _allowed(low: float, high: float, open_low: bool) -> str:
+    if high == math.inf:
+        return f"{'above' if open_low else 'at least'} {low:g}"
+    return f"above {low:g} and at most {high:g}" if open_low else f"between {low:g} and {high:g}"

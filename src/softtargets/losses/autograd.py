@@ -154,12 +154,7 @@ def fused_losses(batch: Batch, rule: Rule) -> Tensor:
     """The loss of every row by a kernel, as an operator that torch.compile and torch.func understand."""
     from softtargets.losses.kernels.ops import TransformableRowLosses, row_losses
 
-    values, constants = _values(rule.values, batch.raw.device)
-    teacher = None if rule.teacher is None else _canonical(rule.teacher.detach())
-    arguments = (
-        _canonical(batch.raw), batch.target.reshape(-1), values, constants, rule.table, batch.class_weight,
-        teacher, rule.kind, batch.ignore_index,
-    )  # fmt: skip
+    arguments = _arguments(batch, rule, batch.raw)
     # While tracing there are no wrapped tensors to be seen, and the operator is all that is needed.
     transformed = not torch.compiler.is_compiling() and not is_plain(*rule_tensors(batch, rule))
     losses: Tensor = TransformableRowLosses.apply(*arguments) if transformed else row_losses(*arguments)  # type: ignore[no-untyped-call]
@@ -180,7 +175,7 @@ def fused_reduction(
     `plain` computes the same from logits in plain PyTorch; gradients of gradients need it.
     """
     launch, logits = _launching(), batch.raw
-    call = _eager_call(batch, rule, launch)
+    call = launch.Call.of(*_arguments(batch, rule, logits.detach()))
     loss: Tensor
     if not (logits.requires_grad and torch.is_grad_enabled()):
         loss = launch.mean_or_sum(call, mean, None, dtype)
@@ -204,9 +199,8 @@ def fused_chunk(batch: Batch, rule: Rule, factor: Tensor) -> Tensor:
     The factor is one number for all rows or one for each.
     """
     launch = _launching()
-    call = _eager_call(batch, rule, launch)
-    losses = torch.empty(len(call.target), dtype=torch.float32, device=call.logits.device)
-    launch.rows_in_place(call, factor.float().expand(len(call.target)).contiguous(), losses)
+    call = launch.Call.of(*_arguments(batch, rule, batch.raw.detach()))
+    losses: Tensor = launch.rows_in_place(call, factor.float().expand(len(call.target)).contiguous())
     return losses
 
 
@@ -228,20 +222,14 @@ def _launching() -> Any:
     return launch
 
 
-def _eager_call(batch: Batch, rule: Rule, launch: Any) -> Call:
-    values, constants = _values(rule.values, batch.raw.device)
+def _arguments(batch: Batch, rule: Rule, logits: Tensor) -> tuple[Any, ...]:
+    """Of the operator `row_losses`, for a rule applied to a batch."""
+    values, constants = _values(rule.values, logits.device)
     teacher = None if rule.teacher is None else _canonical(rule.teacher.detach())
-    call: Call = launch.Call(
-        logits=_canonical(batch.raw.detach()),
-        target=batch.target.reshape(-1).contiguous(),
-        kind=rule.kind,
-        values=tuple(constants) if values is None else values,
-        table=_contiguous(rule.table),
-        weight=_contiguous(batch.class_weight),
-        teacher=teacher,
-        ignore_index=batch.ignore_index,
-    )
-    return call
+    return (
+        _canonical(logits), batch.target.reshape(-1), values, constants, rule.table, batch.class_weight,
+        teacher, rule.kind, batch.ignore_index,
+    )  # fmt: skip
 
 
 # --- what autograd sees ---
@@ -350,10 +338,6 @@ def _canonical(values: Tensor) -> Tensor:
     if values.dim() == 1:
         return values.unsqueeze(0)
     return values if values.dim() <= 3 else values.flatten(2)
-
-
-def _contiguous(values: Tensor | None) -> Tensor | None:
-    return None if values is None else values.contiguous()
 
 
 def _values(values: tuple[float | Tensor, ...], device: torch.device) -> tuple[Tensor | None, list[float]]:

@@ -20,12 +20,14 @@ from softtargets.losses.autograd import (
     rule_tensors,
     solved_reduction,
 )
-from softtargets.losses.batch import Batch, is_plain
+from softtargets.losses.batch import Batch, check_tensors, is_plain
 from softtargets.losses.functional import blend, wide
 from softtargets.losses.reference import plain_losses
 from softtargets.losses.rule import Rule
 
 REDUCTIONS = ("mean", "sum", "none")
+# What torch's cross-entropy has too, as it is unless somebody says otherwise.
+_USUAL = {"ignore_index": -100, "weight": None, "reduction": "mean", "inplace": False}
 
 
 class SoftTargetLoss(nn.Module):
@@ -54,6 +56,9 @@ class SoftTargetLoss(nn.Module):
     shares_state: ClassVar[bool] = False
     # Losses that draw random numbers would draw others if they were asked twice.
     draws: ClassVar[bool] = False
+    # What ``print`` shows: these options, and those that are not as usual.
+    shown: ClassVar[tuple[str, ...]] = ()
+    usual: ClassVar[dict[str, Any]] = {}
 
     weight: Tensor | None
 
@@ -188,9 +193,8 @@ class SoftTargetLoss(nn.Module):
                 f"{type(self).__name__} keeps a table, which the runs of a pack cannot share: stack one loss per "
                 "run with torch.func.stack_module_state and call them with torch.vmap"
             )
+        check_tensors(logits, target)
         for name, value in (("logits", logits), ("target", target)):
-            if not isinstance(value, Tensor):
-                raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
             if value.dim() == 0 or value.shape[0] != size:
                 raise ValueError(
                     f"{', '.join(runs)} holds {size} values, one per run, so the first dimension of {name} must be "
@@ -220,7 +224,10 @@ class SoftTargetLoss(nn.Module):
         loss = None
         rule = self.computable(batch, given)
         if rule is not None:
-            loss = self._fused(batch, rule) if may_fuse(batch.raw) else self._solved(batch, rule)
+            if may_fuse(batch.raw):
+                return self._fused(batch, rule)
+            plain = self._plain(batch, rule)
+            loss = solved_reduction(batch, rule, self.reduction, loss_dtype(batch.raw), plain)
         return self._reduce(self.per_example(batch, given), batch) if loss is None else loss
 
     def _fused(self, batch: Batch, rule: Rule) -> Tensor:
@@ -229,10 +236,6 @@ class SoftTargetLoss(nn.Module):
             return self._reduce(fused_losses(batch, rule), batch)
         mean, dtype = self.reduction == "mean", loss_dtype(batch.raw)
         return fused_reduction(batch, rule, mean, dtype, self.inplace, self._plain(batch, rule))
-
-    def _solved(self, batch: Batch, rule: Rule) -> Tensor | None:
-        """In closed form; None where that does not come out as a number."""
-        return solved_reduction(batch, rule, self.reduction, loss_dtype(batch.raw), self._plain(batch, rule))
 
     def _plain(self, batch: Batch, rule: Rule) -> Callable[[Tensor], Tensor]:
         """The same loss from logits, an operation at a time, now or later."""
@@ -256,19 +259,19 @@ class SoftTargetLoss(nn.Module):
 
     def extra_repr(self) -> str:
         """Shown by ``print(loss)``: what differs from torch's defaults comes last."""
-        shown = list(self._options())
-        if self.ignore_index != -100:
-            shown.append(("ignore_index", self.ignore_index))
-        if self.weight is not None:
-            shown.append(("weight", f"<{len(self.weight)} classes>"))
-        if self.reduction != "mean":
-            shown.append(("reduction", repr(self.reduction)))
-        if self.inplace:
-            shown.append(("inplace", True))
+        unusual = (name for name, value in (self.usual | _USUAL).items() if getattr(self, name) != value)
+        shown = [*self._options(), *((name, self._as_shown(name)) for name in unusual)]
         return ", ".join(f"{name}={value}" for name, value in shown)
 
     def _options(self) -> list[tuple[str, Any]]:
-        return []
+        return [(name, self._as_shown(name)) for name in self.shown]
+
+    def _as_shown(self, name: str) -> Any:
+        """Of a table its size, of words their spelling, and numbers as they are."""
+        value = getattr(self, name)
+        if isinstance(value, Tensor) and value.dim() and name not in self._in_tensors:
+            return f"<{len(value)} classes>"
+        return repr(value) if isinstance(value, str) else value
 
 
 def loss_dtype(logits: Tensor) -> torch.dtype:

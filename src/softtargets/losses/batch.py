@@ -99,9 +99,20 @@ class Batch:
         return self.kept & ((labels < 0) | (labels >= self.classes))
 
     @property
-    def probabilities(self) -> Tensor | None:
-        """(N, K): the given target; None where it is class indices."""
-        return None if self.by_index else self.rows(self.target).to(self.logits.dtype)
+    def probabilities(self) -> Tensor:
+        """(N, K): the given target, where that is not class indices."""
+        assert not self.by_index
+        return self.rows(self.target).to(self.logits.dtype)
+
+    @property
+    def mass(self) -> Tensor:
+        """(N, K): the same, times the factor of each class."""
+        return self.probabilities if self.weight is None else self.probabilities * self.weight
+
+    @property
+    def likeliest(self) -> Tensor:
+        """(N,): the label, or the most probable class of a given distribution."""
+        return self.probabilities.argmax(-1) if self.labels is None else self.labels
 
     @property
     def weight(self) -> Tensor | None:
@@ -113,10 +124,7 @@ class Batch:
         """The factor of each example: of its label, or the mean over a given distribution."""
         if self.weight is None:
             return 1.0
-        if self.labels is not None:
-            return self.weight[self.labels]
-        assert self.probabilities is not None
-        return (self.probabilities * self.weight).sum(-1)
+        return self.mass.sum(-1) if self.labels is None else self.weight[self.labels]
 
     def rows(self, values: Tensor, name: str = "logits") -> Tensor:
         """Anything in the shape of the logits, as (N, K)."""
@@ -133,16 +141,20 @@ class Batch:
         table = table.to(self.logits.dtype)
         if self.labels is not None:
             return table[self.labels]
-        assert self.probabilities is not None
         with torch.autocast(table.device.type, enabled=False):  # which would round probabilities
             return self.probabilities @ table
 
-    def hard(self) -> Tensor:
-        """Cross-entropy with the target as it was given: (N,)."""
-        if self.labels is not None:
-            return self.example_weight * label_cross_entropy(self.log_p, self.labels)
-        assert self.probabilities is not None
-        return self.soft(self.probabilities)
+    def check_classes(self, name: str, table: Tensor) -> None:
+        """Refuse a table that has rows for other classes than the logits."""
+        if len(table) != self.classes:
+            raise ValueError(f"{name} is for {len(table)} classes, but the logits have {self.classes}")
+
+    def hard(self, log_p: Tensor | None = None) -> Tensor:
+        """Cross-entropy with the target as it was given, of what the net says or of what became of that: (N,)."""
+        log_p = self.log_p if log_p is None else log_p
+        if self.labels is None:
+            return soft_cross_entropy(log_p, self.mass)
+        return self.example_weight * label_cross_entropy(log_p, self.labels)
 
     def soft(self, q: Tensor) -> Tensor:
         """Cross-entropy with another distribution, one for all rows or one for each: (N,)."""
@@ -184,9 +196,7 @@ def check(logits: Tensor, target: Tensor) -> None:
     """Refuse what is not logits and a target for them."""
     if _is_usual(logits, target):
         return
-    for name, value in (("logits", logits), ("target", target)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
+    check_tensors(logits, target)
     if not logits.dtype.is_floating_point:
         raise TypeError(f"logits must be floating-point numbers, not {logits.dtype}")
     if logits.dim() == 0:
@@ -198,17 +208,19 @@ def check(logits: Tensor, target: Tensor) -> None:
         raise ValueError(f"logits are on {logits.device} but target is on {target.device}")
 
 
+def check_tensors(logits: Tensor, target: Tensor) -> None:
+    """Refuse what is not even tensors."""
+    for name, value in (("logits", logits), ("target", target)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
+
+
 def _is_usual(logits: Tensor, target: Tensor) -> bool:
     """Whether a look at a few things is enough: this comes before every loss."""
     if not (isinstance(logits, Tensor) and isinstance(target, Tensor) and target.dtype == torch.int64):
         return False
-    rows = logits.shape[:1]
-    return (
-        logits.dim() == 2
-        and target.shape == rows
-        and logits.is_floating_point()
-        and (logits.device == target.device and logits.shape[1] > 0)
-    )
+    fits = logits.dim() == 2 and target.shape == logits.shape[:1] and logits.shape[1] > 0
+    return fits and logits.is_floating_point() and logits.device == target.device
 
 
 def _check_probabilities(logits: Tensor, target: Tensor) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softtargets.losses.base import SoftTargetLoss
+from softtargets.losses.base import RuleLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.functional import label_cross_entropy, softened
 from softtargets.losses.rule import Rule
 
 
-class BetaSmoothing(SoftTargetLoss):
+class BetaSmoothing(RuleLoss):
     r"""Label smoothing of random strength, little for examples that an averaged net is sure of.
 
     .. math:: (1-\alpha) H(y, p) + \alpha H(t, p), \quad t_y = b,\ t_k = (1 - b) / (K - 1)
@@ -52,6 +52,7 @@ class BetaSmoothing(SoftTargetLoss):
     """
 
     draws = True
+    shown = ("alpha", "beta", "decay")
 
     alpha: float | Tensor
     beta: float | Tensor
@@ -108,12 +109,6 @@ class BetaSmoothing(SoftTargetLoss):
         """The loss of a batch; the averaged net's logits have the shape of the logits."""
         return super().forward(logits, target, ema_logits)
 
-    def smoothing(self, batch: Batch, given: Any) -> tuple[float | Tensor, Tensor | None]:
-        """Each row has its own strength; the mass goes to all classes."""
-        if not self.training or (isinstance(self.alpha, float) and self.alpha == 0):
-            return 0.0, None
-        return self._moved(batch, given), batch.logits.new_full((batch.classes,), 1 / batch.classes)
-
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(hard mass, soft mass), one for each row."""
         if not self.training or (isinstance(self.alpha, float) and self.alpha == 0):
@@ -139,12 +134,8 @@ class BetaSmoothing(SoftTargetLoss):
         # (1 - b) for the K-1 others is K / (K-1) as much for all.
         return self.alpha * (1 - on_label) * (batch.classes / (batch.classes - 1))
 
-    def _options(self) -> list[tuple[str, Any]]:
-        return [("alpha", self.alpha), ("beta", self.beta), ("decay", self.decay)]
-
 
 def _label_probability(batch: Batch, log_p: Tensor) -> Tensor:
     if batch.labels is not None:
         return label_cross_entropy(log_p, batch.labels).neg().exp()
-    assert batch.probabilities is not None
     return (batch.probabilities * log_p.exp()).sum(-1)

@@ -23,6 +23,8 @@ class ConfidencePenalty(RuleLoss):
     tensor(1.2477)
     """
 
+    shown = ("beta",)
+
     beta: float | Tensor
 
     def __init__(
@@ -39,6 +41,3 @@ class ConfidencePenalty(RuleLoss):
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(beta)."""
         return Rule("penalty", (self.beta,))
-
-    def _options(self) -> list[tuple[str, Any]]:
-        return [("beta", self.beta)]

@@ -32,6 +32,8 @@ class CSKD(SoftTargetLoss):
     tensor(1.5738)
     """
 
+    shown = ("temperature", "strength")
+
     temperature: float | Tensor
     strength: float | Tensor
 
@@ -59,9 +61,6 @@ class CSKD(SoftTargetLoss):
         partners = logits[_next_of_class(batch)] if given is None else batch.rows(given, "partner_logits")
         taught = softened(partners.detach(), self.temperature)
         return self.strength * self.temperature**2 * divergence(taught, softened(logits, self.temperature))
-
-    def _options(self) -> list[tuple[str, Any]]:
-        return [("temperature", self.temperature), ("strength", self.strength)]
 
 
 def same_class_partners(labels: Tensor, pool_labels: Tensor, generator: torch.Generator) -> Tensor:

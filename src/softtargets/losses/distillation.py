@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -45,7 +45,7 @@ class Distillation(SoftTargetLoss):
     et al., appendix A.1). Their CIFAR-10 experiments use beta = 1, the default here. ``scale_gradients=True``
     multiplies the soft part by T squared, which keeps its gradients of the same size when T changes (Hinton et
     al., section 2). ``match="logits"`` replaces the soft part by half the squared difference of the logits,
-    :math:`\frac12 \sum_k (z_k - z^t_k)^2`, as Müller et al. do for MNIST with beta = 0.6 (appendix A.1).
+    :math:`\frac12 \sum_k (z_k - z^t_k)^2`, as Müller et al. do for MNIST with beta = 0.6 (appendix A.5).
 
     The teacher's logits are stored ones, all of them or the `TopLogits`, or come from a live teacher (`ask`). No
     gradient reaches the teacher.
@@ -58,6 +58,8 @@ class Distillation(SoftTargetLoss):
     """
 
     needs = "teacher_logits"
+    shown = ("temperature", "beta", "student_temperature")
+    usual: ClassVar = {"scale_gradients": False, "match": "probabilities"}
 
     temperature: float | Tensor
     beta: float | Tensor
@@ -142,18 +144,6 @@ class Distillation(SoftTargetLoss):
         else:
             difference = batch.logits - batch.rows(given, "teacher_logits").detach()
         return batch.example_weight * 0.5 * difference.square().sum(-1)
-
-    def _options(self) -> list[tuple[str, Any]]:
-        shown: list[tuple[str, Any]] = [
-            ("temperature", self.temperature),
-            ("beta", self.beta),
-            ("student_temperature", self.student_temperature),
-        ]
-        if self.scale_gradients:
-            shown.append(("scale_gradients", True))
-        if self.match != "probabilities":
-            shown.append(("match", repr(self.match)))
-        return shown
 
 
 def _top_rows(batch: Batch, top: TopLogits) -> tuple[Tensor, Tensor]:

@@ -36,6 +36,8 @@ class DisturbLabel(SoftTargetLoss):
     tensor(0.3757)
     """
 
+    shown = ("alpha",)
+
     alpha: float | Tensor
 
     def __init__(
@@ -56,13 +58,9 @@ class DisturbLabel(SoftTargetLoss):
         disturbed = torch.rand(count, device=device) < self.alpha
         drawn = torch.randint(batch.classes, (count,), device=device)
         if batch.labels is None:
-            assert batch.probabilities is not None
             certain = drawn.unsqueeze(-1) == torch.arange(batch.classes, device=device)
             mass = torch.where(disturbed.unsqueeze(-1), certain.to(batch.logits.dtype), batch.probabilities)
             return batch.soft(mass)
         labels = torch.where(disturbed, drawn, batch.labels)
         losses = label_cross_entropy(batch.log_p, labels)
         return losses if batch.weight is None else batch.weight[labels] * losses
-
-    def _options(self) -> list[tuple[str, Any]]:
-        return [("alpha", self.alpha)]

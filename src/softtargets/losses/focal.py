@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -24,6 +24,8 @@ class FocalLoss(RuleLoss):
     tensor(0.1733)
     """
 
+    shown: ClassVar[tuple[str, ...]] = ("gamma", "detach")
+
     gamma: float | Tensor
     # What p is multiplied by inside the factor (1 + slope * p) ** gamma.
     slope: float | Tensor = -1.0
@@ -44,6 +46,3 @@ class FocalLoss(RuleLoss):
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(gamma, slope, 1 if the factor is a constant)."""
         return Rule("focal", (self.gamma, self.slope, float(self.detach)))
-
-    def _options(self) -> list[tuple[str, Any]]:
-        return [("gamma", self.gamma), ("detach", self.detach)]

@@ -33,6 +33,8 @@ class ForwardCorrection(SoftTargetLoss):
     tensor(1.6091)
     """
 
+    shown = ("matrix",)
+
     matrix: Tensor
 
     def __init__(
@@ -47,19 +49,12 @@ class ForwardCorrection(SoftTargetLoss):
 
     def per_example(self, batch: Batch, given: Any = None) -> Tensor:
         """Cross-entropy with the probabilities of noisy labels."""
-        if len(self.matrix) != batch.classes:
-            raise ValueError(f"matrix is for {len(self.matrix)} classes, but the logits have {batch.classes}")
+        batch.check_classes("matrix", self.matrix)
         # Row j of the transpose: which clean labels lead to the noisy label j.
         origins = self.matrix.to(batch.logits.dtype).t()
         if batch.labels is not None:
             return -batch.example_weight * _log_mixture(batch.log_p, origins[batch.labels].log())
-        assert batch.probabilities is not None
-        noisy = _log_mixture(batch.log_p.unsqueeze(-2), origins.log())
-        mass = batch.probabilities if batch.weight is None else batch.probabilities * batch.weight
-        return soft_cross_entropy(noisy, mass)
-
-    def _options(self) -> list[tuple[str, Any]]:
-        return [("matrix", f"<{len(self.matrix)} classes>")]
+        return soft_cross_entropy(_log_mixture(batch.log_p.unsqueeze(-2), origins.log()), batch.mass)
 
 
 def _log_mixture(log_p: Tensor, log_weights: Tensor) -> Tensor:

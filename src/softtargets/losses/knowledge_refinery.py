@@ -46,6 +46,7 @@ class KnowledgeRefinery(SoftTargetLoss):
     """
 
     shares_state = True
+    shown = ("classes", "alpha", "table_lr")
 
     alpha: float | Tensor
     table_lr: float | Tensor
@@ -80,9 +81,8 @@ class KnowledgeRefinery(SoftTargetLoss):
 
     def _residuals(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """What the net and the table say of the other classes, as logarithms; minus infinity for the label."""
-        if batch.classes != self.classes:
-            raise ValueError(f"the table is for {self.classes} classes, but the logits have {batch.classes}")
-        labels = _labels(batch)
+        batch.check_classes("the table", self.table)
+        labels = batch.likeliest
         label = labels.unsqueeze(-1)
         row = self.table.to(batch.logits.dtype)[labels]
         log_p = F.log_softmax(batch.logits.scatter(-1, label, -math.inf), dim=-1)
@@ -94,8 +94,7 @@ class KnowledgeRefinery(SoftTargetLoss):
         log_p, log_q = self._residuals(batch)
         difference = (log_q - log_p).masked_fill(log_q == -math.inf, 0)
         slope = log_q.exp() * (difference - divergence(log_q, log_p).unsqueeze(-1))
-        labels = _labels(batch)
-        members = labels == torch.arange(self.classes, device=labels.device).unsqueeze(-1)
+        members = batch.likeliest == torch.arange(self.classes, device=slope.device).unsqueeze(-1)
         if batch.kept is not None:
             members = members & batch.kept
             slope = slope.masked_fill(~batch.kept.unsqueeze(-1), 0)
@@ -107,13 +106,3 @@ class KnowledgeRefinery(SoftTargetLoss):
         # A batch in which nothing counts leaves the table alone.
         step = torch.where(total == 0, 0, step / total)
         self.table.sub_((self.table_lr * self.alpha * step).to(self.table.dtype))
-
-    def _options(self) -> list[tuple[str, Any]]:
-        return [("classes", self.classes), ("alpha", self.alpha), ("table_lr", self.table_lr)]
-
-
-def _labels(batch: Batch) -> Tensor:
-    if batch.labels is not None:
-        return batch.labels
-    assert batch.probabilities is not None
-    return batch.probabilities.argmax(-1)

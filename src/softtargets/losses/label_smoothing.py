@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -34,6 +34,9 @@ class LabelSmoothing(SoftTargetLoss):
     tensor(0.2995)
     """
 
+    shown = ("alpha", "spread")
+    usual: ClassVar = {"prior": None, "matrix": None}
+
     alpha: float | Tensor
     prior: Tensor | None
     matrix: Tensor | None
@@ -61,7 +64,7 @@ class LabelSmoothing(SoftTargetLoss):
 
     def smoothing(self, batch: Batch, given: Any) -> tuple[float | Tensor, Tensor | None]:
         """The same alpha everywhere; q is uniform, the prior, or a row of the matrix."""
-        self._check_classes(batch.classes)
+        self._check_classes(batch)
         if self.matrix is not None:
             q = batch.rows_of(self.matrix)
         elif self.prior is not None:
@@ -81,7 +84,7 @@ class LabelSmoothing(SoftTargetLoss):
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(hard mass, soft mass) of the target, and the table that q is read from."""
-        self._check_classes(batch.classes)
+        self._check_classes(batch)
         table = self.prior if self.matrix is None else self.matrix
         moved: float | Tensor = self.alpha
         if self.spread == "others":
@@ -97,7 +100,6 @@ class LabelSmoothing(SoftTargetLoss):
     def _without_label(self, batch: Batch, q: Tensor) -> Tensor:
         if batch.labels is None:
             # Each class that the given target holds for possible passes its part on to the classes it is not.
-            assert batch.probabilities is not None
             if self.matrix is None:
                 scaled = batch.probabilities / (1 - q)
                 return q * (scaled.sum(-1, keepdim=True) - scaled)
@@ -109,11 +111,11 @@ class LabelSmoothing(SoftTargetLoss):
         q = q.expand_as(batch.logits)
         return q.scatter(-1, labels, 0) / (1 - q.gather(-1, labels))
 
-    def _check_classes(self, classes: int) -> None:
+    def _check_classes(self, batch: Batch) -> None:
         for name, table in (("prior", self.prior), ("matrix", self.matrix)):
-            if table is not None and len(table) != classes:
-                raise ValueError(f"{name} is for {len(table)} classes, but the logits have {classes}")
-        if self.spread == "others" and classes < 2:
+            if table is not None:
+                batch.check_classes(name, table)
+        if self.spread == "others" and batch.classes < 2:
             raise ValueError("spread='others' needs at least two classes: with one there are no others")
 
     def _check_others(self) -> None:
@@ -124,10 +126,3 @@ class LabelSmoothing(SoftTargetLoss):
                 raise ValueError(
                     f"spread='others' needs mass on other classes, but {name} puts all of it on class {full}"
                 )
-
-    def _options(self) -> list[tuple[str, Any]]:
-        shown: list[tuple[str, Any]] = [("alpha", self.alpha), ("spread", repr(self.spread))]
-        for name, table in (("prior", self.prior), ("matrix", self.matrix)):
-            if table is not None:
-                shown.append((name, f"<{len(table)} classes>"))
-        return shown

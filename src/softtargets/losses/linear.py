@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import Function
+from torch.nn import functional
 
 from softtargets.losses.arguments import whole_number
 from softtargets.losses.autograd import fused_chunk, fused_losses, may_fuse, scale_, solved_chunk
@@ -81,13 +82,8 @@ class LinearLoss(nn.Module):
             )
         hidden, weight, bias = _autocast(hidden, weight, bias)
         rows = hidden.reshape(-1, hidden.shape[-1])
-        job = _Job(
-            self.loss,
-            target.reshape(-1).long(),
-            _teacher_rows(teacher, len(rows)),
-            self._chunk(weight),
-            self.accumulate,
-        )
+        labels, taught = target.reshape(-1).long(), _teacher_rows(teacher, len(rows))
+        job = _Job(self.loss, labels, taught, self._chunk(weight), self.accumulate)
         if self.loss.reduction == "none" or rows.dtype == torch.float16:
             losses: Tensor = _Rows.apply(rows, weight, bias, job)  # type: ignore[no-untyped-call]
             result = losses.reshape(target.shape) if self.loss.reduction == "none" else job.reduced(losses)
@@ -121,25 +117,25 @@ class _Job(NamedTuple):
     accumulate: torch.dtype | None
 
     def chunks(self) -> list[slice]:
-        rows = len(self.target)
-        return [slice(begin, min(begin + self.chunk_rows, rows)) for begin in range(0, rows, self.chunk_rows)]
+        begins = range(0, len(self.target), self.chunk_rows)
+        return [slice(begin, begin + self.chunk_rows) for begin in begins]
 
     def taught(self, part: slice) -> Any:
         """The teacher's logits of some rows."""
         if isinstance(self.teacher, LinearTeacher):
             hidden, weight, bias = self.teacher
-            return torch.nn.functional.linear(hidden[part], weight, bias)
+            return functional.linear(hidden[part], weight, bias)
         if isinstance(self.teacher, TopLogits):
-            return TopLogits(self.teacher.values[part], self.teacher.classes[part])
+            return TopLogits(*(each[part] for each in self.teacher))
         return None if self.teacher is None else self.teacher[part]
 
     def batch(self, logits: Tensor, part: slice) -> Batch:
         return Batch(logits, self.target[part], self.loss.weight, self.loss.ignore_index)
 
-    def factor(self, dtype: torch.dtype) -> Tensor | None:
-        """What every row's loss is multiplied by; None for 1."""
+    def factor(self, dtype: torch.dtype) -> Tensor:
+        """What every row's loss is multiplied by."""
         if self.loss.reduction != "mean":
-            return None
+            return torch.ones((), dtype=dtype, device=self.target.device)
         kept = self.target != self.loss.ignore_index
         if self.loss.weight is None:
             return 1 / kept.sum().to(dtype)
@@ -149,27 +145,50 @@ class _Job(NamedTuple):
 
     def reduced(self, losses: Tensor) -> Tensor:
         """The mean or sum of the losses of all rows."""
-        factor = self.factor(losses.dtype)
-        return losses.sum() if factor is None else losses.sum() * factor
+        return losses.sum() * self.factor(losses.dtype)
 
     @torch.no_grad()
     def losses(self, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """The loss of every row; the logits live as long as their chunk."""
         losses = torch.empty(len(rows), dtype=_wide(rows.dtype), device=rows.device)
         for part in self.chunks():
-            logits = torch.nn.functional.linear(rows[part], weight, bias)
-            losses[part] = self._losses_of(self.batch(logits, part), self.taught(part))
+            logits = functional.linear(rows[part], weight, bias)
+            batch, given = self.batch(logits, part), self.taught(part)
+            rule = self.loss.computable(batch, given)
+            if rule is not None and may_fuse(logits):
+                losses[part] = fused_losses(batch, rule)
+            else:
+                losses[part] = batch.settled(self.loss.per_example(batch, given))
+            del logits, batch, given  # before the next chunk is made
         return losses
 
-    def _losses_of(self, batch: Batch, given: Any) -> Tensor:
-        rule = self.loss.computable(batch, given)
-        if rule is not None and may_fuse(batch.raw):
-            return fused_losses(batch, rule)
-        return batch.settled(self.loss.per_example(batch, given))
+    def with_gradients(
+        self, rows: Tensor, weight: Tensor, bias: Tensor | None, wanted: tuple[bool, ...], factor: Tensor
+    ) -> tuple[Tensor, list[Tensor | None]]:
+        """The loss of every row, and the gradients of rows, weight and bias for a factor of all or each of the rows."""
+        losses = torch.empty(len(rows), dtype=_wide(rows.dtype), device=rows.device)
+        of_rows = torch.empty_like(rows) if wanted[0] else None
+        dtype = self.accumulate or weight.dtype
+        of_weight = torch.zeros(weight.shape, dtype=dtype, device=weight.device) if wanted[1] else None
+        of_bias = None
+        if bias is not None and wanted[2]:
+            of_bias = torch.zeros_like(bias, dtype=_wide(bias.dtype))
+        for part in self.chunks():
+            logits = functional.linear(rows[part], weight, bias)
+            losses[part], gradient = self._into_gradient(logits, part, factor)
+            if of_rows is not None:
+                torch.mm(gradient, weight, out=of_rows[part])
+            if of_weight is not None:
+                _add_product(of_weight, gradient.t(), rows[part])
+            if of_bias is not None:
+                of_bias += gradient.sum(0, dtype=of_bias.dtype)
+            del logits, gradient
+        return losses, [of_rows, of_weight, of_bias]
 
-    def into_gradient(self, logits: Tensor, part: slice, factor: Tensor) -> tuple[Tensor, Tensor]:
+    def _into_gradient(self, logits: Tensor, part: slice, factor: Tensor) -> tuple[Tensor, Tensor]:
         """(losses, gradient) of a chunk, this times a factor for all or each row; a kernel overwrites the logits."""
         batch, given = self.batch(logits, part), self.taught(part)
+        factor = factor[part] if factor.dim() else factor
         rule = self.loss.computable(batch, given)
         if rule is not None and may_fuse(logits):
             return fused_chunk(batch, rule, factor), logits
@@ -183,45 +202,15 @@ class _Job(NamedTuple):
         return losses.detach(), gradient
 
 
-class _Gradients:
-    """The gradients of hidden states, weight and bias, as chunks add to them."""
-
-    def __init__(
-        self, rows: Tensor, weight: Tensor, bias: Tensor | None, wanted: tuple[bool, ...], job: _Job
-    ) -> None:
-        self.of_rows = torch.empty_like(rows) if wanted[0] else None
-        dtype = job.accumulate or weight.dtype
-        self.of_weight = torch.zeros(weight.shape, dtype=dtype, device=weight.device) if wanted[1] else None
-        wide_bias = None if bias is None or not wanted[2] else torch.zeros_like(bias, dtype=_wide(bias.dtype))
-        self.of_bias = wide_bias
-
-    def add(self, gradient: Tensor, rows: Tensor, weight: Tensor, part: slice) -> None:
-        if self.of_rows is not None:
-            torch.mm(gradient, weight, out=self.of_rows[part])
-        if self.of_weight is not None:
-            _add_product(self.of_weight, gradient.t(), rows[part])
-        if self.of_bias is not None:
-            self.of_bias += gradient.sum(0, dtype=self.of_bias.dtype)
-
-
 class _OnePass(Function):
     """Loss and gradients together; the backward pass multiplies by what comes from above."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None, job: _Job) -> Tensor:
-        gradients = _Gradients(rows, weight, bias, ctx.needs_input_grad, job)
         factor = job.factor(_wide(rows.dtype))
-        by = rows.new_ones((), dtype=_wide(rows.dtype)) if factor is None else factor
-        losses = torch.empty(len(rows), dtype=_wide(rows.dtype), device=rows.device)
-        for part in job.chunks():
-            logits = torch.nn.functional.linear(rows[part], weight, bias)
-            losses[part], gradient = job.into_gradient(logits, part, by)
-            gradients.add(gradient, rows, weight, part)
-            del logits, gradient  # before the next chunk is made
-        ctx.gradients = gradients
-        ctx.dtypes = (rows.dtype, weight.dtype, None if bias is None else bias.dtype)
-        total = losses.sum()
-        return total if factor is None else total * factor
+        losses, ctx.gradients = job.with_gradients(rows, weight, bias, ctx.needs_input_grad, factor)
+        ctx.dtypes = [None if each is None else each.dtype for each in (rows, weight, bias)]
+        return losses.sum() * factor
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Any:
@@ -229,13 +218,8 @@ class _OnePass(Function):
             raise RuntimeError(
                 "LinearLoss computes its gradients once; call it again for another backward pass"
             )
-        gradients, ctx.gradients = ctx.gradients, None
-        found = []
-        for gradient, dtype in zip(
-            (gradients.of_rows, gradients.of_weight, gradients.of_bias), ctx.dtypes, strict=True
-        ):
-            found.append(None if gradient is None else scale_(gradient, upstream).to(dtype))
-        return *found, None
+        found, ctx.gradients = zip(ctx.gradients, ctx.dtypes, strict=True), None
+        return *(None if each is None else scale_(each, upstream).to(dtype) for each, dtype in found), None
 
 
 class _Rows(Function):
@@ -249,16 +233,11 @@ class _Rows(Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Any:
-        rows, weight, bias = ctx.saved_tensors
-        gradients = _Gradients(rows, weight, bias, ctx.needs_input_grad, ctx.job)
-        for part in ctx.job.chunks():
-            logits = torch.nn.functional.linear(rows[part], weight, bias)
-            _, gradient = ctx.job.into_gradient(logits, part, upstream[part].to(_wide(rows.dtype)))
-            gradients.add(gradient, rows, weight, part)
-            del logits, gradient
-        of_weight = None if gradients.of_weight is None else gradients.of_weight.to(weight.dtype)
-        of_bias = None if gradients.of_bias is None or bias is None else gradients.of_bias.to(bias.dtype)
-        return gradients.of_rows, of_weight, of_bias, None
+        given = ctx.saved_tensors
+        by = upstream.to(_wide(given[0].dtype))
+        _, gradients = ctx.job.with_gradients(*given, ctx.needs_input_grad, by)
+        found = zip(gradients, given, strict=True)
+        return *(None if each is None else each.to(like.dtype) for each, like in found), None
 
 
 def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:

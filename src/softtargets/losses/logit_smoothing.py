@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -11,7 +11,6 @@ from torch.nn import functional as F
 from softtargets.losses.arguments import stochastic
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
-from softtargets.losses.functional import label_cross_entropy, soft_cross_entropy
 
 
 class LogitSmoothing(SoftTargetLoss):
@@ -38,6 +37,9 @@ class LogitSmoothing(SoftTargetLoss):
     tensor(0.2737)
     """
 
+    shown = ("alpha",)
+    usual: ClassVar = {"matrix": None}
+
     alpha: float | Tensor
     matrix: Tensor | None
 
@@ -55,12 +57,7 @@ class LogitSmoothing(SoftTargetLoss):
 
     def per_example(self, batch: Batch, given: Any = None) -> Tensor:
         """Cross-entropy of what became of the logits."""
-        log_p = F.log_softmax(self._smoothed(batch), dim=-1)
-        if batch.labels is not None:
-            return batch.example_weight * label_cross_entropy(log_p, batch.labels)
-        assert batch.probabilities is not None
-        mass = batch.probabilities if batch.weight is None else batch.probabilities * batch.weight
-        return soft_cross_entropy(log_p, mass)
+        return batch.hard(F.log_softmax(self._smoothed(batch), dim=-1))
 
     def _smoothed(self, batch: Batch) -> Tensor:
         if isinstance(self.alpha, float) and self.alpha == 0:
@@ -68,14 +65,7 @@ class LogitSmoothing(SoftTargetLoss):
         kept = (1 - self.alpha) * batch.logits
         if self.matrix is None:
             return kept  # the mean, which all classes would get, does not change a softmax
-        if len(self.matrix) != batch.classes:
-            raise ValueError(f"matrix is for {len(self.matrix)} classes, but the logits have {batch.classes}")
+        batch.check_classes("matrix", self.matrix)
         # Autocast would take the product in half precision.
         with torch.autocast(batch.logits.device.type, enabled=False):
             return kept + self.alpha * (batch.logits @ self.matrix.to(batch.logits.dtype).t())
-
-    def _options(self) -> list[tuple[str, Any]]:
-        shown: list[tuple[str, Any]] = [("alpha", self.alpha)]
-        if self.matrix is not None:
-            shown.append(("matrix", f"<{len(self.matrix)} classes>"))
-        return shown

@@ -24,6 +24,8 @@ class MaxSup(SoftTargetLoss):
     tensor(0.3729)
     """
 
+    shown = ("alpha",)
+
     alpha: float | Tensor
 
     def __init__(
@@ -41,6 +43,3 @@ class MaxSup(SoftTargetLoss):
         if isinstance(self.alpha, float) and self.alpha == 0:
             return None  # a logit of minus infinity would make it 0 * inf
         return self.alpha * (batch.logits.amax(-1) - batch.logits.mean(-1))
-
-    def _options(self) -> list[tuple[str, Any]]:
-        return [("alpha", self.alpha)]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from softtargets.losses.arguments import hyperparameter, whole_number
-from softtargets.losses.base import SoftTargetLoss
+from softtargets.losses.base import RuleLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.rule import Rule
 
 
-class OnlineLabelSmoothing(SoftTargetLoss):
+class OnlineLabelSmoothing(RuleLoss):
     r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha S_y`, S learnt from the net itself.
 
     Zhang et al., "Delving deep into label smoothing", 2021. Row k of the table S is what the net said, on average, of
@@ -41,6 +41,8 @@ class OnlineLabelSmoothing(SoftTargetLoss):
     """
 
     shares_state = True
+    shown = ("classes", "alpha")
+    usual: ClassVar = {"freeze": None}
 
     alpha: float | Tensor
     table: Tensor
@@ -72,14 +74,9 @@ class OnlineLabelSmoothing(SoftTargetLoss):
             self._collect(Batch(logits.detach(), target, None, self.ignore_index))
         return loss
 
-    def smoothing(self, batch: Batch, given: Any) -> tuple[float | Tensor, Tensor | None]:
-        """The same alpha everywhere; q is the row of the label."""
-        self._check_classes(batch.classes)
-        return self.alpha, batch.rows_of(self.table)
-
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(hard mass, soft mass), and the table that q is read from."""
-        self._check_classes(batch.classes)
+        batch.check_classes("the table", self.table)
         return Rule("mixture", (1 - self.alpha, self.alpha), self.table)
 
     @torch.no_grad()
@@ -95,10 +92,7 @@ class OnlineLabelSmoothing(SoftTargetLoss):
 
     @torch.no_grad()
     def _collect(self, batch: Batch) -> None:
-        labels = batch.labels
-        if labels is None:
-            assert batch.probabilities is not None
-            labels = batch.probabilities.argmax(-1)
+        labels = batch.likeliest
         correct = batch.logits.argmax(-1) == labels
         if batch.kept is not None:
             correct = correct & batch.kept
@@ -109,13 +103,3 @@ class OnlineLabelSmoothing(SoftTargetLoss):
         with torch.autocast(batch.logits.device.type, enabled=False):
             self.sums.add_(chosen @ F.softmax(batch.logits, dim=-1).to(self.sums.dtype))
         self.counts.add_(chosen.sum(-1))
-
-    def _check_classes(self, classes: int) -> None:
-        if classes != self.classes:
-            raise ValueError(f"the table is for {self.classes} classes, but the logits have {classes}")
-
-    def _options(self) -> list[tuple[str, Any]]:
-        shown: list[tuple[str, Any]] = [("classes", self.classes), ("alpha", self.alpha)]
-        if self.freeze is not None:
-            shown.append(("freeze", self.freeze))
-        return shown

@@ -46,6 +46,8 @@ def labo_target(batch: Batch, offset: Value, slope: Value, sharpness: Value) -> 
 
 
 def _mixture(batch: Batch, rule: Rule, hard: Value, soft: Value) -> Tensor:
+    if isinstance(soft, float) and soft == 0:
+        return share(hard, batch.hard())
     if rule.table is None:
         q = batch.logits.new_full((batch.classes,), 1 / batch.classes)
     else:
@@ -61,10 +63,8 @@ def _focal(batch: Batch, rule: Rule, gamma: Value, slope: Value, detached: Value
     if batch.labels is not None:
         log_p = batch.log_p.gather(-1, batch.labels.unsqueeze(-1)).squeeze(-1)
         return -batch.example_weight * _focal_factor(log_p, gamma, slope, detached) * log_p
-    assert batch.probabilities is not None
     log_p = torch.where(batch.probabilities != 0, batch.log_p, 0)
-    mass = batch.probabilities if batch.weight is None else batch.probabilities * batch.weight
-    return -(mass * _focal_factor(log_p, gamma, slope, detached) * log_p).sum(-1)
+    return -(batch.mass * _focal_factor(log_p, gamma, slope, detached) * log_p).sum(-1)
 
 
 def _focal_factor(log_p: Tensor, gamma: Value, slope: Value, detached: Value) -> Tensor:

@@ -42,6 +42,8 @@ class TFReg(SoftTargetLoss):
     tensor(1.7238)
     """
 
+    shown = ("alpha", "temperature", "multiplier", "correct", "student_temperature", "divergence")
+
     alpha: float | Tensor
     temperature: float | Tensor
     multiplier: float | Tensor
@@ -96,20 +98,9 @@ class TFReg(SoftTargetLoss):
         odds = odds.to(batch.logits.dtype)
         return torch.sigmoid(odds), torch.sigmoid(-odds)
 
-    def _options(self) -> list[tuple[str, Any]]:
-        return [
-            ("alpha", self.alpha),
-            ("temperature", self.temperature),
-            ("multiplier", self.multiplier),
-            ("correct", self.correct),
-            ("student_temperature", self.student_temperature),
-            ("divergence", repr(self.divergence)),
-        ]
-
 
 def _cross_entropy(batch: Batch, log_p: Tensor) -> Tensor:
     """Of the target as it was given, without class weights: the divergence is weighted as a whole."""
     if batch.labels is not None:
         return label_cross_entropy(log_p, batch.labels)
-    assert batch.probabilities is not None
     return soft_cross_entropy(log_p, batch.probabilities)

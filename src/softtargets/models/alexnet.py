@@ -7,8 +7,7 @@ from math import ceil
 from torch import Tensor, nn
 from torch.nn import functional
 
-from softtargets.models.arguments import check_size
-from softtargets.models.classifier import Classifier
+from softtargets.models.classifier import Classifier, check_size
 from softtargets.models.pooling import SameMaxPool
 
 

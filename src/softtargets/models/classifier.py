@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from softtargets.models.dropout import Dropout
+from softtargets.models.pooling import Average
 
 
 class Classifier(nn.Module):
@@ -55,6 +56,20 @@ class Classifier(nn.Module):
             dropout.place = place
 
 
+def check_size(shape: tuple[int, int, int], least: int, reason: str) -> None:
+    """Refuse images (channels, height, width) of which a net would leave nothing.
+
+    >>> check_size((3, 6, 32), 8, "three halvings")
+    Traceback (most recent call last):
+    ValueError: images of 6 x 32 are too small: three halvings need at least 8 x 8
+    """
+    _, height, width = shape
+    if min(height, width) < least:
+        raise ValueError(
+            f"images of {height} x {width} are too small: {reason} need at least {least} x {least}"
+        )
+
+
 def normalised(before: int, after: int, kernel: int, stride: int = 1, groups: int = 1) -> list[nn.Module]:
     """A convolution that keeps the size of maps but for its stride, without bias, and the batch norm behind it."""
     convolution = nn.Conv2d(before, after, kernel, stride, padding=kernel // 2, groups=groups, bias=False)
@@ -62,15 +77,15 @@ def normalised(before: int, after: int, kernel: int, stride: int = 1, groups: in
 
 
 class ResidualNet(Classifier):
-    """A `stem`, a `body` of blocks, sometimes one `last` layer after them, and a `pool` over all places."""
+    """A `stem`, a `body` of blocks, sometimes one `last` layer after them, and the average over all places."""
 
     stem: nn.Module
     body: nn.Sequential
-    pool: nn.Module
 
     def __init__(self) -> None:
         super().__init__()
         self.last: nn.Module | None = None
+        self.pool = Average()
 
     @property
     def links(self) -> list[nn.Module]:

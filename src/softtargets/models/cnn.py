@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from softtargets.models.arguments import check_size
-from softtargets.models.classifier import Classifier
+from softtargets.models.classifier import Classifier, check_size
 from softtargets.models.dropout import Dropout
 
 

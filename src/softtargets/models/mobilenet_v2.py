@@ -6,9 +6,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from softtargets.models.arguments import check_size
-from softtargets.models.classifier import ResidualNet, normalised
-from softtargets.models.pooling import Average
+from softtargets.models.classifier import ResidualNet, check_size, normalised
 
 # Expansion, channels, blocks and stride of each stage: table 2 of Sandler et al. 2018, except for a stride of 1
 # instead of 2 in the stage of 160 channels (and in the stem), since small images have nothing to spare.
@@ -60,7 +58,6 @@ class MobileNetV2(ResidualNet):
         self.stem = nn.Sequential(first, nn.BatchNorm2d(32), nn.ReLU6())
         self.body = nn.Sequential(*blocks)
         self.last = nn.Sequential(*last, nn.ReLU6())
-        self.pool = Average()
         self.head = nn.Linear(1280, classes)
 
 

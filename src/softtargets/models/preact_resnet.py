@@ -9,9 +9,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn import functional
 
-from softtargets.models.arguments import check_size
-from softtargets.models.classifier import ResidualNet, normalised
-from softtargets.models.pooling import Average
+from softtargets.models.classifier import ResidualNet, check_size, normalised
 
 # The standard deviation of a standard normal variable cut at -2 and 2.
 _CUT_STD = 0.8796256610342398
@@ -75,7 +73,6 @@ class PreActResNet(ResidualNet):
         self.stem = nn.Sequential(first, *([] if original else _activation(stem_channels)))
         self.body = nn.Sequential(*blocks)
         self.last = nn.Sequential(*(_activation(final) if original else []))
-        self.pool = Average()
         self.head = nn.Linear(final, classes)
         for module in self.modules():
             if isinstance(module, nn.Conv2d):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
-from softtargets.models.arguments import check_size
-from softtargets.models.classifier import ResidualNet, normalised
-from softtargets.models.pooling import Average
+from softtargets.models.classifier import ResidualNet, check_size, normalised
 
 
 class ResNet18(ResidualNet):
@@ -41,7 +39,6 @@ class ResNet18(ResidualNet):
                 BasicBlock(after, after),
             ]
         self.body = nn.Sequential(*blocks)
-        self.pool = Average()
         self.head = nn.Linear(stages[-1], classes)
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
-from softtargets.models.arguments import check_size
-from softtargets.models.classifier import ResidualNet, normalised
-from softtargets.models.pooling import Average
+from softtargets.models.classifier import ResidualNet, check_size, normalised
 
 
 class ResNeXt29(ResidualNet):
@@ -43,7 +41,6 @@ class ResNeXt29(ResidualNet):
                 blocks.append(GroupedBottleneck(before, inner, after, cardinality, stride))
                 before = after
         self.body = nn.Sequential(*blocks)
-        self.pool = Average()
         self.head = nn.Linear(before, classes)
         for module in self.modules():
             if isinstance(module, nn.Conv2d):

@@ -19,7 +19,7 @@ from softtargets.models.kernels import launch
 from softtargets.models.kernels.convolution import convolution_kernel, part_sum_kernel, weight_gradient_kernel
 from softtargets.models.kernels.launch import Pooling, Shape
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
-from softtargets.models.kernels.response_norm import norm_gradient_kernel, norm_kernel
+from softtargets.models.kernels.response_norm import norm_kernel
 
 capability = int(sys.argv[1])
 TYPES = {"winners": "*u8", "partials": "*fp32", "rows": "i32", "parts": "i32"}
@@ -98,9 +98,9 @@ def pooled(pooling, side, channels):
 
 def check_norm(split):
     kept = dict(CHANNELS=64, RADIUS=4, ROWS=launch.NORM_ROWS, WIDE=64, SPLIT=split)
-    types = {} if split else dict.fromkeys(("maps", "upstream", "results", "gradients"), "*fp16")
-    for kernel in (norm_kernel, norm_gradient_kernel):
-        assert ("mma" in compiled(kernel, kept, **types)) == split
+    types = {} if split else dict.fromkeys(("maps", "upstream", "results"), "*fp16")
+    for constants in (kept, kept | dict(upstream=None)):  # the gradient, and the norm itself
+        assert ("mma" in compiled(norm_kernel, constants, **types)) == split
 
 
 check_norm(True)

@@ -55,7 +55,7 @@ def no_kernels(monkeypatch):
 def few_blocks(monkeypatch):
     """Gradients of weights in few blocks, which the interpreter takes ten milliseconds for, each."""
     tiles = launch.Tiles(64, 64, 128, 1, 1, part=64)
-    monkeypatch.setattr(launch.convolution, "gradient_tiles", lambda *sizes: tiles)
+    monkeypatch.setattr(launch, "gradient_tiles", lambda *sizes: tiles)
 
 
 # --- which layers are computed by kernels ---

@@ -47,6 +47,17 @@ class Call(NamedTuple):
     teacher: Tensor | None
     ignore_index: int
 
+    @classmethod
+    def of(
+        cls, logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
+        weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int,
+    ) -> Call:  # fmt: skip
+        """From the arguments of the operators: what the kernels read without strides is laid out in order."""
+        given = tuple(constants) if values is None else values.contiguous()
+        table = None if table is None else table.contiguous()
+        weight = None if weight is None else weight.contiguous()
+        return cls(logits, target.contiguous(), kind, given, table, weight, teacher, ignore_index)
+
 
 class Tiling(NamedTuple):
     """How the work is cut up."""
@@ -101,14 +112,11 @@ def mean_or_sum(
         factor = COUNTING
     elif mean:
         counts, factor = label_weights(call.target, call.weight, classes, call.ignore_index), COUNTED
-    device = call.logits.device
-    if tiling.rows >= rows:
-        loss = torch.empty((), dtype=dtype, device=device)
-        _run(call, tiling, counts, factor, loss, PER_PROGRAM, gradient)
-        return loss
-    partial = torch.empty(_programs(tiling, rows), dtype=torch.float32, device=device)
-    _run(call, tiling, counts, factor, partial, PER_PROGRAM, gradient)
-    return finish(partial, counts, dtype)
+    alone = tiling.rows >= rows
+    shape, kept = ((), dtype) if alone else (_programs(tiling, rows), torch.float32)
+    losses = torch.empty(shape, dtype=kept, device=call.logits.device)
+    _run(call, tiling, counts, factor, losses, PER_PROGRAM, gradient)
+    return losses if alone else finish(losses, counts, dtype)
 
 
 def per_row(call: Call, tiling: Tiling | None = None) -> Tensor:
@@ -134,9 +142,11 @@ def finish(partial: Tensor, counts: Tensor | None, dtype: torch.dtype) -> Tensor
     return loss
 
 
-def rows_in_place(call: Call, factors: Tensor, losses: Tensor) -> None:
+def rows_in_place(call: Call, factors: Tensor) -> Tensor:
     """Losses of every row, while the logits are replaced by their gradient times the factor of their row."""
+    losses = torch.empty(len(call.target), dtype=torch.float32, device=call.logits.device)
     _run(call, _tiling(call), factors, UPSTREAM, losses, PER_ROW, call.logits)
+    return losses
 
 
 def gradient_of_rows(call: Call, upstream: Tensor, out: Tensor, tiling: Tiling | None = None) -> None:
@@ -155,59 +165,22 @@ def scale_(values: Tensor, factor: Tensor) -> None:
 
 
 # What both kernels read and write, and what programs that share a row tell each other.
-Tensors = namedtuple(
-    "Tensors", ["logits", "target", "table", "weight", "teacher", "values", "factors", "losses", "gradient"]
-)  # fmt: skip
-Exchange = namedtuple("Exchange", ["sums", "arrivals"], defaults=(None, None))
+Tensors = namedtuple("Tensors", "logits target table weight teacher values factors losses gradient")
+Exchange = namedtuple("Exchange", "sums arrivals", defaults=(None, None))
 # Numbers that differ from call to call; strides are 0 where rows lie one after another.
 Sizes = namedtuple(
     "Sizes",
-    [
-        "rows",
-        "class_units",
-        "inner",
-        "log_classes",
-        "ignore_index",
-        "rows_per_value",
-        "n0",
-        "n1",
-        "n2",
-        "n3",
-        "z_outer",
-        "z_inner",
-        "z_class",
-        "g_outer",
-        "g_inner",
-        "g_class",
-        "t_outer",
-        "t_inner",
-        "t_class",
-    ],
+    "rows class_units inner log_classes ignore_index rows_per_value n0 n1 n2 n3 "
+    "z_outer z_inner z_class g_outer g_inner g_class t_outer t_inner t_class",
     defaults=(0, 0, 0, 0, 0, 0, 0, 0, 0),
 )
 # What both kernels are compiled for, and each of them besides.
 Constants = namedtuple(
     "Constants",
-    [
-        "KIND",
-        "TABLE",
-        "WEIGHT",
-        "VALUES",
-        "ADAPTIVE",
-        "OWN",
-        "REPORT_KL",
-        "FACTOR",
-        "PARTIALS",
-        "LOSS",
-        "GRADIENT",
-        "DENSE",
-        "UNIT",
-    ],
+    "KIND TABLE WEIGHT VALUES ADAPTIVE OWN REPORT_KL FACTOR PARTIALS LOSS GRADIENT DENSE UNIT",
 )
-TileShape = namedtuple("TileShape", ["ROWS", "BLOCK", "CHUNKS", "WHOLE", "SCATTER"])
-SweepShape = namedtuple(
-    "SweepShape", ["DEPTH", "LANES", "STAGES", "MASKED", "PARTS", "PARTS_PADDED", "PHASE", "HELD"]
-)  # fmt: skip
+TileShape = namedtuple("TileShape", "ROWS BLOCK CHUNKS WHOLE SCATTER")
+SweepShape = namedtuple("SweepShape", "DEPTH LANES STAGES MASKED PARTS PARTS_PADDED PHASE HELD")
 
 
 def _check_order(kernel: Any, *parts: Any) -> None:

@@ -25,8 +25,8 @@ def row_losses(
     weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int,
 ) -> Tensor:  # fmt: skip
     """The loss of every row of logits (N, K) or (N, K, d), in single precision; 0 for ignored rows."""
-    call = _call(logits, target, values, constants, table, weight, teacher, kind, ignore_index)
-    return launch.per_row(call)
+    given = (logits, target, values, constants, table, weight, teacher, kind, ignore_index)
+    return launch.per_row(launch.Call.of(*given))
 
 
 @torch.library.custom_op("softtargets::row_gradients", mutates_args=())
@@ -36,8 +36,8 @@ def row_gradients(
 ) -> Tensor:  # fmt: skip
     """The gradient of ``(upstream * row_losses(...)).sum()`` with respect to the logits."""
     gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    call = _call(logits, target, values, constants, table, weight, teacher, kind, ignore_index)
-    launch.gradient_of_rows(call, upstream.contiguous(), gradient)
+    given = (logits, target, values, constants, table, weight, teacher, kind, ignore_index)
+    launch.gradient_of_rows(launch.Call.of(*given), upstream.contiguous(), gradient)
     return gradient
 
 
@@ -158,21 +158,8 @@ def _stacked(values: Tensor, dim: int | None, runs: int) -> Tensor:
 def _one_by_one(
     function: Callable[..., Tensor], runs: int, dims: tuple[int | None, ...], arguments: tuple[Any, ...]
 ) -> Tensor:
-    results = []
-    for run in range(runs):
-        own = [
-            each.select(dim, run) if isinstance(each, Tensor) and dim is not None else each
-            for each, dim in zip(arguments, dims, strict=True)
-        ]
-        results.append(function(*own))
-    return torch.stack(results)
+    def own(run: int) -> list[Any]:
+        given = zip(arguments, dims, strict=True)
+        return [each.select(dim, run) if isinstance(dim, int) else each for each, dim in given]
 
-
-def _call(
-    logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
-    weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int,
-) -> launch.Call:  # fmt: skip
-    given = tuple(constants) if values is None else values.contiguous()
-    table = None if table is None else table.contiguous()
-    weight = None if weight is None else weight.contiguous()
-    return launch.Call(logits, target.contiguous(), kind, given, table, weight, teacher, ignore_index)
+    return torch.stack([function(*own(run)) for run in range(runs)])

@@ -105,37 +105,27 @@ def total(
     KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, ADAPTIVE: tl.constexpr,
 ):  # fmt: skip
     """Those of the five sums that a rule uses, in one reduction; the rest are copies of the first."""
-    if KIND == MIXTURE:
-        if (TABLE == UNIFORM) and (not WEIGHT):
-            s0, s2 = tl.reduce((c0, c2), AXIS, _add2)
-            s1 = s0
-        else:
-            s0, s1, s2 = tl.reduce((c0, c1, c2), AXIS, _add3)
-        s3 = s0
-        s4 = s0
+    # Pairs in parentheses here and elsewhere: Triton 3.3 knows no chains of "and".
+    if ((KIND == MIXTURE) and (TABLE == UNIFORM)) and (not WEIGHT):
+        s0, s2 = tl.reduce((c0, c2), AXIS, _add2)
+        s1, s3, s4 = s0, s0, s0
+    elif KIND == MIXTURE:
+        s0, s1, s2 = tl.reduce((c0, c1, c2), AXIS, _add3)
+        s3, s4 = s0, s0
     elif KIND == FOCAL:
         s0 = tl.sum(c0, axis=AXIS)
-        s1 = s0
-        s2 = s0
-        s3 = s0
-        s4 = s0
+        s1, s2, s3, s4 = s0, s0, s0, s0
     elif (KIND == PENALTY) or (KIND == MATCHING):
         s0, s1 = tl.reduce((c0, c1), AXIS, _add2)
-        s2 = s0
-        s3 = s0
-        s4 = s0
-    elif (KIND == LABO) and (not WEIGHT):
-        if ADAPTIVE:
-            s0, s1, s2, s3 = tl.reduce((c0, c1, c2, c3), AXIS, _add4)
-        else:
-            s0, s2, s3 = tl.reduce((c0, c2, c3), AXIS, _add3)
-            s1 = s0
-        s4 = s0
-    elif KIND == DISTILLATION:
+        s2, s3, s4 = s0, s0, s0
+    elif ((KIND == LABO) and (not WEIGHT)) and (not ADAPTIVE):
+        s0, s2, s3 = tl.reduce((c0, c2, c3), AXIS, _add3)
+        s1, s4 = s0, s0
+    elif (KIND == LABO) and WEIGHT:
+        s0, s1, s2, s3, s4 = tl.reduce((c0, c1, c2, c3, c4), AXIS, _add5)
+    else:
         s0, s1, s2, s3 = tl.reduce((c0, c1, c2, c3), AXIS, _add4)
         s4 = s0
-    else:
-        s0, s1, s2, s3, s4 = tl.reduce((c0, c1, c2, c3, c4), AXIS, _add5)
     return s0, s1, s2, s3, s4
 
 
@@ -151,10 +141,7 @@ def contributions(
     """
     d = z * LOG2E - m
     e = exp2(d)
-    c1 = e
-    c2 = e
-    c3 = e
-    c4 = e
+    c1, c2, c3, c4 = e, e, e, e
     if KIND == MIXTURE:
         if TABLE == UNIFORM:
             c2 = d
@@ -205,10 +192,7 @@ def settle(
     log_s = tl.log2(s0) * LN2
     hard = (tl.log2(s0) - dy) * LN2
     zero = log_s * 0.0
-    b = zero
-    c = zero
-    e = zero
-    mm = zero
+    b, c, e, mm = zero, zero, zero, zero
     if KIND == MIXTURE:
         # n0 = hard mass, n1 = soft mass; they need not sum to 1.
         mass = zero + 1.0

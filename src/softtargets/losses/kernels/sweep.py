@@ -14,28 +14,8 @@ by side at all (Triton's interpreter), the two sweeps are launched one after the
 import triton
 import triton.language as tl
 
-from softtargets.losses.kernels.rules import (
-    DISTILLATION,
-    LABO,
-    LEAST,
-    LOG2E,
-    MATCHING,
-    MATRIX,
-    MIXTURE,
-    NOTHING,
-    PENALTY,
-    UNIFORM,
-    VECTOR,
-    as_single,
-    contributions,
-    exp2,
-    fold,
-    peak,
-    settle,
-    total,
-)
-from softtargets.losses.kernels.rules import gradient as gradient_of
-from softtargets.losses.kernels.tile import COUNTED, NOWHERE, UPSTREAM, class_offset, row_offset
+from softtargets.losses.kernels import rules
+from softtargets.losses.kernels.tile import COUNTED, NOWHERE, UPSTREAM, class_offset, own_value, row_offset
 
 # A sum beyond this may be about to overflow.
 LARGEST_SUM = tl.constexpr(1.0e30)
@@ -55,7 +35,7 @@ def publish(
     KIND: tl.constexpr, TABLE: tl.constexpr, WEIGHT: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """Let the other parts of a row have the sums of this one."""
-    if (KIND == MIXTURE) and (TABLE == UNIFORM) and (not WEIGHT):
+    if ((KIND == rules.MIXTURE) and (TABLE == rules.UNIFORM)) and (not WEIGHT):
         s1 = own_classes.to(tl.float32)  # what a shift of the maximum is multiplied by
     own = sums + (row * PARTS + part) * FIELDS
     tl.store(own, m)
@@ -81,8 +61,8 @@ def collect(
     parts = tl.arange(0, PARTS_PADDED)
     there = parts < PARTS
     every = sums + (row * PARTS + parts) * FIELDS
-    each_m = tl.load(every, mask=there, other=LEAST, cache_modifier=".cg")
-    each_mt = tl.load(every + 1, mask=there, other=LEAST, cache_modifier=".cg")
+    each_m = tl.load(every, mask=there, other=rules.LEAST, cache_modifier=".cg")
+    each_mt = tl.load(every + 1, mask=there, other=rules.LEAST, cache_modifier=".cg")
     each0 = tl.load(every + 2, mask=there, other=0.0, cache_modifier=".cg")
     each1 = tl.load(every + 3, mask=there, other=0.0, cache_modifier=".cg")
     each2 = tl.load(every + 4, mask=there, other=0.0, cache_modifier=".cg")
@@ -91,29 +71,27 @@ def collect(
     m = tl.max(each_m, axis=0)
     mt = tl.max(each_mt, axis=0)
     shift = each_m - m
-    scale = exp2(shift)
+    scale = rules.exp2(shift)
     s0 = tl.sum(scale * each0, axis=0)
     s1 = tl.sum(each1, axis=0)
-    s2 = s0
-    s3 = s0
-    s4 = s0
-    if KIND == MIXTURE:
+    s2, s3, s4 = s0, s0, s0
+    if KIND == rules.MIXTURE:
         s2 = tl.sum(each2 + shift * each1, axis=0)
-    if (KIND == PENALTY) or (KIND == LABO):
+    if (KIND == rules.PENALTY) or (KIND == rules.LABO):
         s1 = tl.sum(scale * (each1 + shift * each0), axis=0)
-    if KIND == LABO:
-        soft_scale = exp2(shift * sharpness)
+    if KIND == rules.LABO:
+        soft_scale = rules.exp2(shift * sharpness)
         s2 = tl.sum(soft_scale * each2, axis=0)
         if WEIGHT:
             s3 = tl.sum(soft_scale * (each3 + shift * each4), axis=0)
             s4 = tl.sum(soft_scale * each4, axis=0)
         else:
             s3 = tl.sum(soft_scale * (each3 + shift * each2), axis=0)
-    if KIND == DISTILLATION:
+    if KIND == rules.DISTILLATION:
         if OWN:
-            s1 = tl.sum(exp2(shift * own) * each1, axis=0)
+            s1 = tl.sum(rules.exp2(shift * own) * each1, axis=0)
         shift_t = (each_mt - mt) * sharpness
-        scale_t = exp2(shift_t)
+        scale_t = rules.exp2(shift_t)
         s2 = tl.sum(scale_t * each2, axis=0)
         s3 = tl.sum(scale_t * (each3 + shift * each2), axis=0)
     return m, mt, s0, s1, s2, s3, s4
@@ -126,19 +104,19 @@ def read_stretch(
 ):  # fmt: skip
     """Logits, soft target, class weights and teacher of the classes k; what a rule does not use is a copy."""
     inside = k < classes
-    z = as_single(tl.load(logits + class_offset(k, z_class, DENSE), mask=inside, other=-float("inf")))
-    q = z
-    w = z
-    t = z
-    if KIND == MIXTURE:
-        if TABLE == VECTOR:
+    z = rules.as_single(tl.load(logits + class_offset(k, z_class, DENSE), mask=inside, other=-float("inf")))
+    q, w, t = z, z, z
+    if KIND == rules.MIXTURE:
+        if TABLE == rules.VECTOR:
             q = tl.load(table + k, mask=inside, other=0.0).to(tl.float32)
-        if TABLE == MATRIX:
+        if TABLE == rules.MATRIX:
             q = tl.load(table + y.to(tl.int64) * classes + k, mask=inside, other=0.0).to(tl.float32)
     if WEIGHT:
         w = tl.load(weight + k, mask=inside, other=0.0).to(tl.float32)
-    if (KIND == DISTILLATION) or (KIND == MATCHING):
-        t = as_single(tl.load(teacher + class_offset(k, t_class, DENSE), mask=inside, other=-float("inf")))
+    if (KIND == rules.DISTILLATION) or (KIND == rules.MATCHING):
+        t = rules.as_single(
+            tl.load(teacher + class_offset(k, t_class, DENSE), mask=inside, other=-float("inf"))
+        )
     return inside, z, q, w, t
 
 
@@ -165,7 +143,7 @@ def sweep_kernel(
     y = tl.where(known, y, 0)
     logits += row_offset(row, inner, z_outer, z_inner, classes, DENSE)
     teacher_row = teacher
-    if (KIND == DISTILLATION) or (KIND == MATCHING):
+    if (KIND == rules.DISTILLATION) or (KIND == rules.MATCHING):
         teacher_row += row_offset(row, inner, t_outer, t_inner, classes, DENSE)
     if GRADIENT:
         gradient += row_offset(row, inner, g_outer, g_inner, classes, DENSE)
@@ -176,59 +154,43 @@ def sweep_kernel(
     last = tl.minimum(first + share, all_stretches)
 
     if kept:
-        a0 = n0 + 0.0
-        a1 = n1 + 0.0
-        a2 = n2 + 0.0
-        a3 = n3 + 0.0
-        if VALUES > 0:
-            own_values = values + (row // rows_per_value) * VALUES
-            a0 = tl.load(own_values)
-            if VALUES > 1:
-                a1 = tl.load(own_values + 1)
-            if VALUES > 2:
-                a2 = tl.load(own_values + 2)
-            if VALUES > 3:
-                a3 = tl.load(own_values + 3)
-        wy = 1.0
-        qy = 0.0
-        ty = 0.0
+        a0 = own_value(values, row, rows_per_value, n0 + 0.0, None, None, 0, VALUES)
+        a1 = own_value(values, row, rows_per_value, n1 + 0.0, None, None, 1, VALUES)
+        a2 = own_value(values, row, rows_per_value, n2 + 0.0, None, None, 2, VALUES)
+        a3 = own_value(values, row, rows_per_value, n3 + 0.0, None, None, 3, VALUES)
+        wy, qy, ty = 1.0, 0.0, 0.0
         if WEIGHT:
             wy = tl.load(weight + y).to(tl.float32)
-        if KIND == MIXTURE:
-            if TABLE == VECTOR:
+        if KIND == rules.MIXTURE:
+            if TABLE == rules.VECTOR:
                 qy = tl.load(table + y).to(tl.float32)
-            if TABLE == MATRIX:
+            if TABLE == rules.MATRIX:
                 qy = tl.load(table + y.to(tl.int64) * classes + y).to(tl.float32)
-        if (KIND == DISTILLATION) or (KIND == MATCHING):
-            ty = as_single(tl.load(teacher_row + class_offset(y, t_class, DENSE)))
-        zy = as_single(tl.load(logits + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
+        if (KIND == rules.DISTILLATION) or (KIND == rules.MATCHING):
+            ty = rules.as_single(tl.load(teacher_row + class_offset(y, t_class, DENSE)))
+        zy = rules.as_single(
+            tl.load(logits + class_offset(y, z_class, DENSE), mask=known, other=float("nan"))
+        )
 
         inside, z, q, w, t = read_stretch(
             logits, table, weight, teacher_row, first * DEPTH * LANES + lane, y, classes, z_class, t_class,
             KIND, TABLE, WEIGHT, DENSE,
         )  # fmt: skip
-        m = peak(tl.max(z, axis=0))
-        mt = peak(tl.max(t, axis=0))
-        s0 = 0.0
-        s1 = 0.0
-        s2 = 0.0
-        s3 = 0.0
-        s4 = 0.0
+        m = rules.peak(tl.max(z, axis=0))
+        mt = rules.peak(tl.max(t, axis=0))
+        s0, s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0, 0.0
         if HELD:
-            e, c1, c2, c3, c4 = contributions(
+            e, c1, c2, c3, c4 = rules.contributions(
                 z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, MASKED
             )
-            s0, s1, s2, s3, s4 = total(e, c1, c2, c3, c4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
+            s0, s1, s2, s3, s4 = rules.total(e, c1, c2, c3, c4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
         else:
             tries = 0
             if PHASE == USE:
                 tries = 2
             while tries < 2:
                 v0 = tl.zeros([LANES], tl.float32)
-                v1 = tl.zeros([LANES], tl.float32)
-                v2 = tl.zeros([LANES], tl.float32)
-                v3 = tl.zeros([LANES], tl.float32)
-                v4 = tl.zeros([LANES], tl.float32)
+                v1, v2, v3, v4 = v0, v0, v0, v0
                 for stretch in tl.range(first, last, num_stages=STAGES):
                     for step in tl.static_range(DEPTH):
                         k = (stretch * DEPTH + step) * LANES + lane
@@ -236,7 +198,7 @@ def sweep_kernel(
                             logits, table, weight, teacher_row, k, y, classes, z_class, t_class,
                             KIND, TABLE, WEIGHT, DENSE,
                         )  # fmt: skip
-                        e, c1, c2, c3, c4 = contributions(
+                        e, c1, c2, c3, c4 = rules.contributions(
                             z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, MASKED
                         )
                         v0 += e
@@ -244,16 +206,16 @@ def sweep_kernel(
                         v2 += c2
                         v3 += c3
                         v4 += c4
-                s0, s1, s2, s3, s4 = total(v0, v1, v2, v3, v4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
+                s0, s1, s2, s3, s4 = rules.total(v0, v1, v2, v3, v4, 0, KIND, TABLE, WEIGHT, ADAPTIVE)
                 tries += 1
                 largest = s0
-                if (KIND == LABO) or (KIND == DISTILLATION):
+                if (KIND == rules.LABO) or (KIND == rules.DISTILLATION):
                     largest = tl.maximum(largest, s2)
                 if OWN:
                     largest = tl.maximum(largest, s1)
                 if largest > LARGEST_SUM:
-                    top = tl.full([LANES], LEAST, tl.float32)
-                    top_t = tl.full([LANES], LEAST, tl.float32)
+                    top = tl.full([LANES], rules.LEAST, tl.float32)
+                    top_t = tl.full([LANES], rules.LEAST, tl.float32)
                     for stretch in range(first * DEPTH, last * DEPTH):
                         _inside, z, _q, _w, t = read_stretch(
                             logits, table, weight, teacher_row, stretch * LANES + lane, y, classes, z_class, t_class,
@@ -261,8 +223,8 @@ def sweep_kernel(
                         )  # fmt: skip
                         top = tl.maximum(top, z)
                         top_t = tl.maximum(top_t, t)
-                    m = peak(tl.max(top, axis=0))
-                    mt = peak(tl.max(top_t, axis=0))
+                    m = rules.peak(tl.max(top, axis=0))
+                    mt = rules.peak(tl.max(top_t, axis=0))
                 else:
                     tries = 2
 
@@ -270,32 +232,17 @@ def sweep_kernel(
             if PHASE != USE:
                 own_classes = tl.maximum(tl.minimum(last * DEPTH * LANES, classes) - first * DEPTH * LANES, 0)
                 publish(
-                    sums,
-                    arrivals,
-                    row,
-                    part,
-                    m,
-                    mt,
-                    s0,
-                    s1,
-                    s2,
-                    s3,
-                    s4,
-                    own_classes,
-                    KIND,
-                    TABLE,
-                    WEIGHT,
-                    PARTS,
-                )
+                    sums, arrivals, row, part, m, mt, s0, s1, s2, s3, s4, own_classes, KIND, TABLE, WEIGHT, PARTS
+                )  # fmt: skip
             if PHASE != PUBLISH:
                 m, mt, s0, s1, s2, s3, s4 = collect(
                     sums, arrivals, row, a2, a3, KIND, WEIGHT, OWN, PARTS, PARTS_PADDED
                 )
 
         if PHASE != PUBLISH:
-            s0 = tl.where(m <= NOTHING, float("nan"), s0)
-            loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
-                s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, classes, log_classes,
+            s0 = tl.where(m <= rules.NOTHING, float("nan"), s0)
+            loss, _log_s, ca, cb, cc, ce, cm, cy = rules.settle(
+                s0, s1, s2, s3, s4, zy * rules.LOG2E - m, wy, a0, a1, a2, a3, classes, log_classes,
                 KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
             )  # fmt: skip
             factor = 1.0
@@ -308,12 +255,12 @@ def sweep_kernel(
                     tl.store(losses + row, loss)
             if GRADIENT:
                 factor = tl.where(known, factor, float("nan"))
-                ca, cb, cc, ce, cm, cy = fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
+                ca, cb, cc, ce, cm, cy = rules.fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
                 if HELD:
-                    e, c1, c2, _c3, _c4 = contributions(
+                    e, c1, c2, _c3, _c4 = rules.contributions(
                         z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
                     )
-                    g = gradient_of(z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
+                    g = rules.gradient(z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
                     g_place = gradient + class_offset(first * LANES + lane, g_class, DENSE)
                     tl.store(g_place, g.to(gradient.dtype.element_ty), mask=inside)
                 else:
@@ -324,31 +271,26 @@ def sweep_kernel(
                                 logits, table, weight, teacher_row, k, y, classes, z_class, t_class,
                                 KIND, TABLE, WEIGHT, DENSE,
                             )  # fmt: skip
-                            e, c1, c2, _c3, _c4 = contributions(
+                            e, c1, c2, _c3, _c4 = rules.contributions(
                                 z, inside, q, w, t, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
                             )
-                            g = gradient_of(
+                            g = rules.gradient(
                                 z, q, w, t, e, c1, c2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN
                             )
                             g_place = gradient + class_offset(k, g_class, DENSE)
-                            tl.store(
-                                g_place,
-                                g.to(gradient.dtype.element_ty),
-                                mask=inside,
-                                eviction_policy="evict_first",
-                            )
-                ey, cy1, cy2, _cy3, _cy4 = contributions(
+                            g = g.to(gradient.dtype.element_ty)
+                            tl.store(g_place, g, mask=inside, eviction_policy="evict_first")
+                ey, cy1, cy2, _cy3, _cy4 = rules.contributions(
                     zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
                 )
-                gy = (
-                    gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
-                    - cy
+                gy = rules.gradient(
+                    zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN
                 )
+                gy -= cy
                 home = known & (y >= first * DEPTH * LANES) & (y < last * DEPTH * LANES)
                 tl.debug_barrier()
-                tl.store(
-                    gradient + class_offset(y, g_class, DENSE), gy.to(gradient.dtype.element_ty), mask=home
-                )
+                place = gradient + class_offset(y, g_class, DENSE)
+                tl.store(place, gy.to(gradient.dtype.element_ty), mask=home)
     elif PHASE != PUBLISH:
         if LOSS != NOWHERE:
             tl.store(losses + row, 0.0)

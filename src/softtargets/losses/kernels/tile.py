@@ -7,23 +7,8 @@ per row is computed for several rows at a time, and only the last chunk has to a
 import triton
 import triton.language as tl
 
+from softtargets.losses.kernels import rules
 from softtargets.losses.kernels.reductions import label_weights
-from softtargets.losses.kernels.rules import (
-    DISTILLATION,
-    LOG2E,
-    MATCHING,
-    MATRIX,
-    MIXTURE,
-    NOTHING,
-    VECTOR,
-    as_single,
-    contributions,
-    fold,
-    peak,
-    settle,
-    total,
-)
-from softtargets.losses.kernels.rules import gradient as gradient_of
 
 # What the gradient of a row is multiplied by, and its loss in a sum.
 ONE = tl.constexpr(0)  # reduction="sum"
@@ -41,20 +26,24 @@ PER_PROGRAM = tl.constexpr(2)
 def row_offset(row, inner, outer_stride, inner_stride, classes, DENSE: tl.constexpr):
     """Where a row begins: rows lie one after another, or are spread over (N, C, d) by strides."""
     if DENSE:
-        offset = row.to(tl.int64) * classes
+        return row.to(tl.int64) * classes
     else:
-        offset = (row // inner).to(tl.int64) * outer_stride + (row % inner).to(tl.int64) * inner_stride
-    return offset
+        return (row // inner).to(tl.int64) * outer_stride + (row % inner).to(tl.int64) * inner_stride
 
 
 @triton.jit
 def class_offset(column, stride, DENSE: tl.constexpr):
     """Where a class lies within its row."""
-    if DENSE:
-        offset = column
+    return column if DENSE else column.to(tl.int64) * stride
+
+
+@triton.jit
+def own_value(values, row, rows_per_value, n, kept, other, PLACE: tl.constexpr, VALUES: tl.constexpr):
+    """A hyper-parameter of each row: n, or where each run has its own what is on the device."""
+    if VALUES > PLACE:
+        return tl.load(values + (row // rows_per_value) * VALUES + PLACE, mask=kept, other=other)
     else:
-        offset = column.to(tl.int64) * stride
-    return offset
+        return n
 
 
 @triton.jit
@@ -67,24 +56,22 @@ def read_chunk(
     read = kept[:, None]
     if MASKED:
         read = read & inside[None, :]
-    z = as_single(
+    z = rules.as_single(
         tl.load(
             z_row[:, None] + class_offset(column, z_class, DENSE)[None, :], mask=read, other=-float("inf")
         )
     )
-    q = z
-    w = z
-    t = z
-    if KIND == MIXTURE:
-        if TABLE == VECTOR:
+    q, w, t = z, z, z
+    if KIND == rules.MIXTURE:
+        if TABLE == rules.VECTOR:
             q = tl.load(q_row + column, mask=inside, other=0.0).to(tl.float32)[None, :]
-        if TABLE == MATRIX:
+        if TABLE == rules.MATRIX:
             q = tl.load(q_row[:, None] + column[None, :], mask=read, other=0.0).to(tl.float32)
     if WEIGHT:
         w = tl.load(weight + column, mask=inside, other=0.0).to(tl.float32)[None, :]
-    if (KIND == DISTILLATION) or (KIND == MATCHING):
+    if (KIND == rules.DISTILLATION) or (KIND == rules.MATCHING):
         t_place = t_row[:, None] + class_offset(column, t_class, DENSE)[None, :]
-        t = as_single(tl.load(t_place, mask=read, other=-float("inf")))
+        t = rules.as_single(tl.load(t_place, mask=read, other=-float("inf")))
     return inside[None, :], z, q, w, t
 
 
@@ -127,39 +114,28 @@ def tile_kernel(
         known = kept & (y >= 0) & (y < classes)
         y = tl.where(known, y, 0).to(tl.int32)
         z_row = logits + row_offset(row, inner, z_outer, z_inner, classes, DENSE)
-        zy = as_single(tl.load(z_row + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
+        zy = rules.as_single(tl.load(z_row + class_offset(y, z_class, DENSE), mask=known, other=float("nan")))
 
-        a0 = tl.full([ROWS], n0, tl.float32)
-        a1 = tl.full([ROWS], n1, tl.float32)
-        a2 = tl.full([ROWS], n2, tl.float32)
-        a3 = tl.full([ROWS], n3, tl.float32)
-        if VALUES > 0:
-            own_values = values + (row // rows_per_value) * VALUES
-            a0 = tl.load(own_values, mask=kept, other=0.0)
-            if VALUES > 1:
-                a1 = tl.load(own_values + 1, mask=kept, other=0.0)
-            if VALUES > 2:
-                a2 = tl.load(own_values + 2, mask=kept, other=0.0)
-            if VALUES > 3:
-                a3 = tl.load(own_values + 3, mask=kept, other=0.0)
+        a0 = own_value(values, row, rows_per_value, tl.full([ROWS], n0, tl.float32), kept, 0.0, 0, VALUES)
+        a1 = own_value(values, row, rows_per_value, tl.full([ROWS], n1, tl.float32), kept, 0.0, 1, VALUES)
+        a2 = own_value(values, row, rows_per_value, tl.full([ROWS], n2, tl.float32), kept, 0.0, 2, VALUES)
+        a3 = own_value(values, row, rows_per_value, tl.full([ROWS], n3, tl.float32), kept, 0.0, 3, VALUES)
 
         # What belongs to the label alone: its weight, its part of q, what the teacher says of it.
         wy = tl.full([ROWS], 1.0, tl.float32)
-        qy = a0
-        ty = a0
+        qy, ty, t_row = a0, a0, z_row
         q_row = table
-        t_row = z_row
         if WEIGHT:
             wy = tl.load(weight + y, mask=known, other=0.0).to(tl.float32)
-        if KIND == MIXTURE:
-            if TABLE == VECTOR:
+        if KIND == rules.MIXTURE:
+            if TABLE == rules.VECTOR:
                 qy = tl.load(table + y, mask=known, other=0.0).to(tl.float32)
-            if TABLE == MATRIX:
+            if TABLE == rules.MATRIX:
                 q_row = table + y.to(tl.int64) * classes
                 qy = tl.load(q_row + y, mask=known, other=0.0).to(tl.float32)
-        if (KIND == DISTILLATION) or (KIND == MATCHING):
+        if (KIND == rules.DISTILLATION) or (KIND == rules.MATCHING):
             t_row = teacher + row_offset(row, inner, t_outer, t_inner, classes, DENSE)
-            ty = as_single(tl.load(t_row + class_offset(y, t_class, DENSE), mask=known, other=0.0))
+            ty = rules.as_single(tl.load(t_row + class_offset(y, t_class, DENSE), mask=known, other=0.0))
 
         # Every chunk is read once, and its numbers are kept for all that follows.
         chunks = ()
@@ -175,20 +151,17 @@ def tile_kernel(
         for chunk in tl.static_range(1, CHUNKS):
             top = tl.maximum(top, chunks[chunk][1])
             top_t = tl.maximum(top_t, chunks[chunk][4])
-        m = peak(tl.max(top, axis=1))
+        m = rules.peak(tl.max(top, axis=1))
         mt = m
-        if KIND == DISTILLATION:
-            mt = peak(tl.max(top_t, axis=1))
+        if KIND == rules.DISTILLATION:
+            mt = rules.peak(tl.max(top_t, axis=1))
 
         v0 = tl.zeros([ROWS, BLOCK], tl.float32)
-        v1 = tl.zeros([ROWS, BLOCK], tl.float32)
-        v2 = tl.zeros([ROWS, BLOCK], tl.float32)
-        v3 = tl.zeros([ROWS, BLOCK], tl.float32)
-        v4 = tl.zeros([ROWS, BLOCK], tl.float32)
+        v1, v2, v3, v4 = v0, v0, v0, v0
         parts = ()
         for chunk in tl.static_range(CHUNKS):
             inside, z, q, w, t = chunks[chunk]
-            e, c1, c2, c3, c4 = contributions(
+            e, c1, c2, c3, c4 = rules.contributions(
                 z, inside, q, w, t, m[:, None], mt[:, None], a2[:, None], a3[:, None],
                 KIND, TABLE, WEIGHT, OWN, chunk >= WHOLE,
             )  # fmt: skip
@@ -198,10 +171,10 @@ def tile_kernel(
             v3 += c3
             v4 += c4
             parts = parts + ((e, c1, c2),)  # noqa: RUF005
-        s0, s1, s2, s3, s4 = total(v0, v1, v2, v3, v4, 1, KIND, TABLE, WEIGHT, ADAPTIVE)
-        s0 = tl.where(m <= NOTHING, float("nan"), s0)
-        loss, _log_s, ca, cb, cc, ce, cm, cy = settle(
-            s0, s1, s2, s3, s4, zy * LOG2E - m, wy, a0, a1, a2, a3, classes, log_classes,
+        s0, s1, s2, s3, s4 = rules.total(v0, v1, v2, v3, v4, 1, KIND, TABLE, WEIGHT, ADAPTIVE)
+        s0 = tl.where(m <= rules.NOTHING, float("nan"), s0)
+        loss, _log_s, ca, cb, cc, ce, cm, cy = rules.settle(
+            s0, s1, s2, s3, s4, zy * rules.LOG2E - m, wy, a0, a1, a2, a3, classes, log_classes,
             KIND, TABLE, WEIGHT, ADAPTIVE, OWN, REPORT_KL,
         )  # fmt: skip
 
@@ -214,7 +187,7 @@ def tile_kernel(
             summed += tl.where(kept, loss, 0.0)
 
         if GRADIENT:
-            ca, cb, cc, ce, cm, cy = fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
+            ca, cb, cc, ce, cm, cy = rules.fold(ca, cb, cc, ce, cm, cy, factor, s0, s1, s2, KIND, OWN)
             written = gradient + row_offset(row, inner, g_outer, g_inner, classes, DENSE)
             # A label that is no class makes NaN of the row; an ignored one has the gradient 0, whatever its logits.
             ca = tl.where(known, ca, tl.where(kept, float("nan"), 0.0))
@@ -226,7 +199,7 @@ def tile_kernel(
             for chunk in tl.static_range(CHUNKS):
                 _inside, z, q, w, t = chunks[chunk]
                 e, c1, c2 = parts[chunk]
-                g = gradient_of(
+                g = rules.gradient(
                     z, q, w, t, e, c1, c2, ca[:, None], cb[:, None], cc[:, None], ce[:, None], cm[:, None],
                     KIND, TABLE, WEIGHT, OWN,
                 )  # fmt: skip
@@ -235,10 +208,12 @@ def tile_kernel(
                 write_chunk(written, g, chunk * BLOCK + lane, classes, g_class, exists, DENSE, chunk >= WHOLE)
             if SCATTER:
                 # The label's own entry is written once more: cheaper than asking of many classes whether they are it.
-                ey, cy1, cy2, _cy3, _cy4 = contributions(
+                ey, cy1, cy2, _cy3, _cy4 = rules.contributions(
                     zy, known, qy, wy, ty, m, mt, a2, a3, KIND, TABLE, WEIGHT, OWN, False
                 )
-                gy = gradient_of(zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN)
+                gy = rules.gradient(
+                    zy, qy, wy, ty, ey, cy1, cy2, ca, cb, cc, ce, cm, KIND, TABLE, WEIGHT, OWN
+                )
                 tl.debug_barrier()
                 place = written + class_offset(y, g_class, DENSE)
                 tl.store(place, (gy - cy).to(gradient.dtype.element_ty), mask=known)

@@ -34,6 +34,7 @@ def window_sums(values, RADIUS: tl.constexpr, WIDE: tl.constexpr, SPLIT: tl.cons
 @triton.jit
 def norm_kernel(
     maps,
+    upstream,  # what comes from above, where the gradient is wanted; else None
     results,
     rows,
     bias,
@@ -45,35 +46,19 @@ def norm_kernel(
     WIDE: tl.constexpr,
     SPLIT: tl.constexpr,
 ):
-    """x (bias + alpha * window sum of x^2)^-beta."""
+    """x b^-beta with b = bias + alpha * window sum of x^2.
+
+    The gradient is g b^-beta - 2 alpha beta x * window sum of g x b^(-beta - 1).
+    """
     offsets, there = held(rows, CHANNELS, ROWS, WIDE)
     x = tl.load(maps + offsets, mask=there, other=0.0).to(tl.float32)
-    base = bias + alpha * window_sums(x * x, RADIUS, WIDE, SPLIT)
-    y = x * tl.exp2(-beta * tl.log2(base))
-    tl.store(results + offsets, y.to(results.dtype.element_ty), mask=there)
-
-
-@triton.jit
-def norm_gradient_kernel(
-    maps,
-    upstream,
-    gradients,
-    rows,
-    bias,
-    alpha,
-    beta,
-    CHANNELS: tl.constexpr,
-    RADIUS: tl.constexpr,
-    ROWS: tl.constexpr,
-    WIDE: tl.constexpr,
-    SPLIT: tl.constexpr,
-):
-    """With b the base of the power: g b^-beta - 2 alpha beta x * window sum of g x b^(-beta - 1)."""
-    offsets, there = held(rows, CHANNELS, ROWS, WIDE)
-    x = tl.load(maps + offsets, mask=there, other=0.0).to(tl.float32)
-    g = tl.load(upstream + offsets, mask=there, other=0.0).to(tl.float32)
+    g = x
+    if upstream is not None:
+        g = tl.load(upstream + offsets, mask=there, other=0.0).to(tl.float32)
     base = bias + alpha * window_sums(x * x, RADIUS, WIDE, SPLIT)
     power = tl.exp2(-beta * tl.log2(base))
-    pulled = window_sums(g * x * power / base, RADIUS, WIDE, SPLIT)
-    gradient = g * power - (2 * alpha * beta) * x * pulled
-    tl.store(gradients + offsets, gradient.to(gradients.dtype.element_ty), mask=there)
+    y = g * power
+    if upstream is not None:
+        pulled = window_sums(g * x * power / base, RADIUS, WIDE, SPLIT)
+        y -= (2 * alpha * beta) * x * pulled
+    tl.store(results + offsets, y.to(results.dtype.element_ty), mask=there)

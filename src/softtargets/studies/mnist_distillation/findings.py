@@ -63,7 +63,7 @@ def _sections(results: Results) -> tuple[Section, ...]:
             "In the figure the soft part of the loss is the cross-entropy with softened probabilities, which is "
             "what Müller et al. use for their figure 5 (from ResNet-56 to AlexNet on CIFAR-10); the replication's "
             "figure 7 for these nets has the mean squared error there. gamma is computed on the training digits "
-            "as they are; the replication's code computes it on shifted ones.",
+            "as they are, as in the replication's code.",
             "Teachers see shifted digits and students do not, as in the papers. So what a student has from its "
             "teacher, and a student alone has not, may be the shifts: where students with a teacher are compared with "
             "students alone, the two cannot be told apart.",

@@ -41,7 +41,7 @@ def augmented_differences(
 ) -> Tensor:
     """Logit differences (examples of both classes, draws) of augmented images; the net is in evaluation mode.
 
-    f(d(z_x)) of Müller et al. 2019, section 5, where d is the augmentation that the net is trained with. Draw l of
+    f(d(z_x)) of Müller et al. 2019, section 4, where d is the augmentation that the net is trained with. Draw l of
     example x at a step comes from the recipe's seed, "information", the split, l, x and the step, so that it is the
     same after a resume, and however many other draws and examples there are.
     """

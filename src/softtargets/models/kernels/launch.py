@@ -1,7 +1,8 @@
-"""Convolutions and their gradients: shapes and block sizes."""
+"""From tensors to launches of the kernels: shapes and block sizes."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,7 +14,16 @@ from softtargets.models.kernels.convolution import (
     part_sum_kernel,
     weight_gradient_kernel,
 )
-from softtargets.models.kernels.launch.placing import on_device, power_of_2
+from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
+from softtargets.models.kernels.response_norm import norm_kernel
+
+# Numbers that one program makes of maxima.
+POOL_BLOCK = 1024
+# Places whose channels one program normalises.
+NORM_ROWS = 64
+
+
+# --- convolutions and their gradients ---
 
 
 class Tiles(NamedTuple):
@@ -54,9 +64,9 @@ class Shape(NamedTuple):
 @lru_cache(maxsize=1024)
 def product_tiles(channels: int, new_channels: int, taps: int) -> Tiles:
     """For results and gradients of maps."""
-    columns = max(16, min(128, power_of_2(new_channels)))
+    columns = max(16, min(128, _power_of_2(new_channels)))
     if channels % 16:
-        return Tiles(128, columns, max(16, min(128, power_of_2(taps * channels))), 4, 2)
+        return Tiles(128, columns, max(16, min(128, _power_of_2(taps * channels))), 4, 2)
     if channels % 64:
         return Tiles(128, columns, 32 if channels % 32 == 0 else 16, 4, 4)
     return Tiles(64, columns, 128, 4, 4) if channels >= 512 else Tiles(128, columns, 64, 4, 3)
@@ -65,8 +75,8 @@ def product_tiles(channels: int, new_channels: int, taps: int) -> Tiles:
 @lru_cache(maxsize=1024)
 def gradient_tiles(rows: int, channels: int, new_channels: int, taps: int) -> Tiles:
     """For gradients of weights, summed over so many rows."""
-    columns = max(16, min(128, power_of_2(new_channels)))
-    deep = power_of_2(taps * channels)
+    columns = max(16, min(128, _power_of_2(new_channels)))
+    deep = _power_of_2(taps * channels)
     if deep <= 16:
         return Tiles(128, columns, 16, 4, 3, 1024 if rows > 65536 else 512)
     depth = 128 if taps * channels >= 1024 else min(64, deep)
@@ -117,15 +127,9 @@ def gradient_of_weights(
     parts = -(-rows // tiles.part)
     partials = torch.empty(runs, parts, deep, new_channels, device=maps.device)
     gradients = torch.empty(runs, new_channels, channels, kernel, kernel, device=maps.device)
-    with on_device(maps):
+    with _on_device(maps):
         weight_gradient_kernel[(runs * parts, -(-deep // tiles.depth), -(-new_channels // tiles.columns))](
-            maps,
-            upstream,
-            partials,
-            rows,
-            parts,
-            PART=tiles.part,
-            **_numbers(shape, tiles, maps),
+            maps, upstream, partials, rows, parts, PART=tiles.part, **_numbers(shape, tiles, maps)
         )
         block = 128
         part_sum_kernel[(runs, -(-deep * new_channels // block))](
@@ -147,14 +151,9 @@ def _product(
 ) -> None:
     runs, images = maps.shape[:2]
     rows = images * shape.new_height * shape.new_width
-    with on_device(maps):
+    with _on_device(maps):
         convolution_kernel[(runs * -(-rows // tiles.rows), -(-shape.new_channels // tiles.columns))](
-            maps,
-            weights,
-            results,
-            rows,
-            BACKWARDS=backwards,
-            **_numbers(shape, tiles, maps),
+            maps, weights, results, rows, BACKWARDS=backwards, **_numbers(shape, tiles, maps)
         )
 
 
@@ -175,3 +174,93 @@ def _laid(weights: Tensor, order: tuple[int, ...], dtype: torch.dtype) -> Tensor
     """The weights in the precision and the order in which a kernel reads them; one copy."""
     turned = weights.permute(order)
     return torch.empty(turned.shape, dtype=dtype, device=weights.device).copy_(turned)
+
+
+# --- maxima over windows, and their gradient ---
+
+
+class Pooling(NamedTuple):
+    """Windows of KERNEL x KERNEL every STRIDE places, the first of which begins before the top left place."""
+
+    kernel: int
+    stride: int
+    top: int
+    left: int
+    new_height: int
+    new_width: int
+
+
+def pool(maps: Tensor, pooling: Pooling) -> tuple[Tensor, Tensor]:
+    """Maxima over windows of maps (..., height, width, channels), and which place of each window was the first."""
+    shape = (*maps.shape[:-3], pooling.new_height, pooling.new_width, maps.shape[-1])
+    results, winners = maps.new_empty(shape), maps.new_empty(shape, dtype=torch.uint8)
+    with _on_device(maps):
+        max_pool_kernel[_pool_grid(results)](maps, results, winners, **_pool_numbers(maps, pooling))
+    return results, winners
+
+
+def gradient_of_pool(upstream: Tensor, winners: Tensor, height: int, width: int, pooling: Pooling) -> Tensor:
+    """The gradient with respect to the maps that were `height` x `width`."""
+    gradients = upstream.new_empty(*upstream.shape[:-3], height, width, upstream.shape[-1])
+    with _on_device(upstream):
+        max_pool_gradient_kernel[_pool_grid(gradients)](
+            winners, upstream, gradients, **_pool_numbers(gradients, pooling)
+        )
+    return gradients
+
+
+def _pool_grid(maps: Tensor) -> tuple[int, int]:
+    size = maps.shape[-3:].numel()
+    return maps.numel() // size, -(-size // POOL_BLOCK)
+
+
+def _pool_numbers(maps: Tensor, pooling: Pooling) -> dict[str, int]:
+    height, width, channels = maps.shape[-3:]
+    sizes = {"HEIGHT": height, "WIDTH": width, "CHANNELS": channels, "BLOCK": POOL_BLOCK}
+    return sizes | {name.upper(): number for name, number in pooling._asdict().items()}
+
+
+# --- local response normalisation, and its gradient ---
+
+
+def normalise(maps: Tensor, radius: int, bias: float, alpha: float, beta: float) -> Tensor:
+    """Local response normalisation over the last dimension of a dense tensor."""
+    return _norm(maps, None, radius, bias, alpha, beta)
+
+
+def gradient_of_norm(
+    maps: Tensor, upstream: Tensor, radius: int, bias: float, alpha: float, beta: float
+) -> Tensor:
+    """The gradient of `normalise`."""
+    return _norm(maps, upstream, radius, bias, alpha, beta)
+
+
+def _norm(maps: Tensor, upstream: Tensor | None, radius: int, *numbers: float) -> Tensor:
+    results = torch.empty_like(maps)
+    channels = maps.shape[-1]
+    rows = maps.numel() // channels
+    with _on_device(maps):
+        norm_kernel[(-(-rows // NORM_ROWS),)](
+            maps,
+            upstream,
+            results,
+            rows,
+            *numbers,
+            CHANNELS=channels,
+            RADIUS=radius,
+            ROWS=NORM_ROWS,
+            WIDE=max(16, _power_of_2(channels)),
+            SPLIT=maps.dtype == torch.bfloat16,
+            num_warps=4,
+        )
+    return results
+
+
+def _power_of_2(number: int) -> int:
+    """The smallest that is not smaller."""
+    return 1 << (number - 1).bit_length()
+
+
+def _on_device(tensor: Tensor) -> AbstractContextManager[object]:
+    """Triton launches on the current device, which need not be that of the tensor."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
