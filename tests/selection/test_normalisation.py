@@ -6,13 +6,13 @@ import torch
 
 from softtargets.calibration import fold_of
 from softtargets.selection import (
+    NORMALISATION_FOLDS,
     POWERS,
     fit_normalisation,
     less_than_certain,
     normalised_logits,
     risk_coverage,
 )
-from softtargets.selection.normalisation import FOLDS
 
 
 def made(n=1500, spread=1.0, seed=0, classes=10):
@@ -38,7 +38,7 @@ def test_p_is_chosen_by_a_plain_search_and_on_other_parts():
     found = fit_normalisation(logits, labels)
     everywhere = areas(logits, labels, slice(None))
     assert found.p == min(everywhere, key=everywhere.get)
-    fold = fold_of(0, len(labels), FOLDS)
+    fold = fold_of(0, len(labels), NORMALISATION_FOLDS)
     for part, p in enumerate(found.held_out):
         others = areas(logits, labels, fold != part)
         assert p == min(others, key=others.get)
@@ -61,7 +61,7 @@ def test_where_parts_choose_differently_ranks_within_them_are_compared():
         if len(set(found.held_out)) > 1:
             break
     assert len(set(found.held_out)) > 1
-    fold = fold_of(0, 300, FOLDS).numpy()
+    fold = fold_of(0, 300, NORMALISATION_FOLDS).numpy()
     right = (logits.argmax(1) == labels).numpy()
     ranks = np.empty(300)
     for part, p in enumerate(found.held_out):

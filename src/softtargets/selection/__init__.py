@@ -2,7 +2,7 @@
 
 from softtargets.selection.confidence import POWERS, less_than_certain, normalised_logits
 from softtargets.selection.curve import RiskCoverage, risk_coverage
-from softtargets.selection.intervals import aurc_difference
+from softtargets.selection.intervals import accuracy_intervals, aurc_difference
 from softtargets.selection.measure import (
     AtAccuracy,
     AtCoverage,
@@ -11,9 +11,15 @@ from softtargets.selection.measure import (
     measure_selection,
     selection_of,
 )
-from softtargets.selection.normalisation import LogitNormalisation, fit_normalisation, normalisation_of
+from softtargets.selection.normalisation import (
+    NORMALISATION_FOLDS,
+    LogitNormalisation,
+    fit_normalisation,
+    normalisation_of,
+)
 
 __all__ = [
+    "NORMALISATION_FOLDS",
     "POWERS",
     "AtAccuracy",
     "AtCoverage",
@@ -21,6 +27,7 @@ __all__ = [
     "LogitNormalisation",
     "RiskCoverage",
     "Selection",
+    "accuracy_intervals",
     "aurc_difference",
     "fit_normalisation",
     "less_than_certain",

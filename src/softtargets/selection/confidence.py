@@ -36,8 +36,8 @@ def normalised_logits(logits: ArrayLike, p: float) -> Tensor:
     that a temperature makes no difference, and for logits plus a constant: log-probabilities do as well. Logits that
     are all alike get 0, the least there is. With two classes all examples get the same and there is no order.
 
-    Networks trained with label smoothing give the highest probability too evenly to tell their mistakes by it, and
-    this restores the order (Xia et al. 2025). Any leading shape (..., K).
+    Label smoothing suppresses the highest logit more where a prediction is likely to be right than where it is likely
+    to be wrong, and this recovers the order of both (Xia et al. 2025). Any leading shape (..., K).
 
     >>> normalised_logits(torch.tensor([[4.0, 1.0, 1.0], [8.0, 2.0, 2.0], [1.0, 1.0, 1.0]]), p=2)
     tensor([0.8165, 0.8165, 0.0000])

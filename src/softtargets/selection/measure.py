@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike, single_or_double
-from softtargets.calibration import as_scores, logits_from_probabilities
+from softtargets.calibration import as_scores, logits_from_probabilities, rows_of_a_piece
 from softtargets.selection.confidence import POWERS, less_than_certain, normalised_by_powers
 from softtargets.selection.curve import Numbers, RiskCoverage, risk_coverage
 from softtargets.selection.intervals import Interval, accuracy_intervals, area_intervals
@@ -172,6 +172,11 @@ class ConfidenceRows:
 
     def add(self, scores: Tensor, labels: Tensor, logits: Tensor | None = None) -> None:
         """Some rows (n, K) more, which have been looked at; `logits` are those of probabilities, if known already."""
+        for start in range(0, len(scores), step := rows_of_a_piece(scores)):
+            some = slice(start, start + step)
+            self._add(scores[some], labels[some], None if logits is None else logits[some])
+
+    def _add(self, scores: Tensor, labels: Tensor, logits: Tensor | None) -> None:
         self._confidence.append(less_than_certain(scores, from_logits=self.from_logits).cpu())
         self._correct.append((scores.argmax(1) == labels).cpu())
         if not self.from_logits:

@@ -14,7 +14,7 @@ from softtargets.selection.curve import Numbers, RiskCoverage, in_order, risk_co
 from softtargets.selection.intervals import aurc_difference
 from softtargets.selection.measure import ConfidenceRows
 
-FOLDS = 5
+NORMALISATION_FOLDS = 5
 FEWEST = 100  # examples: of fewer, parts have too few mistakes to choose by
 
 
@@ -98,13 +98,13 @@ def normalisation_of(rows: ConfidenceRows, classes: int, *, seed: int = 0) -> Lo
             why_not=f"all predictions are {which}, so that there is nothing to tell apart"
         )
     normalised = rows.normalised()
-    fold = fold_of(0, plain.examples, FOLDS, seed).numpy()
+    fold = fold_of(0, plain.examples, NORMALISATION_FOLDS, seed).numpy()
     curves: dict[int | None, RiskCoverage] = {None: plain}
     curves |= {p: risk_coverage(score, rows.correct) for p, score in normalised.items()}
     everywhere = _least({p: curve.aurc for p, curve in curves.items()})
     chosen = tuple(
         _least({p: _among(curve, fold != held_out).aurc for p, curve in curves.items()})
-        for held_out in range(FOLDS)
+        for held_out in range(NORMALISATION_FOLDS)
     )
     if len(set(chosen)) == 1:  # one score for all: its order needs no further words
         curve = curves[chosen[0]]
