@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from softtargets.inspection.calibrate.finding import Diagnosis
-from softtargets.inspection.shared.coverage_figure import coverage_figure
-from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
+from softtargets.inspection.shared.coverage_figure import HANDED_OVER, accuracy_on_the_rest, coverage_figure
+from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent, points
 from softtargets.inspection.shared.two_passes import FEWEST
 from softtargets.report import Code, Section, Table
 from softtargets.report.drawing import BLUE, ORANGE
 from softtargets.selection import NORMALISATION_FOLDS, Selection
 
-HANDED_OVER = 0.2
 AREAS = {
     "aurc": ("AURC", "mean error rate over all coverages"),
     "excess_aurc": ("excess AURC", "AURC less that of the best possible order"),
@@ -34,10 +33,9 @@ def handing_over(found: Diagnosis) -> list[str]:
 
 def handed_over(found: Selection) -> str:
     """The accuracy on the rest if a fifth goes to a person."""
-    at = next(one for one in found.at_coverage if one.coverage == 1 - HANDED_OVER)
     return (
         f"If the {percent(HANDED_OVER, 0)} least confident cases are handed to a person, accuracy on the rest is "
-        f"{estimated(Estimate(at.accuracy, at.low, at.high))} instead of {percent(found.accuracy)}."
+        f"{estimated(accuracy_on_the_rest(found))} instead of {percent(found.accuracy)}."
     )
 
 
@@ -119,8 +117,7 @@ def _normalised(found: Diagnosis) -> str:
 
 
 def _change(found: Diagnosis) -> str:
-    value, low, high = (number(100 * one, 3, sign=True) for one in found.normalisation.difference)
-    return f"{value} points ({low} to {high})"
+    return points(Estimate(*found.normalisation.difference), 3)
 
 
 def _sampled(found: Diagnosis) -> str:

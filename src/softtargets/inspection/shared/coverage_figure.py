@@ -7,15 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from softtargets.inspection.shared.numbers import LEVEL
+from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.report import Figure, Widget
 from softtargets.report.drawing import GREY, Drawing, canvas, plain
-from softtargets.selection import RiskCoverage, accuracy_intervals
+from softtargets.selection import RiskCoverage, Selection, accuracy_intervals
 
+HANDED_OVER = 0.2  # of the cases, in sentences
 STEPS = 200
 FIRST = (
     20  # examples that a curve begins with: the risk of fewer is more scatter than anyone would want to see
 )
+
+
+def accuracy_on_the_rest(found: Selection) -> Estimate:
+    """Of the most confident predictions, if `HANDED_OVER` are not used."""
+    at = next(one for one in found.at_coverage if one.coverage == 1 - HANDED_OVER)
+    return Estimate(at.accuracy, at.low, at.high)
 
 
 def coverage_figure(
