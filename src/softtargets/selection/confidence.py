@@ -22,11 +22,16 @@ def less_than_certain(scores: Tensor, *, from_logits: bool) -> Tensor:
     >>> [f"{x:.1e}" for x in less_than_certain(torch.tensor([[40.0, 0.0], [50.0, 0.0]]), from_logits=True)]
     ['-4.2e-18', '-1.9e-22']
     """
+    return certainty_and_class(scores, from_logits=from_logits)[0]
+
+
+def certainty_and_class(scores: Tensor, *, from_logits: bool) -> tuple[Tensor, Tensor]:
+    """`less_than_certain`, and the predicted class (n,), of equal scores the first."""
     top, place = scores.max(1, keepdim=True)
     if not from_logits:
-        return top.squeeze(1).double() - 1
+        return top.squeeze(1).double() - 1, place.squeeze(1)
     others = (single_or_double(scores) - single_or_double(top)).exp_().scatter_(1, place, 0.0).sum(1).double()
-    return -others / (1 + others)
+    return -others / (1 + others), place.squeeze(1)
 
 
 def normalised_logits(logits: ArrayLike, p: float) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from softtargets.arrays import ArrayLike, single_or_double
 from softtargets.calibration import as_scores, logits_from_probabilities, rows_of_a_piece
-from softtargets.selection.confidence import POWERS, less_than_certain, normalised_by_powers
+from softtargets.selection.confidence import POWERS, certainty_and_class, normalised_by_powers
 from softtargets.selection.curve import Numbers, RiskCoverage, risk_coverage
 from softtargets.selection.intervals import Interval, accuracy_intervals, area_intervals
 
@@ -177,8 +177,9 @@ class ConfidenceRows:
             self._add(scores[some], labels[some], None if logits is None else logits[some])
 
     def _add(self, scores: Tensor, labels: Tensor, logits: Tensor | None) -> None:
-        self._confidence.append(less_than_certain(scores, from_logits=self.from_logits).cpu())
-        self._correct.append((scores.argmax(1) == labels).cpu())
+        confidence, predicted = certainty_and_class(scores, from_logits=self.from_logits)
+        self._confidence.append(confidence.cpu())
+        self._correct.append((predicted == labels).cpu())
         if not self.from_logits:
             self.zeros += int((scores == 0).any(1).sum())
         if self.normalise:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,20 +97,26 @@ def normalisation_of(rows: ConfidenceRows, classes: int, *, seed: int = 0) -> Lo
         return LogitNormalisation(
             why_not=f"all predictions are {which}, so that there is nothing to tell apart"
         )
-    normalised = rows.normalised()
     fold = fold_of(0, plain.examples, NORMALISATION_FOLDS, seed).numpy()
-    curves: dict[int | None, RiskCoverage] = {None: plain}
-    curves |= {p: risk_coverage(score, rows.correct) for p, score in normalised.items()}
-    everywhere = _least({p: curve.aurc for p, curve in curves.items()})
-    chosen = tuple(
-        _least({p: _among(curve, fold != held_out).aurc for p, curve in curves.items()})
-        for held_out in range(NORMALISATION_FOLDS)
-    )
+    parts = [fold != held_out for held_out in range(NORMALISATION_FOLDS)]
+    scores = rows.normalised()
+
+    def curve_of(p: int | None) -> RiskCoverage:
+        return plain if p is None else risk_coverage(scores[p], rows.correct)
+
+    # One curve at a time: all of them together would take more memory than what they are made of.
+    areas = {p: _areas(curve_of(p), parts) for p in (None, *scores)}
+    everywhere, *chosen = (_least({p: found[i] for p, found in areas.items()}) for i in range(len(parts) + 1))
     if len(set(chosen)) == 1:  # one score for all: its order needs no further words
-        curve = curves[chosen[0]]
+        curve = curve_of(chosen[0])
     else:
-        curve = risk_coverage(_ranks(curves, chosen, fold), rows.correct)
-    return LogitNormalisation(everywhere, chosen, aurc_difference(plain, curve), curve)
+        curve = risk_coverage(_ranks({p: curve_of(p) for p in set(chosen)}, chosen, fold), rows.correct)
+    return LogitNormalisation(everywhere, tuple(chosen), aurc_difference(plain, curve), curve)
+
+
+def _areas(curve: RiskCoverage, parts: Sequence[Any]) -> list[float]:
+    """The area of all examples, and of all but each of the parts."""
+    return [curve.aurc, *(_among(curve, kept).aurc for kept in parts)]
 
 
 def _least(areas: Mapping[int | None, float]) -> int | None:
@@ -125,7 +131,7 @@ def _among(curve: RiskCoverage, kept: Any) -> RiskCoverage:
     return in_order(curve.confidence[some], curve.wrong[kept], places[curve.order[some]])
 
 
-def _ranks(curves: Mapping[int | None, RiskCoverage], chosen: tuple[int | None, ...], fold: Any) -> Numbers:
+def _ranks(curves: Mapping[int | None, RiskCoverage], chosen: Sequence[int | None], fold: Any) -> Numbers:
     """Scores of different p cannot be compared: the rank of each example within its part can, from 1 down to 0."""
     found = np.empty(len(fold))
     for part, p in enumerate(chosen):

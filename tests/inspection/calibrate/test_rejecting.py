@@ -148,10 +148,16 @@ def test_all_right_is_said_without_trying_anything(tmp_path):
 
 def test_of_very_many_examples_a_sample_is_put_in_order(tmp_path, monkeypatch):
     monkeypatch.setattr(two_passes, "MOST_ORDERED", 500)
+    monkeypatch.setattr(two_passes, "NORMALISED_NUMBERS", 3000)  # of 10 classes
     logits, labels = net(1800)
     found = inspect(saved(tmp_path / "a.npz", logits, labels))
     assert 300 < found.selection.examples < 600
-    assert f"Measured on {found.selection.examples} examples of 1,800" in text(rejecting.section(found))
+    normalised = found.normalisation.curve.examples
+    assert 200 < normalised < 400
+    said = (
+        f"Measured on {found.selection.examples} examples of 1,800; normalised logits on {normalised}, chosen"
+    )
+    assert said in text(rejecting.section(found))
     assert found.selection.aurc == pytest.approx(
         measure_selection(logits, labels, from_logits=True).aurc, rel=0.2
     )

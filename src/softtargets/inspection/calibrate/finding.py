@@ -110,7 +110,7 @@ def inspect(predictions: Predictions, bins: int = 15, told: Told = quiet) -> Dia
         bins=bins,
         impossible=first.impossible,
         zeros=first.ordered.zeros,
-        normalisation=normalisation_of(first.ordered, predictions.classes),
+        normalisation=normalisation_of(first.normalised or first.ordered, predictions.classes),
         worst=worst_classes(first.sums, predictions.class_names),
         richer=ScalingGains(0, {}, reason) if reason else richer_scalings(*first.sample()),
     )

@@ -122,9 +122,12 @@ def _change(found: Diagnosis) -> str:
 
 def _sampled(found: Diagnosis) -> str:
     used, there = found.selection.examples, found.understood.examples
-    if used == there:
+    curve = found.normalisation.curve
+    normalised = curve.examples if curve else used
+    if normalised == there:
         return ""
-    return f"Measured on {count(used, 'example')} of {there:,}, chosen by a hash of their place."
+    also = f"; normalised logits on {normalised:,}" if normalised != used else ""
+    return f"Measured on {count(used, 'example')} of {there:,}{also}, chosen by a hash of their place."
 
 
 def _area(found: Selection, name: str) -> str:
