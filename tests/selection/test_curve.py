@@ -102,6 +102,11 @@ def test_duplicates_change_nothing_but_the_number_of_examples():
     assert again.errors.tolist() == many.errors.tolist()
 
 
+def test_tensors_of_a_graph_and_of_half_precision_are_taken():
+    confidence = torch.tensor([0.5, 0.25], dtype=torch.bfloat16, requires_grad=True)
+    assert risk_coverage(confidence, torch.tensor([True, False])).errors.tolist() == [0, 1]
+
+
 def test_infinite_scores_are_in_order_too():
     assert risk_coverage([np.inf, 0.0, -np.inf], [1, 1, 0]).errors.tolist() == [0, 0, 1]
 

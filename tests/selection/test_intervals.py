@@ -86,6 +86,19 @@ def test_at_full_coverage_the_interval_is_wilsons():
     )
 
 
+def test_that_a_threshold_is_an_estimate_widens_the_interval():
+    random = np.random.default_rng(4)
+    confidence = random.random(2000)
+    correct = (random.random(2000) > np.where(confidence < 0.25, 0.9, 0.02)).astype(float)
+    curve = risk_coverage(confidence, correct)
+    drawings = random.integers(0, 2000, (400, 2000))
+    spread = np.std([risk_coverage(confidence[some], correct[some]).accuracy_at(0.8) for some in drawings])
+    low, high = accuracy_intervals(curve, np.array([0.8]))
+    assert (high - low)[0] / 2 / 1.96 == pytest.approx(spread, rel=0.15)
+    binomial = np.sqrt(curve.accuracy_at(0.8) * (1 - curve.accuracy_at(0.8)) / 1600)
+    assert spread > 1.4 * binomial
+
+
 def test_differences_are_paired():
     confidence, correct = drawn(2000)
     random = np.random.default_rng(5)

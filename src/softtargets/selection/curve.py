@@ -165,7 +165,6 @@ def least_aurc(mistakes: int, examples: int) -> float:
 
 
 def _numbers(values: ArrayLike | list[float] | list[bool] | list[int]) -> Numbers:
-    found: Numbers = (
-        as_tensor(np.asarray(values) if isinstance(values, list) else values).double().cpu().numpy()
-    )
+    given = as_tensor(np.asarray(values) if isinstance(values, list) else values).detach()
+    found: Numbers = given.double().cpu().numpy()
     return found
