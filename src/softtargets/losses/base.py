@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
+from softtargets.arrays import ProcessState, added_up, several_processes
 from softtargets.losses.arguments import choice, class_weights, hyperparameter
 from softtargets.losses.autograd import (
     fused_losses,
@@ -30,7 +31,7 @@ REDUCTIONS = ("mean", "sum", "none")
 _USUAL = {"ignore_index": -100, "weight": None, "reduction": "mean", "inplace": False}
 
 
-class SoftTargetLoss(nn.Module):
+class SoftTargetLoss(ProcessState):
     r"""Cross-entropy against :math:`(1 - a)\,\mathrm{onehot}(y) + a\,q`, plus at most one extra term.
 
     A subclass says where a and q come from (`smoothing`), and its extra term if it has one (`extra`). Shapes,
@@ -47,7 +48,13 @@ class SoftTargetLoss(nn.Module):
     ``inplace=True`` lets a fused kernel overwrite the logits with their gradient, so that no memory is needed for it:
     they must not be used afterwards. It is a permission, without effect where no kernel runs.
 
-    State lives in buffers, and so in ``state_dict``; in ``eval`` mode it is read but not changed.
+    What a loss learns or counts is part of its ``state_dict`` (unless ``persistent(False)``), and a model to which one is
+    added still loads older checkpoints strictly. It changes in training mode only, and only where gradients are wanted:
+    under ``torch.no_grad()`` nothing is learnt and nothing is drawn, since nobody remembers to call ``eval`` of a loss.
+
+    With ``torch.distributed`` every process counts its own examples, and ``end_epoch`` puts together what those of all
+    (or of `process_group`) have seen; every process must call it, unless `sync_on_end_epoch` is set to False. A
+    state must be loaded in every process: unlike buffers it is not sent around by DDP.
     """
 
     # What must be passed besides logits and target, by the name of the argument; "" for nothing.
@@ -59,6 +66,9 @@ class SoftTargetLoss(nn.Module):
     # What ``print`` shows: these options, and those that are not as usual.
     shown: ClassVar[tuple[str, ...]] = ()
     usual: ClassVar[dict[str, Any]] = {}
+
+    sync_on_end_epoch = True
+    process_group: Any = None
 
     weight: Tensor | None
 
@@ -77,7 +87,7 @@ class SoftTargetLoss(nn.Module):
         reduction: str = "mean",
         inplace: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(persistent=True)
         if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
             raise TypeError(f"ignore_index must be a whole number, not {ignore_index!r}")
         self.ignore_index = ignore_index
@@ -89,6 +99,8 @@ class SoftTargetLoss(nn.Module):
 
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; shapes as in ``torch.nn.functional.cross_entropy``."""
+        if self._kept and isinstance(logits, Tensor):
+            self.awake(logits.device)
         if self._in_tensors and (stacked := self._per_run()):
             loss = self._pack(stacked, logits, target, given)
         elif (alpha := self.torchs_smoothing()) is not None and may_be_torchs(logits, target, alpha > 0):
@@ -102,6 +114,11 @@ class SoftTargetLoss(nn.Module):
             loss = self._of_batch(batch, given)
         self.called()
         return loss
+
+    @property
+    def learns(self) -> bool:
+        """Whether a call is part of a training: what is learnt, counted or drawn is so only then."""
+        return self.training and torch.is_grad_enabled()
 
     def computable(self, batch: Batch, given: Any) -> Rule | None:
         """The rule by which a kernel or `analytic` computes this call, if they may: what is learnt needs autograd."""
@@ -147,6 +164,12 @@ class SoftTargetLoss(nn.Module):
 
     def end_epoch(self) -> None:
         """Called by a training loop when all examples have been seen once more."""
+
+    def _over_processes(self, **own: Tensor) -> dict[str, Tensor]:
+        """The sums of tensors over all processes that have a part in this training."""
+        if not (self.sync_on_end_epoch and several_processes()):
+            return own
+        return added_up(own, f"{type(self).__name__}.end_epoch", self.process_group)
 
     def _hyperparameter(self, name: str, value: Any, *bounds: float, open_low: bool = False) -> None:
         """Check and keep a hyper-parameter: a number as it is, a tensor as a buffer or parameter."""

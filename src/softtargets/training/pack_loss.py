@@ -145,5 +145,5 @@ def _of_one(group: _Group, place: int) -> SoftTargetLoss:
     """The skeleton on one run's own tensors: what it changes in place is changed in the stack."""
     for name, value in group.state.items():
         owner, _, last = name.rpartition(".")
-        group.skeleton.get_submodule(owner)._buffers[last] = value[place]
+        setattr(group.skeleton.get_submodule(owner), last, value[place])
     return group.skeleton
