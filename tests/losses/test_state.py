@@ -11,7 +11,14 @@ import pytest
 import torch
 from torch import distributed, multiprocessing, nn
 
-from softtargets.losses import LABO, BetaSmoothing, DisturbLabel, KnowledgeRefinery, OnlineLabelSmoothing
+from softtargets.losses import (
+    LABO,
+    BetaSmoothing,
+    DisturbLabel,
+    KnowledgeRefinery,
+    LinearLoss,
+    OnlineLabelSmoothing,
+)
 
 from .making import batch
 
@@ -55,6 +62,16 @@ def test_nothing_is_drawn_where_no_gradient_is_wanted(name, mode):
     torch.testing.assert_close(found, nn.functional.cross_entropy(logits, labels))
     assert torch.equal(torch.random.get_rng_state(), before)
     assert loss(logits, labels) != found
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_a_whole_layer_knows_too_whether_gradients_are_wanted(reduction):
+    hidden, weight, target = torch.randn(9, 3), torch.randn(4, 3, requires_grad=True), torch.arange(9) % 4
+    loss = LinearLoss(DisturbLabel(1.0, reduction=reduction), chunk_rows=4)
+    plain = nn.functional.cross_entropy(hidden @ weight.t(), target, reduction=reduction)
+    with torch.no_grad():
+        torch.testing.assert_close(loss(hidden, weight, target), plain)
+    assert not torch.allclose(loss(hidden, weight, target), plain)
 
 
 @pytest.mark.parametrize("name", ["online label smoothing", "knowledge refinery"])
