@@ -230,7 +230,10 @@ def test_precisions():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"classes": 4, "start": "zero"}, "start must be 'uniform' or 'zeros', not 'zero' (did you mean 'zeros'?)"),
+        (
+            {"classes": 4, "start": "zero"},
+            "start must be 'uniform' or 'zeros', not 'zero' (did you mean 'zeros'?)",
+        ),
         ({"classes": 0}, "classes must be at least 1, not 0"),
         ({"classes": 4, "alpha": 1.5}, "alpha must be between 0 and 1, not 1.5"),
         ({"classes": 4, "freeze": 0}, "freeze must be above 0 and at most 1, not 0"),

@@ -64,7 +64,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    for home in ("tolerances", "stochastic", "seeds", "scores", "labels", "process_state") if name in __all__ else ():
+    for home in (
+        ("tolerances", "stochastic", "seeds", "scores", "labels", "process_state") if name in __all__ else ()
+    ):
         module = import_module(f"softtargets.arrays.{home}")
         if hasattr(module, name):
             return getattr(module, name)

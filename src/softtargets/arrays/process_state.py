@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, distributed, nn
@@ -41,7 +41,7 @@ class ProcessState(nn.Module):
             setattr(self, name, tensor)
         self._kept = tuple(tensors)
 
-    def persistent(self, mode: bool = True) -> Self:
+    def persistent(self, mode: bool = True) -> ProcessState:
         """Say whether the tensors are part of ``state_dict``; they are loaded where they are found in any case."""
         self._saved = mode
         return self
@@ -59,8 +59,8 @@ class ProcessState(nn.Module):
         for name in self._kept:
             yield (f"{prefix}.{name}" if prefix else name), getattr(self, name)
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        super()._apply(fn, recurse)
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> ProcessState:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         for name in self._kept:
             tensor: Tensor = getattr(self, name)
             moved = fn(torch.empty(0, dtype=tensor.dtype, device=tensor.device))
@@ -71,7 +71,7 @@ class ProcessState(nn.Module):
         return self
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)  # type: ignore[no-untyped-call]
+        super()._save_to_state_dict(destination, prefix, keep_vars)
         if self._saved:
             destination.update({prefix + name: getattr(self, name).detach() for name in self._kept})
 
@@ -89,7 +89,7 @@ class ProcessState(nn.Module):
         absent = not names.keys() & state_dict.keys()
         found = {name: state_dict.pop(prefix + name) for name in self._kept if prefix + name in state_dict}
         lists = missing_keys, unexpected_keys, error_msgs
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, *lists)  # type: ignore[no-untyped-call]
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, *lists)
         if absent:
             missing_keys[:] = [key for key in missing_keys if key not in names]
             return

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import Function
 
 from softtargets.losses.analytic import losses_and_gradient
-from softtargets.losses.arguments import choice
+from softtargets.losses.arguments import choice, is_fake
 from softtargets.losses.batch import Batch, is_plain
 from softtargets.losses.rule import Rule
 
@@ -72,7 +72,7 @@ def may_fuse(logits: Tensor) -> bool:
         return False
     if not logits.is_cuda and (_mode == "auto" or not _INTERPRETED):
         return False
-    return logits.numel() > 0 and _TRITON_IS_THERE
+    return logits.numel() > 0 and _TRITON_IS_THERE and (torch.compiler.is_compiling() or not is_fake(logits))
 
 
 def may_solve(logits: Tensor) -> bool:

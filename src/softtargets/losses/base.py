@@ -299,7 +299,8 @@ class SoftTargetLoss(ProcessState):
 
 def loss_dtype(logits: Tensor) -> torch.dtype:
     """What torch's cross-entropy would return: the precision of the logits, single under autocast."""
-    if logits.dtype != torch.float64 and torch.is_autocast_enabled(logits.device.type):
+    kind = logits.device.type
+    if logits.dtype != torch.float64 and kind != "meta" and torch.is_autocast_enabled(kind):
         return torch.float32
     return logits.dtype
 

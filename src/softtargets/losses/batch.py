@@ -8,7 +8,8 @@ from torch.autograd import forward_ad
 from torch.nn import functional as F
 
 from softtargets.exceptions import TargetError
-from softtargets.losses.functional import label_cross_entropy, soft_cross_entropy, wide
+from softtargets.losses.arguments import is_fake
+from softtargets.losses.functional import label_cross_entropy, soft_cross_entropy, wide, without_autocast
 
 
 class Batch:
@@ -141,7 +142,7 @@ class Batch:
         table = table.to(self.logits.dtype)
         if self.labels is not None:
             return table[self.labels]
-        with torch.autocast(table.device.type, enabled=False):  # which would round probabilities
+        with without_autocast(table.device):
             return self.probabilities @ table
 
     def check_classes(self, name: str, table: Tensor) -> None:
@@ -243,9 +244,9 @@ def _check_indices(logits: Tensor, target: Tensor) -> None:
 
 
 def is_plain(*tensors: Tensor) -> bool:
-    """Whether the numbers themselves are here: not while tracing, nor inside vmap, another transform or forward AD."""
+    """Whether the numbers themselves are here: not while tracing, nor in a transform, forward AD or fake tensors."""
     if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
         return False
     if forward_ad._current_level >= 0:
         return False
-    return not any(torch._C._functorch.is_functorch_wrapped_tensor(each) for each in tensors)
+    return not any(torch._C._functorch.is_functorch_wrapped_tensor(each) or is_fake(each) for each in tensors)

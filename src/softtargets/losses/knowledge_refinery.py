@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from softtargets.losses.arguments import whole_number
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
-from softtargets.losses.functional import divergence
+from softtargets.losses.functional import divergence, without_autocast
 
 
 class KnowledgeRefinery(SoftTargetLoss):
@@ -115,7 +115,7 @@ class KnowledgeRefinery(SoftTargetLoss):
         shares = members.to(self.table.dtype) * batch.example_weight
         total = shares.sum()
         # A product instead of index_add_, whose order of addition varies on a GPU; in full precision under autocast.
-        with torch.autocast(batch.logits.device.type, enabled=False):
+        with without_autocast(slope.device):
             step = shares.to(self.table.dtype) @ slope.to(self.table.dtype)
         # A batch in which nothing counts leaves the table alone.
         step = torch.where(total == 0, 0, step / total)

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from softtargets.losses.arguments import choice, hyperparameter, whole_number
 from softtargets.losses.base import RuleLoss
 from softtargets.losses.batch import Batch
+from softtargets.losses.functional import without_autocast
 from softtargets.losses.rule import Rule
 
 
@@ -113,7 +114,9 @@ class OnlineLabelSmoothing(RuleLoss):
     def _collect(self, batch: Batch) -> None:
         labels = batch.likeliest
         said = F.softmax(batch.logits, dim=-1)
-        known = said[:, 0] == said[:, 0]  # a number, and so is all the row: or it would stay in the sums for ever
+        known = (
+            said[:, 0] == said[:, 0]
+        )  # a number, and so is all the row: or it would stay in the sums for ever
         correct = (batch.logits.argmax(-1) == labels) & known
         if batch.kept is not None:
             correct = correct & batch.kept
@@ -121,6 +124,6 @@ class OnlineLabelSmoothing(RuleLoss):
         # time on a GPU too. Autocast would take it in half precision.
         members = labels == torch.arange(self.classes, device=labels.device).unsqueeze(-1)
         chosen = (members & correct).to(self.sums.dtype)
-        with torch.autocast(batch.logits.device.type, enabled=False):
+        with without_autocast(labels.device):
             self.sums.add_(chosen @ said.masked_fill(~known.unsqueeze(-1), 0).to(self.sums.dtype))
         self.counts.add_(chosen.sum(-1))
