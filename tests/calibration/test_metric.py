@@ -108,7 +108,7 @@ def test_a_metric_is_in_nobodys_checkpoint_unless_wanted():
     model.metric.persistent(False)
     model.load_state_dict(state, strict=True)  # which is found is loaded
     assert model.metric.compute().scalars() == pytest.approx(expected(), abs=1e-9)
-    with pytest.raises(RuntimeError, match="Missing key.*metric.ranks"):
+    with pytest.raises(RuntimeError, match=r"Missing key.*metric.ranks"):
         model.load_state_dict({name: value for name, value in state.items() if name != "metric.ranks"})
     with pytest.raises(RuntimeError, match=r"metric.ranks must have the shape \(5,\), not \(4,\)"):
         model.load_state_dict(state | {"metric.ranks": torch.zeros(4)})

@@ -825,7 +825,7 @@ def test_a_loss_that_keeps_a_table_is_no_pack():
         shares_state = True
 
     loss = WithTable(torch.tensor([0.1, 0.2]))
-    with pytest.raises(ValueError, match=r"WithTable keeps a table.*stack_module_state"):
+    with pytest.raises(ValueError, match=r"WithTable keeps a table.*functional_call"):
         loss(torch.zeros(2, 5, 4), torch.zeros(2, 5).long())
 
 

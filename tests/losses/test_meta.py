@@ -120,6 +120,15 @@ def _default_device(device):
         torch.set_default_device(None)
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", ["online_label_smoothing", "knowledge_refinery", "labo, warming up"])
+def test_a_loss_is_exported(name, strict):
+    logits, labels = torch.randn(6, K), torch.arange(6) % K
+    loss = WITHOUT_TENSORS[name]().eval()
+    exported = torch.export.export(loss, (logits, labels), strict=strict).module()
+    torch.testing.assert_close(exported(logits, labels), loss(logits, labels))
+
+
 def test_a_loaded_state_replaces_one_without_numbers():
     known = OnlineLabelSmoothing(K)
     known(torch.eye(K), torch.arange(K))

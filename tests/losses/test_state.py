@@ -108,7 +108,7 @@ def test_a_state_in_part_is_refused():
     loss = OnlineLabelSmoothing(4)
     state = loss.state_dict()
     del state["counts"]
-    with pytest.raises(RuntimeError, match="Missing key.*counts"):
+    with pytest.raises(RuntimeError, match=r"Missing key.*counts"):
         loss.load_state_dict(state)
     with pytest.raises(RuntimeError, match=r"table must have the shape \(4, 4\), not \(5, 5\)"):
         loss.load_state_dict(OnlineLabelSmoothing(5).state_dict())

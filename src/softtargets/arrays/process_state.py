@@ -7,7 +7,7 @@ so what every process counts by itself must be no buffer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor, distributed, nn
 class ProcessState(nn.Module):
     """A module with tensors of its own process (`fresh`), which move, and are saved and copied, as buffers are.
 
-    The model around it does not list them among its buffers; asked itself, this module does. ``.to`` never rounds them.
+    `named_state` has them by name; for ``torch.export`` they are constants. ``.to`` never rounds them.
     A checkpoint from before the module was there is still loaded strictly: where none of its tensors is found, none
     is missing. `persistent` says whether they are part of ``state_dict``. After a time without content, on the meta
     device, they begin anew.
@@ -51,13 +51,9 @@ class ProcessState(nn.Module):
         if device.type != "meta" and self._kept and getattr(self, self._kept[0]).is_meta:
             self.begin(device)
 
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Tensor]]:
-        """Buffers, and the tensors of this process."""
-        yield from super().named_buffers(prefix, recurse, remove_duplicate)
-        for name in self._kept:
-            yield (f"{prefix}.{name}" if prefix else name), getattr(self, name)
+    def named_state(self) -> dict[str, Tensor]:
+        """Buffers and the tensors of this process by name, as ``torch.func.functional_call`` takes them."""
+        return dict(self.named_buffers()) | {name: getattr(self, name) for name in self._kept}
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> ProcessState:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]

@@ -213,8 +213,8 @@ class SoftTargetLoss(ProcessState):
         size = next(iter(runs.values()))
         if self.shares_state:
             raise ValueError(
-                f"{type(self).__name__} keeps a table, which the runs of a pack cannot share: stack one loss per "
-                "run with torch.func.stack_module_state and call them with torch.vmap"
+                f"{type(self).__name__} keeps a table, which the runs of a pack cannot share: stack the "
+                "named_state() of one loss per run and call them with torch.func.functional_call in torch.vmap"
             )
         check_tensors(logits, target)
         for name, value in (("logits", logits), ("target", target)):
