@@ -107,7 +107,7 @@ def solved_reduction(
     `plain` computes the same from logits in plain PyTorch; gradients of gradients need it.
     """
     total = float(batch.total_weight()) if reduction == "mean" else 1.0
-    if total == 0:
+    if total == 0 or math.isnan(total):
         return None
     wanted = batch.raw.requires_grad and torch.is_grad_enabled()
     losses, gradient = _solve(batch, rule, 1 / total, wanted)

@@ -38,8 +38,8 @@ class SoftTargetLoss(ProcessState):
     ``ignore_index``, ``weight`` and ``reduction`` mean what they mean for
     ``torch.nn.functional.cross_entropy``. The extra term of an example is multiplied by the weight of its label.
 
-    What is defined at the edges: an empty batch, or one where every row is ignored, has the mean NaN and the
-    sum 0, as in torch, and the gradient 0. NaN among the logits of a row that counts makes its loss NaN. A label
+    What is defined at the edges: an empty batch, or one where every row is ignored or there are no classes, has the
+    mean NaN and the sum 0, as in torch, and the gradient 0. The mean is NaN too where all that count have weight 0. NaN among the logits of a row that counts makes its loss NaN. A label
     out of range is refused on the CPU; on a GPU, where looking would make the host wait, its loss is NaN.
 
     Hyper-parameters may be tensors. With one value per run (1-D) the call is a *pack*: logits and target carry
@@ -244,6 +244,8 @@ class SoftTargetLoss(ProcessState):
 
     def _of_batch(self, batch: Batch, given: Any) -> Tensor:
         """By a kernel or in closed form where that is possible, else an operation at a time."""
+        if batch.classes == 0:
+            return self._reduce(batch.logits.sum(-1), batch)
         loss = None
         rule = self.computable(batch, given)
         if rule is not None:

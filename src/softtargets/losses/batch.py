@@ -37,6 +37,11 @@ class Batch:
         self.by_index = not target.dtype.is_floating_point
         if weight is not None and len(weight) != self.classes:
             raise ValueError(f"weight has {len(weight)} values, but there are {self.classes} classes")
+        if not self.by_index and ignore_index >= 0:
+            raise TargetError(
+                f"target holds probabilities, of which none can be ignored, but ignore_index is {ignore_index}: leave it "
+                "out, or give class indices"
+            )
         self.class_weight = weight
         # Not functools.cached_property: Dynamo cannot trace its lock.
         self._logits: Tensor | None = None
@@ -170,12 +175,14 @@ class Batch:
         return losses
 
     def total_weight(self) -> Tensor | int:
-        """What ``reduction="mean"`` divides by, as torch does: examples, or the weights of their labels."""
+        """What ``reduction="mean"`` divides by, as torch does: examples, or the weights of their labels; NaN for none."""
         if (self.complete and self.class_weight is None) or self.kept is None:
-            return self.logits.shape[0]
+            return self.logits.shape[0] if self.classes else 0
         if self.weight is None:
             return self.kept.sum()
-        return (self.example_weight * self.kept).sum()
+        total = (self.example_weight * self.kept).sum()
+        # Nothing that counts: what smoothing puts on other classes has no mean either.
+        return torch.where(total == 0, torch.nan, total)
 
     def _check_range(self) -> None:
         smallest, highest = self.target.aminmax()
@@ -186,6 +193,10 @@ class Batch:
         wrong = (self.target < 0) | (self.target >= self.classes)
         wrong &= self.target != self.ignore_index
         if bool(wrong.any()):
+            if self.classes == 0:
+                raise TargetError(
+                    f"logits of shape {tuple(self.raw.shape)} have no classes, so target may hold {self.ignore_index} only"
+                )
             where = wrong.reshape(-1).nonzero()[0]
             raise TargetError(
                 f"target has the label {int(self.target.reshape(-1)[where])} at position {int(where)}, but there "
@@ -203,8 +214,6 @@ def check(logits: Tensor, target: Tensor) -> None:
     if logits.dim() == 0:
         raise ValueError("logits must have a dimension for the classes: (C), (N, C) or (N, C, d1, ...)")
     (_check_probabilities if target.dtype.is_floating_point else _check_indices)(logits, target)
-    if logits.shape[1 if logits.dim() > 1 else 0] == 0:
-        raise ValueError(f"logits of shape {tuple(logits.shape)} have no classes")
     if logits.device != target.device:
         raise ValueError(f"logits are on {logits.device} but target is on {target.device}")
 

@@ -29,10 +29,9 @@ class KnowledgeRefinery(SoftTargetLoss):
     .. math:: S_{yj} \leftarrow S_{yj} - \eta \alpha\, q_j \left(\log q_j - \log p_j - KL(q^{res} \| p^{res})\right)
 
     averaged over the examples that count, whatever ``reduction`` says. An example of which the net says something that
-    is no number, or that a class is impossible, moves nothing. Of several processes each moves its own table by its own examples, and `end_epoch` takes the
-    mean of their tables. With two classes one class is left, the
-    divergence is 0 and the loss is cross-entropy. For a target of probabilities the most probable class is the one
-    left out.
+    is no number, or that a class is impossible, moves nothing. Of several processes each moves its own table by its
+    own examples, and `end_epoch` takes the mean of their tables. With two classes one class is left, the divergence is
+    0 and the loss is cross-entropy. For a target of probabilities the most probable class is the one left out.
 
     The paper gives both the net and S the same learning rate; here S has its own, constant (``table_lr``). We have
     found neither alpha for CIFAR nor whether S has momentum or weight decay: alpha = 1, a rate of 0.1 (the first

@@ -143,7 +143,8 @@ class _Job(NamedTuple):
             return 1 / kept.sum().to(dtype)
         known = kept & (self.target >= 0) & (self.target < len(self.loss.weight))
         labels = self.target.masked_fill(~known, 0)
-        return 1 / (self.loss.weight[labels].to(dtype) * kept).sum()
+        total = (self.loss.weight[labels].to(dtype) * kept).sum()
+        return 1 / torch.where(total == 0, torch.nan, total)
 
     def reduced(self, losses: Tensor) -> Tensor:
         """The mean or sum of the losses of all rows."""

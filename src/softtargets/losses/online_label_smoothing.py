@@ -112,6 +112,7 @@ class OnlineLabelSmoothing(RuleLoss):
 
     @torch.no_grad()
     def _collect(self, batch: Batch) -> None:
+        batch.check_classes("the table", self.table)
         labels = batch.likeliest
         said = F.softmax(batch.logits, dim=-1)
         known = (
