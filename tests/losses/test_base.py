@@ -1042,3 +1042,21 @@ def test_weights_of_zero_have_no_mean_as_in_torch(alpha, mode):
         expected = F.cross_entropy(logits, labels, weight, label_smoothing=alpha, reduction="sum")
         torch.testing.assert_close(total, expected)
         assert LinearLoss(LabelSmoothing(alpha, weight=weight))(logits, torch.eye(4), labels).isnan()
+
+
+@pytest.mark.parametrize("make", [LabelSmoothing, FocalLoss, LABO, ConfidencePenalty])
+def test_class_weights_are_never_taken_for_a_pack(make):
+    """Whoever passes them first, as to torch's loss, has as many of them as classes."""
+    weights = torch.tensor([0.1, 0.5, 1.0, 0.2])
+    for shape in ((4, 4), (4, 4, 4), (4, 4, 4, 4)):
+        logits, labels = torch.randn(shape), torch.zeros(shape[:-1], dtype=torch.int64)
+        with pytest.raises(ValueError, match="may be one for each class or one for each run.*weight="):
+            make(weights)(logits, labels)
+        with pytest.raises(ValueError, match="may be one for each class or one for each run.*weight="):
+            make(weights)(logits, torch.randn(shape).softmax(1))
+    logits, labels = torch.randn(4, 4, 4), torch.zeros(4, 4, dtype=torch.int64)
+    meant = make(weights, weight=torch.ones(4))(logits, labels)
+    alone = torch.stack([make(w.item())(*run) for w, *run in zip(weights, logits, labels, strict=True)])
+    torch.testing.assert_close(meant, alone)
+    with pytest.raises(ValueError, match="one per run, so the first dimension of logits must be 4"):
+        make(weights)(torch.randn(6, 4), torch.zeros(6, dtype=torch.int64))

@@ -21,6 +21,7 @@ from softtargets.arrays import ArrayLike, single_or_double
 from softtargets.calibration.chunks import Chunks, fold_of
 from softtargets.calibration.scores import Piece
 from softtargets.calibration.temperature import HIGHEST, LOWEST, TemperatureFit, temperature_scaling
+from softtargets.exceptions import PrecisionError
 
 RIDGE = 0.01  # as if each number were known beforehand to lie about 10 around the one that changes nothing
 MOST_PASSES = 300
@@ -114,7 +115,11 @@ class Affine:
 
         curvature = self._curvature(origin, slope)
         if not np.isfinite(curvature).all():
-            raise ValueError("the logits are too large for their precision; divide them all by a number")
+            largest = max(float(z.abs().max()) for z, _ in self.chunks)
+            raise PrecisionError(
+                f"the logits are too large for their precision, up to {largest:.3g}; divide them all by a number, or "
+                "look for a row in which something went wrong"
+            )
         units = Units(curvature)
         best = origin, value, slope
 

@@ -43,7 +43,8 @@ class SoftTargetLoss(ProcessState):
     out of range is refused on the CPU; on a GPU, where looking would make the host wait, its loss is NaN.
 
     Hyper-parameters may be tensors. With one value per run (1-D) the call is a *pack*: logits and target carry
-    the runs as their first dimension, and the reduced loss has one value per run.
+    the runs as their first dimension, and the reduced loss has one value per run. Where such a tensor might have been
+    meant as class weights (``weight``), since there are as many classes as runs and the shapes fit both, it is refused.
 
     ``inplace=True`` lets a fused kernel overwrite the logits with their gradient, so that no memory is needed for it:
     they must not be used afterwards. It is a permission, without effect where no kernel runs.
@@ -223,6 +224,12 @@ class SoftTargetLoss(ProcessState):
                     f"{', '.join(runs)} holds {size} values, one per run, so the first dimension of {name} must be "
                     f"{size}, the runs; its shape is {tuple(value.shape)}"
                 )
+        if len(runs) == 1 and self.weight is None and _may_be_no_pack(size, logits.shape, target.shape):
+            name = next(iter(runs))
+            raise ValueError(
+                f"{name} holds {size} values, which for logits of shape {tuple(logits.shape)} may be one for each class or "
+                f"one for each run of a pack: class weights are weight={name}; with weight=torch.ones(classes) it is a pack"
+            )
         return size
 
     def _by_torch(self, logits: Tensor, target: Tensor, alpha: float) -> Tensor:
@@ -297,6 +304,11 @@ class SoftTargetLoss(ProcessState):
         if isinstance(value, Tensor) and value.dim() and name not in self._in_tensors:
             return f"<{len(value)} classes>"
         return repr(value) if isinstance(value, str) else value
+
+
+def _may_be_no_pack(size: int, logits: torch.Size, target: torch.Size) -> bool:
+    """Whether these are the shapes of a single batch of as many classes as there should be runs."""
+    return logits[1:2] == (size,) and target in (logits, logits[:1] + logits[2:])
 
 
 def loss_dtype(logits: Tensor) -> torch.dtype:
