@@ -1009,7 +1009,11 @@ def test_logits_of_no_classes_as_in_torch(reduction, soft):
     logits = torch.zeros(5, 0, requires_grad=True)
     target = torch.zeros(5, 0) if soft else torch.full((5,), -100)
     expected = F.cross_entropy(logits, target, reduction=reduction)
-    for loss in (CrossEntropy(reduction=reduction), LabelSmoothing(0.1, reduction=reduction), LABO(reduction=reduction)):
+    for loss in (
+        CrossEntropy(reduction=reduction),
+        LabelSmoothing(0.1, reduction=reduction),
+        LABO(reduction=reduction),
+    ):
         found = loss(logits, target)
         torch.testing.assert_close(found, expected, equal_nan=True)
         assert torch.autograd.grad(found.sum(), logits)[0].shape == (5, 0)
@@ -1023,7 +1027,9 @@ def test_of_probabilities_nothing_can_be_ignored(loss):
     logits, target = torch.zeros(3, 4), torch.full((3, 4), 0.25)
     with pytest.raises(RuntimeError, match="ignore_index is not supported for floating point"):
         F.cross_entropy(logits, target, ignore_index=1)
-    with pytest.raises(ValueError, match="target holds probabilities, .* but ignore_index is 1: leave it out"):
+    with pytest.raises(
+        ValueError, match="target holds probabilities, .* but ignore_index is 1: leave it out"
+    ):
         loss(ignore_index=1)(logits, target)
     assert loss(ignore_index=-1)(logits, target).isfinite()
 
@@ -1050,9 +1056,9 @@ def test_class_weights_are_never_taken_for_a_pack(make):
     weights = torch.tensor([0.1, 0.5, 1.0, 0.2])
     for shape in ((4, 4), (4, 4, 4), (4, 4, 4, 4)):
         logits, labels = torch.randn(shape), torch.zeros(shape[:-1], dtype=torch.int64)
-        with pytest.raises(ValueError, match="may be one for each class or one for each run.*weight="):
+        with pytest.raises(ValueError, match=r"may be one for each class or one for each run.*weight="):
             make(weights)(logits, labels)
-        with pytest.raises(ValueError, match="may be one for each class or one for each run.*weight="):
+        with pytest.raises(ValueError, match=r"may be one for each class or one for each run.*weight="):
             make(weights)(logits, torch.randn(shape).softmax(1))
     logits, labels = torch.randn(4, 4, 4), torch.zeros(4, 4, dtype=torch.int64)
     meant = make(weights, weight=torch.ones(4))(logits, labels)

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike, single_or_double
+from softtargets.arrays import ArrayLike, as_tensor, single_or_double
 from softtargets.calibration.chunks import Chunks, fold_of
 from softtargets.calibration.scores import Piece
 from softtargets.calibration.temperature import HIGHEST, LOWEST, TemperatureFit, temperature_scaling
@@ -62,7 +62,7 @@ class AffineFit:
 
     def _scaled(self, logits: ArrayLike, scale: Tensor | float) -> Tensor:
         """scale * logits + bias, in the precision of the logits, at least single, and on their device."""
-        z, classes = single_or_double(torch.as_tensor(logits)), len(self.bias)
+        z, classes = single_or_double(as_tensor(logits)), len(self.bias)
         if z.ndim == 0 or z.shape[-1] != classes:
             raise ValueError(f"logits must be (..., {classes}) for {classes} classes, not {tuple(z.shape)}")
         factor = scale.to(z) if isinstance(scale, Tensor) else scale
@@ -151,7 +151,7 @@ class Affine:
 
     def _count(self) -> None:
         """How often each class is the label, and the mean of its logits then: all that a gradient needs of labels."""
-        sums = torch.zeros(2, 1, dtype=torch.float64)
+        sums = torch.zeros(2, 1, dtype=torch.float64, device="cpu")
         self.double = True
         for z, y in self._pieces():
             chosen = z.gather(1, y.unsqueeze(1)).squeeze(1).double()
@@ -179,8 +179,8 @@ class Affine:
         """
         k, size = self.classes, self.classes + (1 if self.tied else self.classes)
         every = max(1, self.examples // max(4096, 8 * size))
-        matrix = torch.zeros((size, size) if size <= DENSE else (size,), dtype=torch.float64)
-        sums = torch.zeros(3, k, dtype=torch.float64)
+        matrix = torch.zeros((size, size) if size <= DENSE else (size,), dtype=torch.float64, device="cpu")
+        sums = torch.zeros(3, k, dtype=torch.float64, device="cpu")
         start = rows = 0
         added, factor = map(torch.from_numpy, self._split(place))
         for z, _ in self._pieces():
@@ -223,7 +223,7 @@ class Affine:
         """The mean loss with its ridge, and its gradient, in one pass over the data."""
         bias, scale = self._split(place)
         nll = 0.0
-        sums = torch.zeros(2, self.classes, dtype=torch.float64)
+        sums = torch.zeros(2, self.classes, dtype=torch.float64, device="cpu")
         added, factor = map(torch.from_numpy, (bias, scale))
         for z, y in self._pieces():
             added, factor = added.to(z), factor.to(z)

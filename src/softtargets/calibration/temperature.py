@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ArrayLike, single_or_double
+from softtargets.arrays import ArrayLike, as_tensor, single_or_double
 from softtargets.calibration.binning import normal_quantile
 from softtargets.calibration.chunks import Chunks, Reader, as_chunks
 from softtargets.calibration.scores import Piece
@@ -80,7 +80,7 @@ def scale(logits: ArrayLike, temperature: float) -> Tensor:
     """
     if not 0 < temperature < math.inf:
         raise ValueError(f"temperature must be a positive number, not {temperature}")
-    return single_or_double(torch.as_tensor(logits)) / temperature
+    return single_or_double(as_tensor(logits)) / temperature
 
 
 def fit_temperature(
@@ -226,7 +226,7 @@ class _Search:
 def sums_at(chunks: Iterable[Piece], inverse: float) -> TemperatureSums:
     """One pass over the data. The greatest logit of a row counts as 0, so that nothing overflows."""
     total: Tensor | None = None
-    apart = weights = torch.empty(0)
+    apart = weights = torch.empty(0, device="cpu")
     for z, y in chunks:
         if apart.shape != z.shape or apart.dtype != z.dtype:  # memory that is used again is in the cache
             apart, weights = torch.empty_like(z), torch.empty_like(z)
