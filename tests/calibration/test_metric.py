@@ -222,7 +222,7 @@ def _alone(rank, file, results):
     )
     metric = updated()
     if rank == 0:
-        with pytest.raises(RuntimeError, match="not all of them have called it: call it in every process"):
+        with pytest.raises(RuntimeError, match="call it in every process, or set sync_on_compute"):
             metric.compute()
     number = torch.tensor([rank])
     if rank:

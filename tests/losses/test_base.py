@@ -1028,7 +1028,7 @@ def test_of_probabilities_nothing_can_be_ignored(loss):
     with pytest.raises(RuntimeError, match="ignore_index is not supported for floating point"):
         F.cross_entropy(logits, target, ignore_index=1)
     with pytest.raises(
-        ValueError, match="target holds probabilities, .* but ignore_index is 1: leave it out"
+        ValueError, match=r"target holds probabilities, .* but ignore_index is 1: leave it out"
     ):
         loss(ignore_index=1)(logits, target)
     assert loss(ignore_index=-1)(logits, target).isfinite()

@@ -108,13 +108,13 @@ def several_processes() -> bool:
     return there and distributed.get_world_size() > 1
 
 
-def added_up(tensors: dict[str, Tensor], caller: str, group: Any = None) -> dict[str, Tensor]:
+def added_up(tensors: dict[str, Tensor], caller: str, switch: str, group: Any = None) -> dict[str, Tensor]:
     """The sums of tensors over all processes of a group, which must all call this: one exchange for each precision.
 
-    Nobody waits for ever: who calls alone gets an error, which names the `caller`, after the timeout of
-    ``torch.distributed.init_process_group``, and has not disturbed what the others exchange meanwhile.
+    Nobody waits for ever: who calls alone gets an error, which names the `caller` and the `switch` that turns this off, after
+    the timeout of ``torch.distributed.init_process_group``, and has not disturbed what the others exchange meanwhile.
     """
-    _meet(caller, group)
+    _meet(caller, switch, group)
     found: dict[str, Tensor] = {}
     for dtype in sorted({tensor.dtype for tensor in tensors.values()}, key=str):
         named = {name: tensor for name, tensor in tensors.items() if tensor.dtype == dtype}
@@ -129,7 +129,7 @@ def added_up(tensors: dict[str, Tensor], caller: str, group: Any = None) -> dict
 _meetings: Counter[str] = Counter()
 
 
-def _meet(caller: str, group: Any) -> None:
+def _meet(caller: str, switch: str, group: Any) -> None:
     """Wait until every process of a group is here, without an exchange that another one could be taken for."""
     ranks = distributed.get_process_group_ranks(group or distributed.group.WORLD)
     store: Any = distributed.distributed_c10d._get_default_store()
@@ -145,7 +145,7 @@ def _meet(caller: str, group: Any) -> None:
     except RuntimeError as error:
         raise RuntimeError(
             f"{caller} adds up what all {len(ranks)} processes have seen, but not all of them have called it: call it "
-            "in every process, or set its sync_... to False"
+            f"in every process, or set {switch} to False"
         ) from error
     if turn:  # who is here has left the meeting before
         store.delete_key(f"{place}/{turn - 1}/{own}")

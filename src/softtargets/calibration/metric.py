@@ -88,7 +88,7 @@ class CalibrationMetric(ProcessState):
         sums = self.sums
         if self.sync_on_compute and several_processes():
             sums = CalibrationSums(
-                **added_up(sums.tensors(), "CalibrationMetric.compute", self.process_group)
+                **added_up(sums.tensors(), "CalibrationMetric.compute", "sync_on_compute", self.process_group)
             )
         return calibration_of(sums, level=self.level, resamples=self.resamples, seed=self.seed)
 

@@ -170,7 +170,7 @@ class SoftTargetLoss(ProcessState):
         """The sums of tensors over all processes that have a part in this training."""
         if not (self.sync_on_end_epoch and several_processes()):
             return own
-        return added_up(own, f"{type(self).__name__}.end_epoch", self.process_group)
+        return added_up(own, f"{type(self).__name__}.end_epoch", "sync_on_end_epoch", self.process_group)
 
     def _hyperparameter(self, name: str, value: Any, *bounds: float, open_low: bool = False) -> None:
         """Check and keep a hyper-parameter: a number as it is, a tensor as a buffer or parameter."""
