@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import time
 from datetime import timedelta
 
 import pytest
@@ -218,15 +217,14 @@ def test_inside_a_model_that_ddp_trains_every_example_counts_once(tmp_path):
 def _alone(rank, file, results):
     torch.set_num_threads(1)
     distributed.init_process_group(
-        "gloo", init_method=f"file://{file}", rank=rank, world_size=2, timeout=timedelta(seconds=2)
+        "gloo", init_method=f"file://{file}", rank=rank, world_size=2, timeout=timedelta(seconds=120)
     )
+    distributed.distributed_c10d._get_default_store().set_timeout(timedelta(seconds=1))
     metric = updated()
     if rank == 0:
         with pytest.raises(RuntimeError, match="call it in every process, or set sync_on_compute"):
             metric.compute()
     number = torch.tensor([rank])
-    if rank:
-        time.sleep(3)  # longer than the other waits
     distributed.all_reduce(number)
     torch.save(int(number), f"{results}/{rank}")
     distributed.destroy_process_group()
