@@ -111,8 +111,8 @@ def several_processes() -> bool:
 def added_up(tensors: dict[str, Tensor], caller: str, switch: str, group: Any = None) -> dict[str, Tensor]:
     """The sums of tensors over all processes of a group, which must all call this: one exchange for each precision.
 
-    Nobody waits for ever: who calls alone gets an error, which names the `caller` and the `switch` that turns this off, after
-    the timeout of ``torch.distributed.init_process_group``, and has not disturbed what the others exchange meanwhile.
+    Nobody waits for ever: who calls alone gets an error, which names the `caller` and the `switch` that turns this off,
+    after the timeout of ``torch.distributed.init_process_group``, and has not disturbed what others exchange meanwhile.
     """
     _meet(caller, switch, group)
     found: dict[str, Tensor] = {}

@@ -39,8 +39,9 @@ class SoftTargetLoss(ProcessState):
     ``torch.nn.functional.cross_entropy``. The extra term of an example is multiplied by the weight of its label.
 
     What is defined at the edges: an empty batch, or one where every row is ignored or there are no classes, has the
-    mean NaN and the sum 0, as in torch, and the gradient 0. The mean is NaN too where all that count have weight 0. NaN among the logits of a row that counts makes its loss NaN. A label
-    out of range is refused on the CPU; on a GPU, where looking would make the host wait, its loss is NaN.
+    mean NaN and the sum 0, as in torch, and the gradient 0. The mean is NaN too where all that count have weight 0. NaN
+    among the logits of a row that counts makes its loss NaN. A label out of range is refused on the CPU; on a GPU,
+    where looking would make the host wait, its loss is NaN.
 
     Hyper-parameters may be tensors. With one value per run (1-D) the call is a *pack*: logits and target carry
     the runs as their first dimension, and the reduced loss has one value per run. Where such a tensor might have been
@@ -49,8 +50,8 @@ class SoftTargetLoss(ProcessState):
     ``inplace=True`` lets a fused kernel overwrite the logits with their gradient, so that no memory is needed for it:
     they must not be used afterwards. It is a permission, without effect where no kernel runs.
 
-    What a loss learns or counts is part of its ``state_dict`` (unless ``persistent(False)``), and a model to which one is
-    added still loads older checkpoints strictly. It changes in training mode only, and only where gradients are wanted:
+    What a loss learns or counts is part of its ``state_dict`` (unless ``persistent(False)``), and a model to which one
+    is added still loads older checkpoints strictly. It changes in training mode only, and only where gradients are wanted:
     under ``torch.no_grad()`` nothing is learnt and nothing is drawn, since nobody remembers to call ``eval`` of a loss.
 
     With ``torch.distributed`` every process counts its own examples, and ``end_epoch`` puts together what those of all
@@ -227,8 +228,9 @@ class SoftTargetLoss(ProcessState):
         if len(runs) == 1 and self.weight is None and _may_be_no_pack(size, logits.shape, target.shape):
             name = next(iter(runs))
             raise ValueError(
-                f"{name} holds {size} values, which for logits of shape {tuple(logits.shape)} may be one for each class or "
-                f"one for each run of a pack: class weights are weight={name}; with weight=torch.ones(classes) it is a pack"
+                f"{name} holds {size} values, which for logits of shape {tuple(logits.shape)} may be one for each class "
+                f"or one for each run of a pack: class weights are weight={name}; with weight=torch.ones(classes) it is a "
+                "pack"
             )
         return size
 

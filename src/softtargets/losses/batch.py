@@ -39,8 +39,8 @@ class Batch:
             raise ValueError(f"weight has {len(weight)} values, but there are {self.classes} classes")
         if not self.by_index and ignore_index >= 0:
             raise TargetError(
-                f"target holds probabilities, of which none can be ignored, but ignore_index is {ignore_index}: leave it "
-                "out, or give class indices"
+                f"target holds probabilities, of which none can be ignored, but ignore_index is {ignore_index}: leave "
+                "it out, or give class indices"
             )
         self.class_weight = weight
         # Not functools.cached_property: Dynamo cannot trace its lock.
@@ -175,7 +175,7 @@ class Batch:
         return losses
 
     def total_weight(self) -> Tensor | int:
-        """What ``reduction="mean"`` divides by, as torch does: examples, or the weights of their labels; NaN for none."""
+        """What ``reduction="mean"`` divides by, as torch does: examples, or weights of labels; NaN if those are 0."""
         if (self.complete and self.class_weight is None) or self.kept is None:
             return self.logits.shape[0] if self.classes else 0
         if self.weight is None:
@@ -195,7 +195,8 @@ class Batch:
         if bool(wrong.any()):
             if self.classes == 0:
                 raise TargetError(
-                    f"logits of shape {tuple(self.raw.shape)} have no classes, so target may hold {self.ignore_index} only"
+                    f"logits of shape {tuple(self.raw.shape)} have no classes, so target may hold "
+                    f"{self.ignore_index} only"
                 )
             where = wrong.reshape(-1).nonzero()[0]
             raise TargetError(

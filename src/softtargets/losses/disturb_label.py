@@ -23,8 +23,8 @@ class DisturbLabel(SoftTargetLoss):
     On average the loss is that of label smoothing with the same alpha (``spread="all"``), with noise added. The
     default of 0.1 is that of the comparison in the released code of online label smoothing (Zhang et al. 2021).
 
-    The draws come from torch's default generator of the device; ``torch.manual_seed`` fixes them. In evaluation mode, and
-    under ``torch.no_grad()``, nothing is replaced. A row of a target of probabilities is replaced as a whole. Class
+    The draws come from torch's default generator of the device; ``torch.manual_seed`` fixes them. In evaluation mode
+    and under ``torch.no_grad()`` nothing is replaced. A row of a target of probabilities is replaced as a whole. Class
     weights are those of the labels drawn, while the mean divides by those of the labels given: so the average stays
     that of label smoothing.
 
