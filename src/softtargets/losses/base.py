@@ -51,8 +51,8 @@ class SoftTargetLoss(ProcessState):
     they must not be used afterwards. It is a permission, without effect where no kernel runs.
 
     What a loss learns or counts is part of its ``state_dict`` (unless ``persistent(False)``), and a model to which one
-    is added still loads older checkpoints strictly. It changes in training mode only, and only where gradients are wanted:
-    under ``torch.no_grad()`` nothing is learnt and nothing is drawn, since nobody remembers to call ``eval`` of a loss.
+    is added still loads older checkpoints strictly. It changes in training mode only, and only where gradients are
+    enabled: under ``torch.no_grad()`` nothing is learnt and nothing is drawn, also if nobody has called ``eval``.
 
     With ``torch.distributed`` every process counts its own examples, and ``end_epoch`` puts together what those of all
     (or of `process_group`) have seen; every process must call it, unless `sync_on_end_epoch` is set to False. A
@@ -228,9 +228,9 @@ class SoftTargetLoss(ProcessState):
         if len(runs) == 1 and self.weight is None and _may_be_no_pack(size, logits.shape, target.shape):
             name = next(iter(runs))
             raise ValueError(
-                f"{name} holds {size} values, which for logits of shape {tuple(logits.shape)} may be one for each class "
-                f"or one for each run of a pack: class weights are weight={name}; with weight=torch.ones(classes) it is a "
-                "pack"
+                f"{name} holds {size} values, which for logits of shape {tuple(logits.shape)} may be one for each "
+                f"class or one for each run of a pack: class weights are weight={name}; with weight=torch.ones(classes) "
+                "it is a pack"
             )
         return size
 
