@@ -229,8 +229,8 @@ class SoftTargetLoss(ProcessState):
             name = next(iter(runs))
             raise ValueError(
                 f"{name} holds {size} values, which for logits of shape {tuple(logits.shape)} may be one for each "
-                f"class or one for each run of a pack: class weights are weight={name}; with weight=torch.ones(classes) "
-                "it is a pack"
+                f"class or one for each run of a pack: class weights are weight={name}; with "
+                "weight=torch.ones(classes) it is a pack"
             )
         return size
 
