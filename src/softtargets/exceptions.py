@@ -52,6 +52,10 @@ class TargetError(SofttargetsError, ValueError, IndexError):
     """A label that is no class. Also an `IndexError`, which is what torch raises for it."""
 
 
+class PrecisionError(SofttargetsError, ValueError):
+    """Numbers that are finite, but too large for what has to be computed from them in their precision."""
+
+
 class DataError(SofttargetsError):
     """A dataset that is missing, damaged or not what it claims to be."""
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from datetime import timedelta
 
 import pytest
 import torch
@@ -64,8 +65,9 @@ def test_states_are_merged():
 
 def test_it_is_pickled_copied_and_loaded():
     metric = updated(ignore_index=-1)
+    assert not metric.state_dict()  # unless somebody wants it: see below
     state = a_metric()
-    state.load_state_dict(metric.state_dict())
+    state.load_state_dict(metric.persistent().state_dict())
     for other in (pickle.loads(pickle.dumps(metric)), copy.deepcopy(metric), state):
         assert other.compute().scalars() == metric.compute().scalars()
     other.update(*exact.sampled(seed=1))
@@ -78,7 +80,37 @@ def test_the_precision_of_a_model_around_it_does_not_round_the_sums():
     model.to(torch.bfloat16)
     assert model["net"].weight.dtype == torch.bfloat16
     assert model["metric"].compute().scalars() == pytest.approx(expected(), abs=1e-9)
-    assert model["metric"].to("meta").sums.device.type == "meta"
+
+
+def test_without_content_and_back_it_begins_anew():
+    metric = updated().to("meta")
+    assert metric.sums.device.type == "meta"
+    metric.update(*exact.sampled())
+    assert metric.compute().scalars() == pytest.approx(expected(), abs=1e-9)
+    assert updated().to("meta").to_empty(device="cpu").sums.examples == 0
+    with torch.device("meta"):
+        metric = a_metric()
+    metric.merge_state(updated())
+    assert metric.compute().scalars() == pytest.approx(expected(), abs=1e-9)
+
+
+def test_a_metric_is_in_nobodys_checkpoint_unless_wanted():
+    older, model = torch.nn.Linear(2, 5), torch.nn.Linear(2, 5)
+    model.metric = updated()
+    model.load_state_dict(older.state_dict(), strict=True)
+    older.load_state_dict(model.state_dict(), strict=True)
+    assert model.metric.compute().examples == 200
+    model.metric.persistent()
+    model.load_state_dict(older.state_dict(), strict=True)
+    state = model.state_dict()
+    model.metric.reset()
+    model.metric.persistent(False)
+    model.load_state_dict(state, strict=True)  # which is found is loaded
+    assert model.metric.compute().scalars() == pytest.approx(expected(), abs=1e-9)
+    with pytest.raises(RuntimeError, match=r"Missing key.*metric.ranks"):
+        model.load_state_dict({name: value for name, value in state.items() if name != "metric.ranks"})
+    with pytest.raises(RuntimeError, match=r"metric.ranks must have the shape \(5,\), not \(4,\)"):
+        model.load_state_dict(state | {"metric.ranks": torch.zeros(4)})
 
 
 def test_bad_batches_leave_no_trace():
@@ -147,6 +179,61 @@ def _process(rank, world, file, results):
     metric.sync_on_compute = False
     torch.save((found.scalars(), again.scalars(), metric.compute().examples), f"{results}/{rank}")
     distributed.destroy_process_group()
+
+
+class Measured(torch.nn.Module):
+    """A model that measures itself while it is trained."""
+
+    def __init__(self):
+        super().__init__()
+        self.net, self.metric = torch.nn.Linear(5, 5), a_metric()
+        self.register_buffer("other", torch.zeros(1))  # such that there is something to overwrite
+
+    def forward(self, logits, y):
+        self.metric.update(logits, y)
+        return self.net(logits.float()).sum()
+
+
+def _trained(rank, file, results):
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(Measured())
+    logits, y = exact.sampled()
+    for part in range(5):
+        some = slice(40 * part + 20 * rank, 40 * part + 20 * rank + 20)
+        model(logits[some], y[some]).backward()
+    torch.save(model.module.metric.compute().scalars(), f"{results}/{rank}")
+    distributed.destroy_process_group()
+
+
+@pytest.mark.skipif(not distributed.is_available(), reason="torch without distributed")
+def test_inside_a_model_that_ddp_trains_every_example_counts_once(tmp_path):
+    multiprocessing.spawn(_trained, (tmp_path / "meet", str(tmp_path)), nprocs=2)
+    for rank in range(2):
+        found = torch.load(tmp_path / str(rank), weights_only=False)
+        assert found == pytest.approx(expected(), abs=1e-9)
+
+
+def _alone(rank, file, results):
+    torch.set_num_threads(1)
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{file}", rank=rank, world_size=2, timeout=timedelta(seconds=120)
+    )
+    distributed.distributed_c10d._get_default_store().set_timeout(timedelta(seconds=1))
+    metric = updated()
+    if rank == 0:
+        with pytest.raises(RuntimeError, match="call it in every process, or set sync_on_compute"):
+            metric.compute()
+    number = torch.tensor([rank])
+    distributed.all_reduce(number)
+    torch.save(int(number), f"{results}/{rank}")
+    distributed.destroy_process_group()
+
+
+@pytest.mark.skipif(not distributed.is_available(), reason="torch without distributed")
+def test_who_computes_alone_is_told_so_and_disturbs_nobody(tmp_path):
+    multiprocessing.spawn(_alone, (tmp_path / "meet", str(tmp_path)), nprocs=2)
+    assert [torch.load(tmp_path / str(rank)) for rank in range(2)] == [1, 1]
 
 
 @pytest.mark.skipif(not distributed.is_available(), reason="torch without distributed")

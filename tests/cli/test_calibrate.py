@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from cli.command import ran
 from inspection.made import net
 from softtargets.calibration import measure_calibration
+from softtargets.selection import measure_selection
 
 
 @pytest.fixture
@@ -65,6 +67,9 @@ def test_every_kind_of_file_gives_the_same_numbers(run, tmp_path, kind):
     )
     assert found["before"]["intervals"]["accuracy"] == pytest.approx(expected.intervals["accuracy"])
     assert 1.5 < found["temperature"]["value"] < 2.7
+    assert found["selection"]["aurc"] == pytest.approx(
+        measure_selection(LOGITS, LABELS, from_logits=True).aurc, abs=1e-5
+    )
     assert (tmp_path / "reports" / "calibrate-a" / "index.html").exists()
 
 
@@ -75,6 +80,8 @@ def test_a_terminal_gets_a_table_a_temperature_and_words(run, tmp_path):
     assert f"{100 * accuracy:.2f} %" in out
     assert "temperature: " in out
     assert "Divide the logits by T = " in out
+    assert "If the 20 % least confident cases are handed to a person, accuracy on the rest is " in out
+    assert {"AURC", "excess AURC"} <= {re.split(r"\s{2,}", line)[0] for line in out.splitlines()}
     assert f"page: {tmp_path / 'page' / 'index.html'}" in out
     results = json.loads((tmp_path / "page" / "results.json").read_text(encoding="utf-8"))
     assert results["command"].endswith("--bins 10 --out " + str(tmp_path / "page"))

@@ -20,10 +20,14 @@ from softtargets.losses import (
     CrossEntropy,
     Distillation,
     FocalLoss,
+    KnowledgeRefinery,
     LabelSmoothing,
+    LinearLoss,
+    OnlineLabelSmoothing,
     SoftTargetLoss,
     TopLogits,
     top_logits,
+    use_kernels,
 )
 
 from .making import (
@@ -825,7 +829,7 @@ def test_a_loss_that_keeps_a_table_is_no_pack():
         shares_state = True
 
     loss = WithTable(torch.tensor([0.1, 0.2]))
-    with pytest.raises(ValueError, match=r"WithTable keeps a table.*stack_module_state"):
+    with pytest.raises(ValueError, match=r"WithTable keeps a table.*functional_call"):
         loss(torch.zeros(2, 5, 4), torch.zeros(2, 5).long())
 
 
@@ -997,3 +1001,68 @@ def test_a_new_loss_says_where_the_mass_goes_and_gets_the_rest():
         assert loss(logits, labels, amount).item() == pytest.approx(total / below, rel=1e-12)
     loss.after_step(nn.Linear(1, 1))
     loss.end_epoch()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("soft", [False, True])
+def test_logits_of_no_classes_as_in_torch(reduction, soft):
+    logits = torch.zeros(5, 0, requires_grad=True)
+    target = torch.zeros(5, 0) if soft else torch.full((5,), -100)
+    expected = F.cross_entropy(logits, target, reduction=reduction)
+    for loss in (
+        CrossEntropy(reduction=reduction),
+        LabelSmoothing(0.1, reduction=reduction),
+        LABO(reduction=reduction),
+    ):
+        found = loss(logits, target)
+        torch.testing.assert_close(found, expected, equal_nan=True)
+        assert torch.autograd.grad(found.sum(), logits)[0].shape == (5, 0)
+    for loss in (OnlineLabelSmoothing(4), KnowledgeRefinery(4)):
+        with pytest.raises(ValueError, match="the table is for 4 classes, but the logits have 0"):
+            loss(logits, target)
+
+
+@pytest.mark.parametrize("loss", [CrossEntropy, LabelSmoothing, LABO])
+def test_of_probabilities_nothing_can_be_ignored(loss):
+    logits, target = torch.zeros(3, 4), torch.full((3, 4), 0.25)
+    with pytest.raises(RuntimeError, match="ignore_index is not supported for floating point"):
+        F.cross_entropy(logits, target, ignore_index=1)
+    with pytest.raises(
+        ValueError, match=r"target holds probabilities, .* but ignore_index is 1: leave it out"
+    ):
+        loss(ignore_index=1)(logits, target)
+    assert loss(ignore_index=-1)(logits, target).isfinite()
+
+
+@pytest.mark.parametrize("mode", ["auto", "never", "always"])
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_weights_of_zero_have_no_mean_as_in_torch(alpha, mode):
+    """The soft part puts weight on other classes, but the mean divides by that of the labels."""
+    logits, labels = torch.randn(3, 4, requires_grad=True), torch.tensor([0, 1, 0])
+    for weight in (torch.zeros(4), torch.tensor([0.0, 0.0, 1.0, 2.0])):
+        assert F.cross_entropy(logits, labels, weight, label_smoothing=alpha).isnan()
+        with use_kernels(mode):
+            assert LabelSmoothing(alpha, weight=weight)(logits, labels).isnan()
+            assert LabelSmoothing(alpha, weight=weight)(logits.detach(), labels).isnan()
+            total = LabelSmoothing(alpha, weight=weight, reduction="sum")(logits, labels)
+        expected = F.cross_entropy(logits, labels, weight, label_smoothing=alpha, reduction="sum")
+        torch.testing.assert_close(total, expected)
+        assert LinearLoss(LabelSmoothing(alpha, weight=weight))(logits, torch.eye(4), labels).isnan()
+
+
+@pytest.mark.parametrize("make", [LabelSmoothing, FocalLoss, LABO, ConfidencePenalty])
+def test_class_weights_are_never_taken_for_a_pack(make):
+    """Whoever passes them first, as to torch's loss, has as many of them as classes."""
+    weights = torch.tensor([0.1, 0.5, 1.0, 0.2])
+    for shape in ((4, 4), (4, 4, 4), (4, 4, 4, 4)):
+        logits, labels = torch.randn(shape), torch.zeros(shape[:-1], dtype=torch.int64)
+        with pytest.raises(ValueError, match=r"may be one for each class or one for each run.*weight="):
+            make(weights)(logits, labels)
+        with pytest.raises(ValueError, match=r"may be one for each class or one for each run.*weight="):
+            make(weights)(logits, torch.randn(shape).softmax(1))
+    logits, labels = torch.randn(4, 4, 4), torch.zeros(4, 4, dtype=torch.int64)
+    meant = make(weights, weight=torch.ones(4))(logits, labels)
+    alone = torch.stack([make(w.item())(*run) for w, *run in zip(weights, logits, labels, strict=True)])
+    torch.testing.assert_close(meant, alone)
+    with pytest.raises(ValueError, match="one per run, so the first dimension of logits must be 4"):
+        make(weights)(torch.randn(6, 4), torch.zeros(6, dtype=torch.int64))

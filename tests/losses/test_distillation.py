@@ -472,3 +472,31 @@ def test_a_kernel_is_told_the_same():
     assert Distillation().rule(rows_, top_logits(teacher, 2)) is None
     assert Distillation().rule(rows_, teacher[:, :2]) is None
     assert Distillation(weight=torch.ones(4)).rule(rows_, teacher) is None
+
+
+@pytest.mark.parametrize("temperature", [1.0, 4.0])
+def test_hintons_loss_is_what_mdistiller_computes(temperature):
+    """Its KD.py: weights 0.1 and 0.9, and the divergence of softened probabilities times the square of T."""
+    logits, labels = batch(8, 5)
+    teacher = batch(8, 5, seed=1)[0]
+
+    def theirs(z):
+        log_p, q = F.log_softmax(z / temperature, dim=1), F.softmax(teacher / temperature, dim=1)
+        apart = F.kl_div(log_p, q, reduction="none").sum(1).mean() * temperature**2
+        return 0.1 * F.cross_entropy(z, labels) + 0.9 * apart
+
+    softened = F.softmax(teacher / temperature, dim=1)
+    constant = 0.9 * temperature**2 * -(softened * softened.log()).sum(1).mean()
+    value, gradient = value_and_gradient(
+        lambda z: Distillation.hinton(temperature)(z, labels, teacher), logits
+    )
+    expected, wanted = value_and_gradient(theirs, logits)
+    torch.testing.assert_close(value - constant, expected)
+    torch.testing.assert_close(gradient, wanted)
+
+
+def test_hintons_options_are_those_of_the_class():
+    loss = Distillation.hinton(3.0, 0.5, reduction="sum", ignore_index=-1)
+    assert (loss.temperature, loss.beta, loss.reduction, loss.ignore_index) == (3.0, 0.5, "sum", -1)
+    assert loss.student_temperature
+    assert loss.scale_gradients

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from torch.func import functional_call, stack_module_state
+from torch.func import functional_call
 from torch.nn import functional as F
 
 from softtargets.losses import KnowledgeRefinery
@@ -194,8 +194,8 @@ def test_runs_with_a_table_each_can_be_stacked():
     logits = logits.movedim(1, -1).float()
     alone = [KnowledgeRefinery(4) for _ in range(3)]
     expected = torch.stack([loss(logits[run], labels[run]) for run, loss in enumerate(alone)])
-    _, buffers = stack_module_state([KnowledgeRefinery(4) for _ in range(3)])
     loss = KnowledgeRefinery(4)
+    buffers = {name: torch.stack([value] * 3) for name, value in loss.named_state().items()}
     found = torch.vmap(lambda state, z, y: functional_call(loss, state, (z, y)))(buffers, logits, labels)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(buffers["table"], torch.stack([loss.table for loss in alone]))

@@ -439,17 +439,18 @@ def test_losses_stacked_by_torch_warm_up_on_their_own():
     labels = torch.stack([batch(6, 5, seed=run)[1] for run in range(2)])
     losses = [LABO(torch.tensor(tau), warmup_steps=2) for tau in (1.0, 3.0)]
     losses[0](logits[0], labels[0])
-    parameters, buffers = torch.func.stack_module_state(losses)
+    states = [loss.named_state() for loss in losses]
+    stacked = {name: torch.stack([state[name] for state in states]) for name in states[0]}
     template = copy.deepcopy(losses[0])
 
-    def one(parameters, buffers, z, y):
-        return torch.func.functional_call(template, (parameters, buffers), (z, y)), buffers["step"]
+    def one(state, z, y):
+        return torch.func.functional_call(template, state, (z, y)), state["step"]
 
     for _ in range(3):
-        found, buffers["step"] = torch.vmap(one)(parameters, buffers, logits, labels)
+        found, stacked["step"] = torch.vmap(one)(stacked, logits, labels)
         for run in range(2):
             torch.testing.assert_close(found[run], losses[run](logits[run], labels[run]))
-        assert buffers["step"].tolist() == [loss.step.item() for loss in losses]
+        assert stacked["step"].tolist() == [loss.step.item() for loss in losses]
 
 
 def test_inside_transforms_of_torch():

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from torch.func import functional_call, stack_module_state
+from torch.func import functional_call
 
 from softtargets.losses import LabelSmoothing, OnlineLabelSmoothing
 
@@ -102,6 +102,23 @@ def test_at_first_it_is_uniform_label_smoothing():
     )
 
 
+def test_from_zeros_as_in_the_released_code_it_is_half_the_cross_entropy_at_first():
+    """The released module starts from a matrix of zeros, and goes back to it for a class that is never right."""
+    logits, labels = batch(12, 4, torch.float32)
+    labels[labels == 3] = 0
+    loss = OnlineLabelSmoothing(4, start="zeros")
+    expected = torch.nn.functional.cross_entropy(logits, labels) / 2
+    torch.testing.assert_close(loss(logits, labels), expected)
+    loss.end_epoch()
+    uniform = OnlineLabelSmoothing(4)
+    uniform(logits, labels)
+    uniform.end_epoch()
+    assert not loss.table[3].any()
+    right = loss.table.sum(-1) > 0
+    assert torch.equal(loss.table[right], uniform.table[right])
+    torch.testing.assert_close(uniform.table[3], torch.full((4,), 0.25))
+
+
 def test_an_epoch_without_anything_correct_leaves_the_table_uniform():
     loss = with_table(torch.eye(3))
     loss(torch.eye(3), torch.tensor([1, 2, 0]))
@@ -186,8 +203,8 @@ def test_runs_with_a_table_each_can_be_stacked():
     logits = logits.movedim(1, -1).float()
     alone = [OnlineLabelSmoothing(4) for _ in range(3)]
     expected = torch.stack([loss(logits[run], labels[run]) for run, loss in enumerate(alone)])
-    _, buffers = stack_module_state([OnlineLabelSmoothing(4) for _ in range(3)])
     loss = OnlineLabelSmoothing(4)
+    buffers = {name: torch.stack([value] * 3) for name, value in loss.named_state().items()}
     found = torch.vmap(lambda state, z, y: functional_call(loss, state, (z, y)))(buffers, logits, labels)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(buffers["sums"], torch.stack([loss.sums for loss in alone]))
@@ -213,6 +230,10 @@ def test_precisions():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (
+            {"classes": 4, "start": "zero"},
+            "start must be 'uniform' or 'zeros', not 'zero' (did you mean 'zeros'?)",
+        ),
         ({"classes": 0}, "classes must be at least 1, not 0"),
         ({"classes": 4, "alpha": 1.5}, "alpha must be between 0 and 1, not 1.5"),
         ({"classes": 4, "freeze": 0}, "freeze must be above 0 and at most 1, not 0"),
@@ -232,3 +253,4 @@ def test_other_classes_than_the_table_has_are_refused():
 def test_it_prints_its_options():
     assert repr(OnlineLabelSmoothing(10)) == "OnlineLabelSmoothing(classes=10, alpha=0.5)"
     assert repr(OnlineLabelSmoothing(10, freeze=0.88)).endswith("freeze=0.88)")
+    assert repr(OnlineLabelSmoothing(10, start="zeros")).endswith("start='zeros')")

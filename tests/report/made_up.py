@@ -73,7 +73,18 @@ def widgets(name: str = "hard targets") -> dict[str, Widget]:
         "curves": [{key: c[key] for key in ("name", "colour", "ece", "nll")} for c in curves],
         "best": [2.0, 0.75],
     }
+    coverages = [0.25, 0.5, 0.75, 1.0]
+    risks = ([0.0, 0.02, 0.05, 0.1], [0.01, 0.03, 0.06, 0.12])
+    coverage = {
+        "coverages": coverages,
+        "curves": [
+            {**{key: c[key] for key in ("name", "colour")}, "risk": r, "low": [0.0] * 4, "high": [0.2] * 4}
+            for c, r in zip(curves, risks, strict=True)
+        ],
+        "best": [0.0, 0.0, 0.0, 0.1],
+    }
     return {
+        "coverage": Widget("coverage", coverage),
         "plane": Widget(
             "plane",
             {
@@ -115,7 +126,7 @@ def draw():
 
 def page(
     name: str = "hard targets",
-    figures: tuple[str, ...] = ("plane", "reliability", "sweep"),
+    figures: tuple[str, ...] = ("coverage", "plane", "reliability", "sweep"),
     widgets: Mapping[str, Widget] | None = None,
     **changes: Any,
 ) -> Page:

@@ -79,18 +79,18 @@ def heights(reliability) -> list[float]:
 
 def test_the_widget_stands_in_the_place_of_the_picture_and_the_picture_in_print(opened):
     page = opened()
-    for kind in ("plane", "reliability", "sweep"):
+    for kind in ("coverage", "plane", "reliability", "sweep"):
         assert figure(page, kind).locator(".widget svg").first.is_visible()
         assert not figure(page, kind).locator("img").is_visible()
     page.emulate_media(media="print")
-    for kind in ("plane", "reliability", "sweep"):
+    for kind in ("coverage", "plane", "reliability", "sweep"):
         assert figure(page, kind).locator("img").is_visible()
         assert not figure(page, kind).locator(".widget").is_visible()
 
 
 def test_without_scripts_the_pictures_are_there(opened):
     page = opened(scripts=False)
-    for kind in ("plane", "reliability", "sweep"):
+    for kind in ("coverage", "plane", "reliability", "sweep"):
         assert figure(page, kind).locator("img").is_visible()
         assert not figure(page, kind).locator(".widget").is_visible()
 
@@ -246,6 +246,33 @@ def test_a_sweep_tells_the_numbers_at_a_temperature(opened):
     assert box.locator("path.curve").count() == 2
 
 
+def test_a_curve_tells_what_is_wrong_at_a_coverage(opened):
+    page = opened()
+    box = figure(page, "coverage")
+    data = made_up.WIDGETS["coverage"].data
+    assert box.locator("path.curve").count() == 2
+    assert (
+        box.locator(".readout")
+        .inner_text()
+        .startswith("0.0 % handed over, 100.0 % used; hard targets: 10.00 % wrong")
+    )
+    page.keyboard.press("Tab")
+    box.locator("svg[tabindex]").focus()
+    bubble = box.get_by_role("tooltip")
+    for key, at in (("", 3), ("ArrowLeft", 2), ("Home", 0), ("End", 3)):
+        if key:
+            page.keyboard.press(key)
+        words = re.sub(r"\s+", " ", bubble.inner_text())
+        assert words.startswith(f"{100 * (1 - data['coverages'][at]):.1f} % handed over")
+        for curve in data["curves"]:
+            assert f"{curve['name']}: {100 * curve['risk'][at]:.2f} % wrong (0.00 to 20.00 %)" in words
+        assert f"best possible order: {100 * data['best'][at]:.2f} % wrong" in words
+    page.keyboard.press("Escape")
+    assert not bubble.is_visible()
+    box.get_by_role("button", name="hard targets").click()
+    assert box.locator("path.curve").count() == 1
+
+
 def test_a_plane_names_the_example_and_switches_classes(opened):
     page = opened()
     box = figure(page, "plane")
@@ -276,7 +303,7 @@ def test_panels_of_a_plane_have_one_scale(opened):
 
 def test_hostile_names_are_shown_and_do_nothing(opened):
     page = opened(made_up.page(name=EVIL))
-    for kind in ("plane", "reliability", "sweep"):
+    for kind in ("coverage", "plane", "reliability", "sweep"):
         assert figure(page, kind).get_by_role("button", name=EVIL).is_visible()
     assert page.locator('img[src="x"]').count() == 0
     figure(page, "reliability").locator(".bin").last.hover()

@@ -20,7 +20,7 @@ from softtargets.report import Widget, write_page
 from softtargets.report.widgets import POLICY, check_widget, embedded, plain_data, policy_for, scripts_for
 
 EVIL = "</script><img src=x onerror=alert(1)>&amp;<!--"
-KINDS = ("plane", "reliability", "sweep")
+KINDS = ("coverage", "plane", "reliability", "sweep")
 
 
 def policy_in(html: str) -> str:
@@ -31,7 +31,7 @@ def test_the_policy_allows_exactly_the_scripts_that_are_in_the_page(tmp_path):
     html = write_page(made_up.page(), tmp_path).read_text(encoding="utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
     digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
-    assert len(scripts) == 4
+    assert len(scripts) == 5
     assert policy_in(html) == f"{POLICY}; script-src " + " ".join(f"'sha256-{d}'" for d in digests)
 
 
@@ -53,11 +53,12 @@ def test_hostile_names_cannot_leave_the_data(tmp_path):
     html = write_page(made_up.page(name=EVIL), tmp_path).read_text(encoding="utf-8")
     assert "<img src=x" not in html
     blocks = re.findall(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     assert not any(sign in block for block in blocks for sign in "<>&")
     found = {figure: json.loads(block) for figure, block in zip(KINDS, blocks, strict=True)}
     assert found["reliability"]["curves"][0]["name"] == EVIL
     assert found["sweep"]["curves"][0]["name"] == EVIL
+    assert found["coverage"]["curves"][0]["name"] == EVIL
     assert found["plane"]["classes"][2]["name"] == EVIL
 
 
@@ -108,7 +109,7 @@ def test_the_picture_stands_beside_the_widget(kind, tmp_path):
 def test_an_unknown_kind_is_refused_before_anything_is_written(tmp_path):
     page = made_up.page(widgets={"sweep": Widget("../page", {})}, figures=("sweep",))
     with pytest.raises(
-        ValueError, match=r"no widget of the kind '\.\./page'; there are plane, reliability, sweep"
+        ValueError, match=r"no widget of the kind '\.\./page'; there are coverage, plane, reliability, sweep"
     ):
         write_page(page, tmp_path / "new")
     assert not (tmp_path / "new").exists()
@@ -148,6 +149,11 @@ def changed(kind: str, path: list, value) -> Widget:
         ("sweep", ["curves", 0, "nll"], [], "a list of 5 for 'nll'"),
         ("sweep", ["best"], [1.0], "a list of 2 for 'best'; got one of 1"),
         ("sweep", ["best", 0], 0, "a temperature above 0 or None in 'best'; got 0"),
+        ("coverage", ["coverages", 0], 0.0, "rising coverages above 0"),
+        ("coverage", ["coverages", 3], 1.1, "up to 1"),
+        ("coverage", ["coverages", 0], 0.9, "rising coverages"),
+        ("coverage", ["curves", 1, "high"], [0.1], "a list of 4 for 'high'; got one of 1"),
+        ("coverage", ["best"], [0.0], "a list of 4 for 'best'; got one of 1"),
         ("plane", ["classes"], [], "not empty for 'classes'"),
         ("plane", ["panels", 1, "limits"], [[0, 1]], r"panels\[1\], needs a list of 2 for 'limits'"),
         ("plane", ["panels", 0, "templates", 2], [0.0], "a list of 2 for 'templates'"),
@@ -166,6 +172,7 @@ def test_data_a_script_could_not_draw_is_refused_with_its_place(kind, path, valu
         ("reliability", ["curves", 0, "low"], None),
         ("reliability", ["best"], None),
         ("reliability", ["curves", 0, "best"], 2),
+        ("coverage", ["best"], None),
         ("sweep", ["best", 1], None),
         ("plane", ["panels", 0, "points"], []),
         ("plane", ["panels", 0, "centres"], KeyError),
@@ -177,7 +184,7 @@ def test_what_may_be_missing_may_be_missing(kind, path, value):
 
 def test_scripts_are_strict_and_never_make_markup_of_data():
     scripts = scripts_for(made_up.WIDGETS.values())
-    assert len(scripts) == 4
+    assert len(scripts) == 5
     for script in scripts:
         assert script.startswith('"use strict";\n')
         assert "</" not in script

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import math
 import re
 
 import pytest
 
-from softtargets.claims import COMPUTED_RULE, RULE, Claim, Published, Region, Sample
+from softtargets.claims import COMPUTED_RULE, RULE, Claim, ComputedClaim, Published, Region, Sample, zone
 from softtargets.report import Column, Figure, Page, Section, Table, write_page
 
 EVIL = '<script>alert("x")</script>'
@@ -109,7 +110,9 @@ def test_json_is_strict_and_complete(tmp_path):
         raise AssertionError(f"{constant} is not JSON")
 
     results = json.loads((tmp_path / "results.json").read_text(), parse_constant=refuse)
-    assert results["claims"][0]["verdict"] == "not enough seeds"
+    assert results["claims"][0]["verdict"] == "not run yet"
+    assert results["claims"][0]["reason"] == "1 of the 3 seeds that decide"
+    assert results["claims"][0]["ends"] == [0, None]
     assert results["claims"][0]["measured"]["values"] == [1.0]
     assert results["claims"][0]["interval"] == [None, None]
     assert results["tables"]["numbers"][0]["value"]["mean"] == 2.0
@@ -169,28 +172,20 @@ def test_differences_carry_their_sign(region, signed, tmp_path):
     assert "0.250" in text
 
 
-class Exact(Claim):
-    """A claim that nothing varies in."""
-
-    computed = True
-    interval = property(lambda self: (min(self.sample.values), max(self.sample.values)))
-    verdict = "reproduced"
-
-
 def exact(*values: float) -> Claim:
-    return Exact("it is so", (), "a distance", Sample.of(values), Region(high=1), digits=4)
+    return ComputedClaim("it is so", (), "a distance", Sample.of(values), Region(high=1), digits=4)
 
 
 def said_of_claims(path) -> tuple[str, dict]:
     table = path.read_text(encoding="utf-8").split('<section id="claims">')[1].split("</section>")[0]
     results = json.loads((path.parent / "results.json").read_text(encoding="utf-8"))
-    return re.sub(r"\s+", " ", re.sub("<.*?>", "", table)), results
+    return re.sub(r"\s+", " ", html.unescape(re.sub("<.*?>", "", table))), results
 
 
 def test_what_is_computed_speaks_of_no_seeds_and_no_interval(tmp_path):
     text, results = said_of_claims(write_page(page(claims=(exact(0.25),)), tmp_path))
     assert "a distance: 0.2500, computed exactly" in text
-    assert "seeds, 95" not in text
+    assert "% interval" not in text.replace("Intervals", "")
     assert "±" not in text
     assert RULE not in text
     assert COMPUTED_RULE in text
@@ -207,7 +202,7 @@ def test_both_rules_are_stated_where_both_kinds_of_claims_are(tmp_path):
     measured = Claim("it is so", (), "an accuracy", Sample.of([0.5, 0.5, 0.5]), Region(high=1))
     text, results = said_of_claims(write_page(page(claims=(measured, exact(0.25))), tmp_path / "both"))
     assert f"{RULE} {COMPUTED_RULE}" in text
-    assert "an accuracy: 0.500 ± 0.000 over 3 seeds, 95 % interval 0.500 to 0.500" in text
+    assert "an accuracy: 0.500 ± 0.000 over 3 seeds, 90 % interval 0.500 to 0.500" in text
     assert [claim["computed"] for claim in results["claims"]] == [False, True]
     text, results = said_of_claims(write_page(page(claims=(measured,)), tmp_path / "one"))
     assert RULE in text
@@ -218,4 +213,63 @@ def test_both_rules_are_stated_where_both_kinds_of_claims_are(tmp_path):
 def test_one_seed_is_one_seed(tmp_path):
     alone = Claim("it is so", (), "an accuracy", Sample.of([0.5]), Region(high=1))
     text, _ = said_of_claims(write_page(page(claims=(alone,)), tmp_path))
-    assert "over 1 seed, 95 % interval – to –" in text
+    assert "over 1 seed, 90 % interval – to –" in text
+
+
+def test_both_axes_of_a_claim_are_shown_with_what_was_fixed_beforehand(tmp_path):
+    claim = Claim(
+        "it gains",
+        (),
+        "gain",
+        Sample.of([0.9, 1.0, 1.1, 5.0], examples=0.0004),
+        Region(low=0),
+        seeds=3,
+        zone=zone(0.25),
+        printed=2.0,
+        margin=0.5,
+    )
+    text, results = said_of_claims(write_page(page(claims=(claim,)), tmp_path))
+    assert "gain: +1.000 ± 0.100 over 3 seeds, 90 % interval +0.828 to +1.172, over test examples too" in text
+    assert "mean of the other seeds (1), which decide nothing: +5.000" in text
+    for said in ("above 0", "no effect: between -0.25 and 0.25", "printed: +2.000 ± 0.500"):
+        assert said in text
+    assert "reproduced its number: contradicted" in text
+    (found,) = results["claims"]
+    assert (found["verdict"], found["printed"]) == (
+        "reproduced",
+        {"value": 2.0, "margin": 0.5, "verdict": "contradicted", "whole_claim": False},
+    )
+    assert (found["ends"], found["zone"], found["seeds"]) == ([0, None], [-0.25, 0.25], 3)
+    assert found["measured"]["n"] == 3
+    assert found["other_seeds"]["values"] == [5.0]
+    assert found["over_examples"] is True
+    assert found["p"]["reproduced"]["alone"] < 0.01
+
+
+def test_of_a_claim_about_every_cell_the_worst_is_named_and_all_are_in_the_file(tmp_path):
+    cells = {"T = 1": Sample.of([1.0, 1.1, 1.2]), "T = 4": Sample.of([-0.5, -0.6, -0.7])}
+    claim = Claim.every("all gain", (), "gain", cells, Region(low=0))
+    text, results = said_of_claims(write_page(page(claims=(claim,)), tmp_path))
+    assert "gain; of 2, T = 4 speaks most against it: −0.600" in text
+    (found,) = results["claims"]
+    assert (found["verdict"], found["worst"]) == ("contradicted", "T = 4")
+    assert found["cells"]["T = 1"]["n"] == 3
+
+
+def test_verdicts_of_a_page_are_those_of_all_its_claims_together(tmp_path):
+    slight = Claim("slight", (), "gain", Sample.of([0.5, 1.0, 1.5]), Region(low=0))
+    nothing = Claim("nothing", (), "gain", Sample.of([-1.0, 0.1, 1.0]), Region(low=0))
+    path = write_page(page(claims=(slight, nothing, nothing)), tmp_path)
+    text, results = said_of_claims(path)
+    assert slight.verdict == "reproduced"
+    assert [one["verdict"] for one in results["claims"]] == ["inconclusive"] * 3
+    assert "but not among all claims of this page" in text
+    assert "<b>3</b> inconclusive" in path.read_text(encoding="utf-8")
+
+
+def test_a_claim_about_a_number_alone_says_it_once(tmp_path):
+    claim = Claim("it is 1", (), "x", Sample.of([0.9, 1.0, 1.1]), Region(0.5, 1.5), printed=1.0, margin=0.5)
+    text, results = said_of_claims(write_page(page(claims=(claim,)), tmp_path))
+    assert "between 0.5 and 1.5" in text
+    assert "its number" not in text
+    assert results["claims"][0]["printed"]["whole_claim"] is True

@@ -66,7 +66,8 @@ def test_what_is_said_of_cifar10_and_nothing_is_claimed_about_accuracy():
     found = STUDY.findings(Results(tuple(outcomes)))
     assert len(found.claims) == 3
     # Up to p = 0.9, where a is 0.5.
-    assert found.claims[0].sample.values == pytest.approx((0.225, 0.225, 0.225))
+    assert found.claims[0].sample.values == pytest.approx((-0.225, -0.225, -0.225))
+    assert found.claims[0].worst == "a = 0.5, p = 0.9"
     words = " ".join(text for section in found.sections for text in section.paragraphs)
     assert "CIFAR-10, tiny size: 60 training images" in words
     assert "The paper shows this for MNIST only." in words

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from softtargets.claims import judge
 from softtargets.data import data_directory, load_human_labels, status
 from softtargets.recipes import CIFAR10, Clean, ResNet18, Symmetric
 from softtargets.runs import RunStore
@@ -76,15 +77,16 @@ def made_up(
     ],
 )
 def test_a_claim_falls_when_its_own_numbers_turn(turned, fallen):
-    found = findings(made_up(**turned)).claims
-    assert {place for place, claim in enumerate(found) if claim.verdict == "not reproduced"} == fallen
-    assert {claim.verdict for claim in found} <= {"reproduced", "not reproduced"}
+    found = judge(findings(made_up(**turned)).claims)
+    assert {place for place, one in enumerate(found) if one.verdict == "contradicted"} == fallen
+    assert {one.verdict for one in found} <= {"reproduced", "contradicted"}
 
 
-def test_where_nothing_is_better_than_no_smoothing_nothing_is_gained():
-    gain = findings(made_up(unsmoothed=0.01)).claims[3]
-    assert gain.sample.values == (0.0, 0.0, 0.0)
-    assert gain.verdict == "not reproduced"
+def test_what_smoothing_gains_is_asked_at_the_p_that_the_theory_names():
+    gain = findings(made_up(unsmoothed=3.0)).claims[3]
+    losses = {p: -0.9099 * math.log(p) - 0.0901 * math.log((1 - p) / 9) for p in (0.5, 0.65, 0.8, 0.9)}
+    assert dict(gain.cells)["aggregate"].values[0] == pytest.approx(losses[0.9] - 3)
+    assert findings(made_up(unsmoothed=0.01)).claims[3].verdict == "contradicted"
 
 
 @pytest.mark.realdata

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from softtargets.claims import judge
 from softtargets.recipes import Digits, ForwardCorrection, LabelSmoothing, LogitSmoothing
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
@@ -113,7 +114,7 @@ def made_up(
     first: float = 1.0,
     second: float = 0.4,
 ) -> Results:
-    """Three seeds; numbers are differences from no remedy at p = 0.8, and worse by 0.05 at other p."""
+    """Four seeds; numbers are differences from no remedy at p = 0.8, and worse by 0.05 at other p."""
     outcomes = []
     for trial in STUDY.trials(STUDY.settings()):
         method, p = trial.labels["method"], trial.labels["p"]
@@ -149,9 +150,23 @@ def made_up(
     ],
 )
 def test_a_claim_falls_when_its_own_numbers_turn(turned, fallen):
-    found = findings(made_up(**turned)).claims
-    assert {place for place, claim in enumerate(found) if claim.verdict == "not reproduced"} == fallen
-    assert {claim.verdict for claim in found} <= {"reproduced", "not reproduced"}
+    found = judge(findings(made_up(**turned)).claims)
+    assert {place for place, one in enumerate(found) if one.verdict == "contradicted"} == fallen
+    assert {one.verdict for one in found} <= {"reproduced", "contradicted"}
+
+
+def test_the_best_p_is_chosen_with_one_seed_and_judged_on_the_others():
+    """Seed 0 gains at p = 0.5, where the others lose: chosen there, it is judged by what they lose."""
+    results = made_up()
+    turned = tuple(
+        Outcome(o.trial, o.run, o.measures | {"loss": 1.0 if o.seed == 0 else 1.7})
+        if (o.trial.labels["method"], o.trial.labels["p"]) == ("logit smoothing", 0.5)
+        else o
+        for o in results.outcomes
+    )
+    claim = findings(Results(turned)).claims[0]
+    assert claim.sample.values == pytest.approx((0.2, 0.2, 0.2))
+    assert claim.verdict == "contradicted"
 
 
 def test_the_whole_study_on_a_few_digits(tmp_path):

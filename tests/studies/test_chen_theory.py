@@ -74,14 +74,17 @@ def test_as_good_minima_are_counted():
 
 def test_what_the_paper_says_holds_but_for_four_statements():
     found = {claim.statement: claim.verdict for claim in claims()}
-    fallen = {statement for statement, verdict in found.items() if verdict == "not reproduced"}
-    assert len(found) == 19
+    fallen = {statement for statement, verdict in found.items() if verdict == "contradicted"}
+    assert len(found) == 20
     assert fallen == {
         "For every a there is one p with the lowest loss: gamma type.",
         "The same for two classes.",
         "For uniform noise, the best p of the beta type is Tr[TTᵗ]/(2M).",
         "With a clean test set the best smoothing matrix is T itself, also if T is not symmetric.",
     }
+    # With 101 classes the largest difference, 1/100 at a = 0, is what can just be seen: no grid may decide that.
+    open_ = {statement for statement, verdict in found.items() if verdict == "inconclusive"}
+    assert open_ == {"Beyond 100 classes no difference from that can be seen."}
 
 
 def test_numbers_of_claims_by_hand():
@@ -89,9 +92,11 @@ def test_numbers_of_claims_by_hand():
     # Half of a² + (1 - a)²/9 at a = 0.8.
     half = values["For uniform noise, the best p of the beta type is Tr[TTᵗ]/(2M)."]
     assert half == pytest.approx((0.64 + 0.04 / 9) / 2, abs=1e-6)
-    # (1 - a)²/(M - 1) at the lowest a, 0.005, and 101 classes.
-    limit = values["It tends to a², and beyond 100 classes no difference can be seen."]
-    assert limit == pytest.approx(0.995**2 / 100, abs=1e-7)
+    # (1 - a)²/(M - 1), which is largest at a = 0.
+    seen = values["Beyond 100 classes no difference from that can be seen."]
+    assert seen == pytest.approx(1 / 100, abs=1e-7)
+    limit = values["With more and more classes it tends to a²."]
+    assert limit == pytest.approx(1 / 10_000, abs=1e-7)
     close = values[
         "From a = 0.8 on, the best p for different numbers of classes approximate each other well."
     ]
@@ -105,7 +110,7 @@ def test_claims_fall_when_the_minima_lie_elsewhere(monkeypatch):
         return searched_p(a, classes, kind) + 1e-4 * classes
 
     monkeypatch.setattr(claims_module, "searched_p", shifted)
-    fallen = {claim.statement for claim in claims() if claim.verdict == "not reproduced"}
+    fallen = {claim.statement for claim in claims() if claim.verdict == "contradicted"}
     assert {
         "With a clean test set the best p is a.",
         "With a test set as corrupted as the training set the best p is 2a² − 2a + 1.",
@@ -120,7 +125,7 @@ def test_the_page_has_the_four_figures_and_no_runs(tmp_path):
     results = json.loads((page.parent / "results.json").read_text())
     assert results["provenance"]["runs"] == 0
     assert all(claim["computed"] for claim in results["claims"])
-    assert page.read_text(encoding="utf-8").count("computed exactly") == 19
+    assert page.read_text(encoding="utf-8").count("computed exactly") == 20
     assert "seeds" not in results["rule"].replace("no seeds", "")
     assert [claim["verdict"] for claim in results["claims"]].count("reproduced") == 15
     for name in ("landscapes", "two_classes", "many_classes", "gamma_classes"):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import shutil
 
 import pytest
 import torch
 
+from softtargets.claims import judge
 from softtargets.exceptions import StudyError
 from softtargets.recipes import CIFAR10, SGD, Crop, Digits, Flip, PreActResNet, Step
 from softtargets.runs import RunStore
@@ -72,7 +74,7 @@ def test_the_whole_study_on_a_few_digits(tiny):
     page, _, _ = tiny
     results = json.loads((page.parent / "results.json").read_text())
     assert len(results["claims"]) == 4
-    assert {claim["verdict"] for claim in results["claims"]} == {"not enough seeds"}
+    assert {claim["verdict"] for claim in results["claims"]} == {"not run yet"}
     assert results["warnings"] == []
     html = page.read_text()
     assert "is trained on 48 images for 2 epochs" in html
@@ -146,18 +148,31 @@ def made_up(
 @pytest.mark.parametrize(
     ("numbers", "fallen"),
     [
-        ((93.59, 93.33), set()),
-        ((92.5, 93.33), {0}),
-        ((93.59, 92.7), {1}),
-        ((94.5, 93.33), {2}),
-        ((93.59, 93.33, 0.065, 0.049), {3}),
+        ((93.57, 93.31), set()),
+        ((92.5, 93.31), {0}),
+        ((94.5, 94.0), {0, 1}),  # more than is printed is not what is printed
+        ((93.57, 92.7), {1}),
+        ((94.5, 93.31), {0, 2}),
+        ((93.57, 93.31, 0.065, 0.049), {3}),
     ],
 )
 def test_a_claim_falls_when_its_own_numbers_turn(tmp_path, numbers, fallen):
-    claims = STUDY.findings(made_up(tmp_path, *numbers)).claims
-    found = {place for place, claim in enumerate(claims) if claim.verdict == "not reproduced"}
+    judged = judge(STUDY.findings(made_up(tmp_path, *numbers)).claims)
+    found = {place for place, one in enumerate(judged) if one.verdict == "contradicted"}
     assert found == fallen
-    assert all(claim.verdict == "reproduced" for place, claim in enumerate(claims) if place not in fallen)
+    assert all(one.verdict == "reproduced" for place, one in enumerate(judged) if place not in fallen)
+
+
+def test_printed_numbers_are_those_of_the_replication(tmp_path):
+    claims = STUDY.findings(made_up(tmp_path, 93.57, 93.31)).claims
+    assert [claim.printed for claim in claims] == [0.9359, 0.9333, None, pytest.approx(0.065 - 0.049)]
+    assert [claim.margin for claim in claims[:2]] == pytest.approx(
+        [2 * math.sqrt(a * (1 - a) / 10_000) for a in (0.9359, 0.9333)], abs=5e-5
+    )
+    assert "loses 0.26" in claims[2].remark
+    assert judge(claims)[3].value == "reproduced"
+    other = judge(STUDY.findings(made_up(tmp_path / "other", 93.57, 93.31, 0.02, 0.065)).claims)[3]
+    assert (other.verdict, other.value) == ("reproduced", "contradicted")
 
 
 def test_the_table_stands_beside_the_replication(tmp_path):
@@ -177,9 +192,10 @@ def test_a_page_of_one_net_when_the_other_is_not_trained_yet(tiny, tmp_path):
     page = run_study(STUDY, settings, some, tmp_path / "report", command="c", train=None, device="cpu")
     results = json.loads((page.parent / "results.json").read_text())
     assert results["warnings"] == ["2 of 4 runs have not been trained to their end and are left out."]
-    assert [claim["statement"] for claim in results["claims"]] == [
-        "ResNet-56 with label smoothing of 0.1 gets at least 93 % of the test images right."
+    assert [claim["reason"] for claim in results["claims"]] == [
+        f"{there} of the 3 seeds that decide" for there in (0, 2, 0, 0)
     ]
+    assert "nan" not in json.dumps(results["claims"])
     rows = list(csv.DictReader((page.parent / "tables" / "accuracies.csv").open()))
     assert [row["accuracy_n"] for row in rows] == ["0", "2"]
     assert sorted(path.name for path in some.root.iterdir() if path.is_dir()) == sorted(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
 
-from softtargets.claims import Sample
+from softtargets.claims import Sample, examples_variance
 from softtargets.exceptions import StudyError
 from softtargets.recipes import MLP, Digits, Recipe
-from softtargets.runs import Run
+from softtargets.runs import Run, RunStore
 from softtargets.studies import Outcome, Results, Trial
 from softtargets.studies.results import matching, mean, over
 
@@ -93,3 +95,54 @@ def test_means_in_sentences(tmp_path):
     results = plane(tmp_path)
     assert results.shown("m", ".2f", {"a": 2, "p": 0.5}) == "21.00"
     assert results.then("m", ".1f", {"a": 2}, {"a": 3}) == "21.0, then 31.0"
+
+
+def said(tmp_path, seed: int, right: list[bool], **labels) -> Outcome:
+    """A finished run with test predictions that are right where told."""
+    recipe = BASE.replace({"seed": seed, "batch": 1 + sum(map(ord, str(labels)))})
+    logits = torch.tensor([[1.0, 0.0] if one else [0.0, 1.0] for one in right])
+    kept = {"logits": logits, "labels": torch.zeros(len(right), dtype=torch.long), "features": logits.clone()}
+    with RunStore(tmp_path).claim(recipe) as writer:
+        run = writer.finish({}, {"test": kept}, [{"epoch": 1}], {})
+    accuracy = sum(right) / len(right)
+    return Outcome(Trial(recipe, labels), run, {"accuracy": accuracy, "error": 1 - accuracy, "m": 1.0})
+
+
+def test_what_is_gained_knows_the_chance_of_the_test_examples(tmp_path):
+    one = [[True, True, False, True], [True, False, False, True]]
+    other = [[True, False, False, False], [True, False, True, False]]
+    outcomes = [
+        said(tmp_path, s, rows[s], side=side) for side, rows in (("l", one), ("r", other)) for s in (0, 1)
+    ]
+    results, pair = Results(tuple(outcomes)), ({"side": "l"}, {"side": "r"})
+    table = np.array(one, float) - np.array(other, float)
+    found = results.difference("accuracy", *pair)
+    assert found.values == pytest.approx(tuple(table.mean(1)))
+    assert found.examples == pytest.approx(examples_variance(table))
+    points = results.gain("error", [pair], scale=100)
+    assert points.values == pytest.approx(tuple(-100 * table.mean(1)))
+    assert points.examples == pytest.approx(1e4 * examples_variance(table))
+    assert results.gain("accuracy", [pair, pair]).examples == pytest.approx(examples_variance(table))
+    # Of what is not counted example by example, of one seed, and without predictions it is not known.
+    assert results.difference("m", *pair).examples is None
+    assert Results(tuple(o for o in outcomes if o.seed == 0)).difference("accuracy", *pair).examples is None
+    with RunStore(tmp_path / "other").claim(BASE) as writer:
+        bare = writer.finish({}, {}, [{"epoch": 1}], {})
+    without = Outcome(outcomes[0].trial, bare, outcomes[0].measures)
+    assert Results((without, *outcomes[1:])).difference("accuracy", *pair).examples is None
+
+
+def test_gains_are_means_over_pairs_of_the_seeds_that_have_all(tmp_path):
+    results = plane(tmp_path)
+    pairs = [({"a": a, "p": 0.5}, {"a": a, "p": 1.0}) for a in (3, 2)]
+    assert results.gain("m", pairs).values == (-0.5,)
+    assert results.gain("m", []).n == 0
+
+
+def test_the_lowest_seed_chooses_and_the_others_judge(tmp_path):
+    choosing, judging = plane(tmp_path).split()
+    assert (choosing.seeds, judging.seeds) == ([0], [1])
+
+
+def test_what_nothing_was_measured_of_is_a_dash(tmp_path):
+    assert plane(tmp_path).shown("other", ".3f", {}) == "–"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         predicted_classes,
         whole_numbers,
     )
+    from softtargets.arrays.process_state import ProcessState, added_up, several_processes
     from softtargets.arrays.scores import (
         ArrayLike,
         ScoreFault,
@@ -37,7 +38,9 @@ __all__ = [
     "THROUGH_HALF",
     "WRITTEN",
     "ArrayLike",
+    "ProcessState",
     "ScoreFault",
+    "added_up",
     "as_floating",
     "as_labels",
     "as_logits",
@@ -52,6 +55,7 @@ __all__ = [
     "over_seeds",
     "predicted_classes",
     "refuse_fault",
+    "several_processes",
     "single_or_double",
     "sum_tolerance",
     "whole_numbers",
@@ -60,7 +64,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    for home in ("tolerances", "stochastic", "seeds", "scores", "labels") if name in __all__ else ():
+    for home in (
+        ("tolerances", "stochastic", "seeds", "scores", "labels", "process_state") if name in __all__ else ()
+    ):
         module = import_module(f"softtargets.arrays.{home}")
         if hasattr(module, name):
             return getattr(module, name)

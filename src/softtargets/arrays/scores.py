@@ -42,7 +42,7 @@ def as_tensor(values: ArrayLike) -> Tensor:
         array = array.copy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a read-only map of a file
-        return torch.as_tensor(array)
+        return torch.as_tensor(array, device="cpu")  # whatever the default device
 
 
 def as_floating(values: ArrayLike, name: str) -> Tensor:

@@ -1,7 +1,7 @@
 """Instruments for confidence: do the probabilities mean what they say?"""
 
 from softtargets.calibration.bias import BiasCorrectedTemperature, bias_corrected_temperature
-from softtargets.calibration.binning import Reliability, ReliabilityBin, normal_quantile, reliability
+from softtargets.calibration.binning import Reliability, ReliabilityBin, normal_quantile, reliability, wilson
 from softtargets.calibration.chunks import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
 from softtargets.calibration.confidence_cells import bin_edges
 from softtargets.calibration.crossfit import CrossFit, Scaling, cross_fit
@@ -20,7 +20,7 @@ from softtargets.calibration.metrics import (
     smooth_calibration_error,
     top_k_accuracy,
 )
-from softtargets.calibration.scores import Piece, rows_of_a_piece
+from softtargets.calibration.scores import Piece, as_scores, rows_of_a_piece
 from softtargets.calibration.sums import BrierDecomposition, CalibrationSums
 from softtargets.calibration.sweep import TemperatureSweep, temperature_by_ece, temperature_sweep
 from softtargets.calibration.temperature import (
@@ -52,6 +52,7 @@ __all__ = [
     "VectorScaling",
     "adaptive_calibration_error",
     "as_chunks",
+    "as_scores",
     "bias_corrected_temperature",
     "bin_edges",
     "brier_decomposition",
@@ -83,4 +84,5 @@ __all__ = [
     "temperature_sweep",
     "top_k_accuracy",
     "vector_scaling",
+    "wilson",
 ]

@@ -21,6 +21,7 @@ from softtargets.arrays import ArrayLike, as_tensor, single_or_double
 from softtargets.calibration.chunks import Chunks, fold_of
 from softtargets.calibration.scores import Piece
 from softtargets.calibration.temperature import HIGHEST, LOWEST, TemperatureFit, temperature_scaling
+from softtargets.exceptions import PrecisionError
 
 RIDGE = 0.01  # as if each number were known beforehand to lie about 10 around the one that changes nothing
 MOST_PASSES = 300
@@ -114,7 +115,11 @@ class Affine:
 
         curvature = self._curvature(origin, slope)
         if not np.isfinite(curvature).all():
-            raise ValueError("the logits are too large for their precision; divide them all by a number")
+            largest = max(float(z.abs().max()) for z, _ in self.chunks)
+            raise PrecisionError(
+                f"the logits are too large for their precision, up to {largest:.3g}; divide them all by a number, or "
+                "look for a row in which something went wrong"
+            )
         units = Units(curvature)
         best = origin, value, slope
 
@@ -146,7 +151,7 @@ class Affine:
 
     def _count(self) -> None:
         """How often each class is the label, and the mean of its logits then: all that a gradient needs of labels."""
-        sums = torch.zeros(2, 1, dtype=torch.float64)
+        sums = torch.zeros(2, 1, dtype=torch.float64, device="cpu")
         self.double = True
         for z, y in self._pieces():
             chosen = z.gather(1, y.unsqueeze(1)).squeeze(1).double()
@@ -174,8 +179,8 @@ class Affine:
         """
         k, size = self.classes, self.classes + (1 if self.tied else self.classes)
         every = max(1, self.examples // max(4096, 8 * size))
-        matrix = torch.zeros((size, size) if size <= DENSE else (size,), dtype=torch.float64)
-        sums = torch.zeros(3, k, dtype=torch.float64)
+        matrix = torch.zeros((size, size) if size <= DENSE else (size,), dtype=torch.float64, device="cpu")
+        sums = torch.zeros(3, k, dtype=torch.float64, device="cpu")
         start = rows = 0
         added, factor = map(torch.from_numpy, self._split(place))
         for z, _ in self._pieces():
@@ -218,7 +223,7 @@ class Affine:
         """The mean loss with its ridge, and its gradient, in one pass over the data."""
         bias, scale = self._split(place)
         nll = 0.0
-        sums = torch.zeros(2, self.classes, dtype=torch.float64)
+        sums = torch.zeros(2, self.classes, dtype=torch.float64, device="cpu")
         added, factor = map(torch.from_numpy, (bias, scale))
         for z, y in self._pieces():
             added, factor = added.to(z), factor.to(z)

@@ -129,7 +129,9 @@ def reliability_of(sums: CalibrationSums) -> Reliability:
     """The reliability bins of examples that were added up, on the CPU."""
     bins = sums.bins
     which = bin_of_cell(bins)
-    counts = torch.zeros(bins, dtype=torch.int64).index_add_(0, which, sums.cell_counts.cpu())
-    confidence = torch.zeros(bins, dtype=torch.float64).index_add_(0, which, sums.cell_confidence.cpu())
-    correct = torch.zeros(bins, dtype=torch.int64).index_add_(0, which, sums.cell_correct.cpu())
+    counts = torch.zeros(bins, dtype=torch.int64, device="cpu").index_add_(0, which, sums.cell_counts.cpu())
+    confidence = torch.zeros(bins, dtype=torch.float64, device="cpu").index_add_(
+        0, which, sums.cell_confidence.cpu()
+    )
+    correct = torch.zeros(bins, dtype=torch.int64, device="cpu").index_add_(0, which, sums.cell_correct.cpu())
     return Reliability(bin_edges(bins), counts, confidence / counts, correct / counts.double())

@@ -22,18 +22,20 @@ def bin_edges(bins: int) -> Tensor:
     """
     if isinstance(bins, bool) or int(bins) != bins or bins < 1:
         raise ValueError(f"bins must be at least 1, not {bins}")
-    return torch.arange(int(bins) + 1, dtype=torch.float64) / int(bins)
+    return torch.arange(int(bins) + 1, dtype=torch.float64, device="cpu") / int(bins)
 
 
 def cell_edges(bins: int) -> Tensor:
     """The edges between cells, rising; cell c holds [edge c - 1, edge c)."""
-    even = torch.arange(EVEN + 1, dtype=torch.float64) / EVEN
-    spaced = torch.arange(-REACH * PER_UNIT, REACH * PER_UNIT + 1, dtype=torch.float64) / PER_UNIT
+    even = torch.arange(EVEN + 1, dtype=torch.float64, device="cpu") / EVEN
+    spaced = (
+        torch.arange(-REACH * PER_UNIT, REACH * PER_UNIT + 1, dtype=torch.float64, device="cpu") / PER_UNIT
+    )
     edges: Tensor = torch.cat([bin_edges(bins), even, torch.sigmoid(spaced)]).unique()
     return edges[1:]
 
 
 def bin_of_cell(bins: int) -> Tensor:
     """For each cell the bin that it lies in."""
-    starts = torch.cat([torch.zeros(1, dtype=torch.float64), cell_edges(bins)])
+    starts = torch.cat([torch.zeros(1, dtype=torch.float64, device="cpu"), cell_edges(bins)])
     return torch.bucketize(starts, bin_edges(bins)[1:-1], right=True)

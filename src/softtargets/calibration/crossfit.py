@@ -77,7 +77,7 @@ def cross_fit(
     if folds < 2:
         raise ValueError(f"folds must be at least 2, not {folds}")
     chunks = as_chunks(logits, labels, ignore_index=ignore_index)
-    nll = torch.zeros(2, dtype=torch.float64)
+    nll = torch.zeros(2, dtype=torch.float64, device="cpu")
     table = BinSums(2, bins)
     fits = []
     for fold in range(folds):

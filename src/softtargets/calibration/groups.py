@@ -31,7 +31,9 @@ class Groups:
     def of_examples(cls, confidence: Tensor, correct: Tensor) -> Groups:
         """A group for each confidence that occurs."""
         values, which, counts = confidence.double().cpu().unique(return_inverse=True, return_counts=True)
-        right = torch.zeros(len(values), dtype=torch.float64).index_add_(0, which, correct.double().cpu())
+        right = torch.zeros(len(values), dtype=torch.float64, device="cpu").index_add_(
+            0, which, correct.double().cpu()
+        )
         return cls(counts.double(), values * counts, right)
 
     @classmethod
@@ -68,7 +70,7 @@ def equal_mass(groups: Groups, bins: int) -> Tensor:
     ends = groups.counts.cumsum(0)
     ends = ends / ends[-1] * bins
     starts = torch.cat([ends.new_zeros(1), ends[:-1]])
-    edges = torch.arange(bins + 1, dtype=torch.float64)
+    edges = torch.arange(bins + 1, dtype=torch.float64, device="cpu")
     inside = torch.minimum(ends[:, None], edges[None, 1:]) - torch.maximum(starts[:, None], edges[None, :-1])
     return inside.clamp_(min=0) / (ends - starts)[:, None]
 
@@ -103,7 +105,7 @@ def smoothed(coefficients: Tensor, bandwidth: Tensor) -> Tensor:
     On an interval with reflecting ends each cosine of frequency k pi shrinks by exp(-(k pi bandwidth)^2 / 2).
     """
     steps = coefficients.shape[-1] - 1
-    waves = torch.pi * torch.arange(steps + 1, dtype=torch.float64)
+    waves = torch.pi * torch.arange(steps + 1, dtype=torch.float64, device="cpu")
     shrunk = coefficients * torch.exp(-0.5 * (bandwidth[..., None] * waves).square())
     both: Tensor = torch.fft.irfft(shrunk.to(torch.complex128), n=2 * steps)
     masses = both[..., : steps + 1]
@@ -114,7 +116,7 @@ def smoothed(coefficients: Tensor, bandwidth: Tensor) -> Tensor:
 
 def smooth_error(coefficients: Tensor) -> Tensor:
     """The smooth calibration error of coefficients (steps + 1,): the bandwidth that leaves just as much error."""
-    low = torch.tensor(NARROWEST, dtype=torch.float64)
+    low = torch.tensor(NARROWEST, dtype=torch.float64, device="cpu")
     high = torch.ones_like(low)
     for _ in range(30):  # the error falls with the bandwidth
         middle = (low + high) / 2

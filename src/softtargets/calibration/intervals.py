@@ -45,7 +45,7 @@ def intervals_of(
 ) -> dict[str, Interval]:
     """The intervals of all metrics, by name: Wilson's for accuracies, normal ones for means, and those of errors."""
     top = sums.ranks.cumsum(0).double() / sums.examples
-    low, high = wilson(top, torch.tensor(sums.examples), level)
+    low, high = wilson(top, torch.tensor(sums.examples, device="cpu"), level)
     bin_of_group = bin_of_cell(sums.bins)[sums.cell_counts > 0]
     return {
         "accuracy": (float(low[0]), float(high[0])),

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from softtargets.arrays import ArrayLike
+from softtargets.arrays import ArrayLike, ProcessState, added_up, several_processes
 from softtargets.calibration.measure import Calibration, calibration_of
-from softtargets.calibration.scores import as_scores
+from softtargets.calibration.scores import Scores, as_scores
 from softtargets.calibration.sums import CalibrationSums
 from softtargets.calibration.workspace import Workspace
 
 
-class CalibrationMetric(nn.Module):
+class CalibrationMetric(ProcessState):
     """Every metric of `measure_calibration` over batches, used as the metrics of torchmetrics are.
 
     `update` adds a batch, `compute` gives a `Calibration` of all so far, calling the metric adds a batch and gives
     the `Calibration` of that batch alone (without intervals), `reset` forgets. `merge_state` adds what another metric
-    has seen. The state is a handful of sums whose size does not depend on the number of examples: buffers, so
-    `.to(device)`, `state_dict` and pickling work. Where `torch.distributed` is initialised, `compute` adds up the sums
-    of all processes (of `process_group`), and every process must call it; what a process remembers stays its own.
+    has seen. The state is a handful of sums whose size does not depend on the number of examples. `.to(device)` moves
+    them and pickling keeps them. They are no buffers, which DDP would overwrite in a model that is being trained, and
+    part of `state_dict` only after `persistent()`: checkpoints of a model do not depend on what measures it. Where
+    `torch.distributed` is initialised, `compute` adds up the sums of all processes (of `process_group`), and every
+    process must call it; what a process remembers stays its own.
 
     `from_logits` must be said: scores between 0 and 1 may be either.
 
@@ -47,7 +48,8 @@ class CalibrationMetric(nn.Module):
         sync_on_compute: bool = True,
         process_group: Any = None,
     ) -> None:
-        super().__init__()
+        super().__init__(persistent=False)
+        self._size = classes, bins
         self.from_logits = from_logits
         self.ignore_index = ignore_index
         self.level = level
@@ -56,68 +58,52 @@ class CalibrationMetric(nn.Module):
         self.sync_on_compute = sync_on_compute
         self.process_group = process_group
         self._workspace = Workspace()
-        with torch.inference_mode(False):  # sums made in that mode could not be added to outside of it
-            sums = CalibrationSums.empty(classes, bins)
-        for name, tensor in sums.tensors().items():
-            self.register_buffer(name, tensor)
+        self.begin(torch.device("cpu"))
+
+    def fresh(self, device: torch.device) -> dict[str, Tensor]:
+        """The sums over no examples."""
+        return CalibrationSums.empty(*self._size, device).tensors()
 
     @property
     def sums(self) -> CalibrationSums:
         """What has been added up in this process; changing it changes the metric."""
-        return CalibrationSums(**dict(self.named_buffers()))
+        return CalibrationSums(**{name: getattr(self, name) for name in self._kept})
 
     def update(self, scores: ArrayLike, labels: ArrayLike) -> None:
         """Add a batch: scores (..., K), labels (...). If anything is wrong with it, nothing is added."""
-        self._add_to(self.sums, scores, labels)
+        rows = self._rows(scores, labels)
+        self.sums.add_scores(rows, self._workspace)
 
     def forward(self, scores: ArrayLike, labels: ArrayLike) -> Calibration:
         """Add a batch, and measure it alone."""
+        rows = self._rows(scores, labels)
         own = self.sums
         batch = CalibrationSums.empty(own.classes, own.bins, own.device)
-        self._add_to(batch, scores, labels)
-        found = calibration_of(batch, level=None)
+        found = calibration_of(batch.add_scores(rows, self._workspace), level=None)
         own.merge(batch)
         return found
 
     def compute(self) -> Calibration:
         """Measure all that has been added."""
         sums = self.sums
-        if self.sync_on_compute and torch.distributed.is_available() and torch.distributed.is_initialized():
-            sums = _added_up(sums, self.process_group)
+        if self.sync_on_compute and several_processes():
+            sums = CalibrationSums(
+                **added_up(sums.tensors(), "CalibrationMetric.compute", "sync_on_compute", self.process_group)
+            )
         return calibration_of(sums, level=self.level, resamples=self.resamples, seed=self.seed)
 
     def reset(self) -> None:
         """Forget everything that has been added."""
         self._workspace = Workspace()
-        for tensor in self.buffers():
-            tensor.zero_()
+        self.begin()
 
     def merge_state(self, other: CalibrationMetric | CalibrationSums) -> None:
         """Add what another metric has seen."""
-        self.sums.merge(other if isinstance(other, CalibrationSums) else other.sums)
+        sums = other if isinstance(other, CalibrationSums) else other.sums
+        self.awake(sums.device)
+        self.sums.merge(sums)
 
-    def _add_to(self, sums: CalibrationSums, scores: ArrayLike, labels: ArrayLike) -> None:
+    def _rows(self, scores: ArrayLike, labels: ArrayLike) -> Scores:
         rows = as_scores(scores, labels, from_logits=self.from_logits, ignore_index=self.ignore_index)
-        sums.add_scores(rows, self._workspace)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CalibrationMetric:
-        # `.to(device)` moves the sums, `.half()` of the model around this metric must not round them.
-        for name, tensor in self.named_buffers():
-            device = fn(torch.empty(0, dtype=tensor.dtype, device=tensor.device)).device
-            setattr(self, name, tensor.to(device))
-        return self
-
-
-def _added_up(sums: CalibrationSums, group: Any) -> CalibrationSums:
-    """The sums of all processes: one exchange for whole numbers, one for the others."""
-    tensors = sums.tensors()
-    found: dict[str, Tensor] = {}
-    for dtype in (torch.int64, torch.float64):
-        named = {name: tensor for name, tensor in tensors.items() if tensor.dtype == dtype}
-        flat = torch.cat([tensor.flatten() for tensor in named.values()])
-        torch.distributed.all_reduce(flat, group=group)
-        parts = flat.split([tensor.numel() for tensor in named.values()])
-        found |= {
-            name: part.view(tensor.shape) for (name, tensor), part in zip(named.items(), parts, strict=True)
-        }
-    return CalibrationSums(**found)
+        self.awake(rows.device)
+        return rows

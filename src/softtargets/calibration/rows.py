@@ -141,7 +141,7 @@ def rank_of(
     if scores.device.type != "cpu":
         above = torch.gt(scores, score, out=scratch).sum(1)
         return (above + _equal_before(scores, label, score)).long()
-    rank = torch.zeros(len(scores), dtype=torch.int64)
+    rank = torch.zeros(len(scores), dtype=torch.int64, device="cpu")
     # More than all others together is more than each: there is nothing to count, as in most rows of a good model.
     unclear = torch.from_numpy(np.flatnonzero(at_label.numpy() <= 0.5 + tolerance))
     if len(unclear) == 0:

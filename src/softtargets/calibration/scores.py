@@ -141,13 +141,32 @@ def as_scores(
 
 
 def check_shapes(scores: ArrayLike, labels: ArrayLike, *, from_logits: bool) -> None:
-    """Refuse what is not scores (..., K) with labels (...)."""
+    """Refuse what is not scores (..., K) with labels (...), or may have its classes second, as losses take them.
+
+    Probabilities add up to 1 over their classes, wherever these are; of logits only the shape tells.
+
+    >>> check_shapes(torch.zeros(2, 5, 3), torch.zeros(2, 3), from_logits=True)
+    Traceback (most recent call last):
+    ValueError: logits (2, 5, 3) with labels (2, 3) have the classes second; here they come last: pass
+    logits.movedim(1, -1)
+    """
     shape, given = tuple(scores.shape), tuple(np.shape(labels))
+    name = name_of(from_logits)
     if len(shape) < 2 or 0 in shape:
         hint = "; two classes are two columns, stack([1 - p, p], -1)" if len(shape) == 1 else ""
-        raise ValueError(
-            f"{name_of(from_logits)} must be (examples, classes), at least one of each, not {shape}{hint}"
-        )
+        raise ValueError(f"{name} must be (examples, classes), at least one of each, not {shape}{hint}")
+    if len(shape) > 2 and given == shape[:1] + shape[2:]:
+        if given != shape[:-1]:
+            raise ValueError(
+                f"{name} {shape} with labels {given} have the classes second; here they come last: pass "
+                f"{name}.movedim(1, -1)"
+            )
+        if from_logits and shape[-1] > 1:
+            raise ValueError(
+                f"logits {shape} may have their {shape[-1]} classes last, or second as losses take them; say which by "
+                f"passing rows: logits.reshape(-1, {shape[-1]}), after logits.movedim(1, -1) if they are second, and "
+                "labels.reshape(-1)"
+            )
     if given != shape[:-1]:
         examples = shape[0] if len(shape) == 2 else shape[:-1]
         raise ValueError(f"there must be one label for each of the {examples} examples, not {given}")

@@ -67,7 +67,7 @@ def temperature_sweep(
     """
     chosen = _checked(temperatures)
     chunks = as_chunks(logits, labels, ignore_index=ignore_index)
-    nll = torch.zeros(len(chosen), dtype=torch.float64)
+    nll = torch.zeros(len(chosen), dtype=torch.float64, device="cpu")
     table = BinSums(len(chosen), bins)
     for z, y in chunks:
         losses, confidence, correct = measures_at(z, y, [1 / t for t in chosen])
@@ -122,7 +122,7 @@ class BinSums:
     def __init__(self, rows: int, bins: int) -> None:
         self.edges = bin_edges(bins)[1:-1]
         self.rows, self.bins, self.examples = rows, bins, 0
-        self.gaps = torch.zeros(rows * bins, dtype=torch.float64)
+        self.gaps = torch.zeros(rows * bins, dtype=torch.float64, device="cpu")
 
     def add(self, confidence: Tensor, correct: Tensor) -> None:
         """Confidences (rows, n) in double precision, and which of the n predictions are right: (n,) or (rows, n)."""

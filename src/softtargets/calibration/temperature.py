@@ -14,6 +14,7 @@ from softtargets.arrays import ArrayLike, as_tensor, single_or_double
 from softtargets.calibration.binning import normal_quantile
 from softtargets.calibration.chunks import Chunks, Reader, as_chunks
 from softtargets.calibration.scores import Piece
+from softtargets.exceptions import PrecisionError
 
 # A separable fitting set has its optimum at T = 0 and a model worse than chance at infinity, so the search must
 # end somewhere; logits of a trained net never need more than this.
@@ -204,8 +205,8 @@ class _Search:
         self, x: float, first: TemperatureSums, here: TemperatureSums, ending: Ending, passes: int
     ) -> TemperatureFit:
         if not math.isfinite(here.nll):
-            raise ValueError(
-                "the logits of an example are too far apart for their precision; divide them all"
+            raise PrecisionError(
+                "the logits of an example are too far apart for their precision; divide them all by a number"
             )
         if here.nll > first.nll:  # by rounding
             x, here, ending = 0.0, first, "converged"
@@ -225,7 +226,7 @@ class _Search:
 def sums_at(chunks: Iterable[Piece], inverse: float) -> TemperatureSums:
     """One pass over the data. The greatest logit of a row counts as 0, so that nothing overflows."""
     total: Tensor | None = None
-    apart = weights = torch.empty(0)
+    apart = weights = torch.empty(0, device="cpu")
     for z, y in chunks:
         if apart.shape != z.shape or apart.dtype != z.dtype:  # memory that is used again is in the cache
             apart, weights = torch.empty_like(z), torch.empty_like(z)

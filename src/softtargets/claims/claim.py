@@ -1,28 +1,35 @@
-"""A claim of a paper, what we measured of it, and a verdict by a rule that is stated before measuring."""
+"""A claim of a paper, what must be so for it to stand, fixed before measuring, and what we measured of it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar
 
 from softtargets.claims.published import Published
+from softtargets.claims.rule import CONFIDENCE, LEVEL, Verdict
 from softtargets.claims.sample import Sample
 
-Verdict = Literal["reproduced", "not reproduced", "not enough seeds"]
-
 SEEDS_NEEDED = 3
-CONFIDENCE = 0.95
+# A computed number nearer to an end of its region than this share of the end lies on its edge.
+EDGE = 0.05
 
 RULE = (
-    "A claim names a quantity and the region it must lie in. With at least "
-    f"{SEEDS_NEEDED} seeds we take the {CONFIDENCE:.0%} t-interval of its mean: wholly inside the region is "
-    "“reproduced”, wholly outside is “not reproduced”, anything else, or fewer seeds, is “not enough seeds”."
+    "On at most one page in twenty is anything called reproduced by chance. Each claim states beforehand a quantity, "
+    "the region it must lie in, how many seeds decide and, where it can be said, which effects are too small to count. "
+    "Its mean is shown to lie in the region: “reproduced”; outside: “contradicted”; among effects too small to count: "
+    "“no effect”; none of these: “inconclusive”; fewer seeds than stated: “not run yet”. Further seeds are shown apart "
+    f"and decide nothing. Shown is what one-sided t-tests at {100 * LEVEL:g} % show, by Holm's method over all claims "
+    "of the page. Where a paper printed a number for the same quantity, it is also asked whether the mean lies within "
+    f"a margin of it that was stated beforehand. Either end of a {100 * CONFIDENCE:g} % interval holds at "
+    f"{100 * (1 - LEVEL):g} %; it is over seeds, and over test examples where it says so."
 )
 # Said instead, or besides, on pages with claims that are computed.
 COMPUTED_RULE = (
     "A claim that is computed, not measured, has no seeds and no interval: it is “reproduced” if all that was "
-    "computed lies inside the region, else “not reproduced”."
+    "computed lies inside the region, “contradicted” if not, and “inconclusive” where a number lies within "
+    f"{100 * EDGE:g} % of the end of its region, since such a verdict would turn with the grid."
 )
 
 
@@ -44,6 +51,32 @@ class Region:
             return f"below {self.high:g}"
         return f"between {self.low:g} and {self.high:g}"
 
+    def room(self, value: float) -> float:
+        """How far inside a value lies: below 0 it is outside.
+
+        >>> Region(low=0).room(2.0), Region(high=1).room(1.5)
+        (2.0, -0.5)
+        """
+        return min(value - self.low, self.high - value)
+
+
+def zone(width: float) -> Region:
+    """Effects too small to count, on either side of zero.
+
+    >>> str(zone(0.5))
+    'between -0.5 and 0.5'
+    """
+    return Region(-width, width)
+
+
+def two_standard_errors(share: float, examples: int) -> float:
+    """What a share that was counted once, on so many examples, leaves open: a margin that the paper itself gives.
+
+    >>> round(100 * two_standard_errors(0.0067, 10_000), 2)
+    0.16
+    """
+    return 2 * math.sqrt(share * (1 - share) / examples)
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -52,6 +85,11 @@ class Claim:
     statement: the claim in words;  published: what the paper printed for it;  quantity: what we measured;
     sample: its value for each seed;  region: where it must lie;  measured: our figures as the paper prints its
     own, to stand beside them;  remark: what the reader should know.
+
+    Fixed before measuring: seeds, how many decide;  zone: effects too small to count;  printed, margin: the number the
+    paper printed for this quantity, and how near to it ours must lie.
+
+    cells: of a claim about every one of several quantities all of them by name; `Claim.every` makes such a claim.
     """
 
     computed: ClassVar[bool] = False
@@ -64,28 +102,91 @@ class Claim:
     measured: str = ""
     remark: str = ""
     digits: int = field(default=3, compare=False)
+    seeds: int = field(default=SEEDS_NEEDED, kw_only=True)
+    zone: Region | None = field(default=None, kw_only=True)
+    printed: float | None = field(default=None, kw_only=True)
+    margin: float | None = field(default=None, kw_only=True)
+    cells: tuple[tuple[str, Sample], ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.seeds < 2:
+            raise ValueError(f"a claim needs at least 2 seeds to be judged over seeds; got {self.seeds}")
+        if (self.printed is None) != (self.margin is None):
+            raise ValueError("a printed number needs a margin, and a margin a printed number; give both")
+
+    @classmethod
+    def every(
+        cls,
+        statement: str,
+        published: tuple[Published, ...],
+        quantity: str,
+        cells: Mapping[str, Sample],
+        region: Region,
+        *args: Any,
+        **options: Any,
+    ) -> Claim:
+        """A claim that holds only if it holds of every cell; the one that speaks most against it is shown.
+
+        That all hold is shown when each of them is (an intersection-union test: no correction is due); that one does
+        not, when one is shown to be outside at a level divided by their number.
+
+        >>> cells = {"T = 1": Sample.of([1.0, 1.1, 1.2]), "T = 4": Sample.of([0.5, 0.6, 0.7])}
+        >>> Claim.every("", (), "error", cells, Region(low=0)).worst
+        'T = 4'
+        """
+        shown = min(cells.values(), key=lambda sample: _room(sample, region), default=Sample(()))
+        options["cells"] = tuple(cells.items())
+        return cls(statement, published, quantity, shown, region, *args, **options)
+
+    @property
+    def worst(self) -> str:
+        """The name of the cell that speaks most against the claim; nothing where it is about one quantity."""
+        return next((name for name, sample in self.cells if sample is self.sample), "")
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """All that it rests on, by the seeds that decide."""
+        found = tuple(sample for _, sample in self.cells) or (self.sample,)
+        return tuple(sample.first(self.seeds) for sample in found)
+
+    @property
+    def deciding(self) -> Sample:
+        """What is shown, by the seeds that decide."""
+        return self.sample.first(self.seeds)
+
+    @property
+    def others(self) -> Sample:
+        """The same by the seeds beyond, which decide nothing."""
+        return self.sample.beyond(self.seeds)
+
+    @property
+    def near(self) -> Region | None:
+        """The printed number with its margin."""
+        if self.printed is None or self.margin is None:
+            return None
+        return Region(self.printed - self.margin, self.printed + self.margin)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is about nothing but the printed number: its region is the margin."""
+        return self.region == self.near
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The confidence interval the verdict rests on."""
-        return self.sample.interval(CONFIDENCE)
+        """Of the mean over the seeds that decide; each end holds at 95 %."""
+        return self.deciding.interval(CONFIDENCE)
 
     @property
     def verdict(self) -> Verdict:
-        """By `RULE`.
+        """By `RULE`, were it the only claim of its page; pages ask `judge`.
 
         >>> tested = lambda *values: Claim("", (), "", Sample.of(values), Region(low=0)).verdict
         >>> tested(0.9, 1.0, 1.1), tested(-0.9, -1.0, -1.1), tested(-1.0, 0.1, 1.0), tested(1.0, 1.0)
-        ('reproduced', 'not reproduced', 'not enough seeds', 'not enough seeds')
+        ('reproduced', 'contradicted', 'inconclusive', 'not run yet')
         """
-        if self.sample.n < SEEDS_NEEDED or not all(map(math.isfinite, self.sample.values)):
-            return "not enough seeds"
-        low, high = self.interval
-        if self.region.low < low and high < self.region.high:
-            return "reproduced"
-        if high <= self.region.low or low >= self.region.high:
-            return "not reproduced"
-        return "not enough seeds"
+        from softtargets.claims.judging import judge
+
+        return judge((self,))[0].verdict
 
 
 @dataclass(frozen=True)
@@ -94,6 +195,8 @@ class ComputedClaim(Claim):
 
     >>> ComputedClaim("", (), "", Sample.of([0.0]), Region(high=1e-6)).verdict
     'reproduced'
+    >>> ComputedClaim("", (), "", Sample.of([0.0099]), Region(high=0.01)).verdict
+    'inconclusive'
     """
 
     computed: ClassVar[bool] = True
@@ -103,14 +206,10 @@ class ComputedClaim(Claim):
         """The lowest and the highest value."""
         return min(self.sample.values), max(self.sample.values)
 
-    @property
-    def verdict(self) -> Verdict:
-        """By `COMPUTED_RULE`."""
-        inside = all(
-            math.isfinite(value) and self.region.low < value < self.region.high
-            for value in self.sample.values
-        )
-        return "reproduced" if inside else "not reproduced"
+    def on_edge(self) -> bool:
+        """Whether one of the values lies so near to an end that another grid could have turned it."""
+        ends = [end for end in (self.region.low, self.region.high) if math.isfinite(end)]
+        return any(abs(value - end) < EDGE * abs(end) for value in self.sample.values for end in ends)
 
 
 def above(end: float, found: Sample | float) -> tuple[Sample, Region]:
@@ -129,3 +228,21 @@ def below(end: float, found: Sample | float) -> tuple[Sample, Region]:
 
 def _sample(found: Sample | float) -> Sample:
     return found if isinstance(found, Sample) else Sample.of([found])
+
+
+def _room(sample: Sample, region: Region) -> float:
+    return -math.inf if math.isnan(sample.mean) else region.room(sample.mean)
+
+
+def split_seeds(seeds: Iterable[int], choosing: int = 1) -> tuple[list[int], list[int]]:
+    """Seeds on which cells are chosen, and those on which they are judged: the lowest choose, no seed does both.
+
+    The best of several cells is above the others by chance already; on other seeds that chance is gone.
+
+    >>> split_seeds([0, 1, 2, 3])
+    ([0], [1, 2, 3])
+    """
+    rising = sorted(set(seeds))
+    if choosing < 1:
+        raise ValueError(f"at least one seed must choose; got {choosing}")
+    return rising[:choosing], rising[choosing:]

@@ -6,17 +6,24 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from softtargets.claims.rule import Estimate, estimate, reach
+
 
 @dataclass(frozen=True)
 class Sample:
-    """Values of one quantity, one per seed."""
+    """Values of one quantity, one per seed.
+
+    examples: the variance of their mean that the choice of test examples adds (`examples_variance`); None where the
+    predictions to compute it from are not there, and the test set is taken as it is.
+    """
 
     values: tuple[float, ...]
+    examples: float | None = None
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Sample:
+    def of(cls, values: Iterable[float], examples: float | None = None) -> Sample:
         """A sample from any iterable of numbers."""
-        return cls(tuple(float(value) for value in values))
+        return cls(tuple(float(value) for value in values), examples)
 
     @property
     def n(self) -> int:
@@ -37,8 +44,25 @@ class Sample:
             return math.nan
         return math.sqrt(math.fsum((value - self.mean) ** 2 for value in self.values) / (self.n - 1))
 
+    @property
+    def estimate(self) -> Estimate:
+        """What the verdict rule reckons with."""
+        return estimate(self.values, self.examples or 0.0)
+
+    def first(self, count: int) -> Sample:
+        """The values of the first seeds.
+
+        >>> Sample.of([1, 2, 3]).first(2).values
+        (1.0, 2.0)
+        """
+        return Sample(self.values[:count], self.examples)
+
+    def beyond(self, count: int) -> Sample:
+        """The values of the seeds after these."""
+        return Sample(self.values[count:], self.examples)
+
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Student's t interval for the mean; infinitely wide below two values.
+        """Student's t interval for the mean, with the chance of test examples if it is known; endless below two values.
 
         >>> low, high = Sample.of([1.0, 2.0, 3.0]).interval()
         >>> round(low, 3), round(high, 3)
@@ -46,10 +70,11 @@ class Sample:
         """
         if self.n < 2:
             return -math.inf, math.inf
-        from scipy.stats import t
-
-        reach = float(t.ppf((1 + confidence) / 2, self.n - 1)) * self.spread / math.sqrt(self.n)
-        return self.mean - reach, self.mean + reach
+        if math.isnan(self.mean):
+            return math.nan, math.nan
+        # Where all seeds agree the sum above leaves no rounding behind, and neither may the interval.
+        width = float(reach(self.estimate, (1 - confidence) / 2)) if self.spread or self.examples else 0.0
+        return self.mean - width, self.mean + width
 
     def minus(self, other: Sample) -> Sample:
         """Differences seed by seed; both samples must list the same seeds in the same order."""

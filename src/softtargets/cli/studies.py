@@ -105,5 +105,7 @@ def run(
         print_json({"report": str(page), "claims": results["claims"], "provenance": results["provenance"]})
         return
     for claim in results["claims"]:
-        typer.echo(f"{claim['verdict']:<17} {claim['statement']}")
+        printed = claim["printed"]
+        number = f" (its number: {printed['verdict']})" if printed and not printed["whole_claim"] else ""
+        typer.echo(f"{claim['verdict']:<13} {claim['statement']}{number}")
     typer.echo(f"\nreport: {page.resolve()}")

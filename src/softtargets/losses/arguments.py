@@ -32,14 +32,16 @@ def hyperparameter(
                 f"{name} must be a number, or a floating-point tensor with one value or one per run, "
                 f"not a tensor of {value.dtype} with shape {tuple(value.shape)}"
             )
+        if not has_numbers(value):
+            return value
         values = value.detach().flatten()
-        outside = values[~_inside(values, low, high, open_low)]
+        outside = values[~(torch.isfinite(values) & _inside(values, low, high, open_low))]
         if len(outside):
             raise ValueError(f"{name} must be {allowed}, not {outside[0].item():g}")
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number or a tensor of them, not {value!r}")
-    if not bool(_inside(torch.tensor(float(value), dtype=torch.float64), low, high, open_low)):
+    if not (math.isfinite(value) and _inside(float(value), low, high, open_low)):
         raise ValueError(f"{name} must be {allowed}, not {value}")
     return float(value)
 
@@ -81,7 +83,8 @@ def distribution(name: str, value: Any) -> Tensor:
     ValueError: prior must sum to 1, not 0.9; divide it by its sum
     """
     vector = _floating(name, value, 1, "one probability per class")
-    check_distributions(name, as_numbers(name, vector), TARGET, rows=False)
+    if has_numbers(vector):
+        check_distributions(name, as_numbers(name, vector), TARGET, rows=False)
     return vector
 
 
@@ -97,7 +100,8 @@ def stochastic(name: str, value: Any) -> Tensor:
         raise ValueError(
             f"{name} must be square, one row and one column per class, not {tuple(matrix.shape)}"
         )
-    check_distributions(name, as_numbers(name, matrix), TARGET)
+    if has_numbers(matrix):
+        check_distributions(name, as_numbers(name, matrix), TARGET)
     return matrix
 
 
@@ -109,8 +113,7 @@ def class_weights(value: Any) -> Tensor:
     ValueError: weight must be finite for every class, but class 1 has nan
     """
     weight = _floating("weight", value, 1, "one factor per class")
-    bad = (~torch.isfinite(weight)).nonzero()
-    if len(bad):
+    if has_numbers(weight) and len(bad := (~torch.isfinite(weight)).nonzero()):
         where = int(bad[0])
         raise ValueError(
             f"weight must be finite for every class, but class {where} has {weight[where].item():g}"
@@ -129,9 +132,18 @@ def _floating(name: str, value: Any, dimensions: int, meaning: str) -> Tensor:
     return tensor
 
 
-def _inside(values: Tensor, low: float, high: float, open_low: bool) -> Tensor:
-    above = values > low if open_low else values >= low
-    return above & (values <= high) & torch.isfinite(values)
+def has_numbers(value: Tensor) -> bool:
+    """Whether there are numbers to look at: not in a tensor on the meta device, nor in one of ``FakeTensorMode``."""
+    return not (value.is_meta or is_fake(value))
+
+
+def is_fake(value: Tensor) -> bool:
+    """Whether a tensor has a shape, a precision and a device only."""
+    return type(value) is not Tensor and hasattr(value, "fake_mode")
+
+
+def _inside(values: Any, low: float, high: float, open_low: bool) -> Any:
+    return (values > low if open_low else values >= low) & (values <= high)
 
 
 def _allowed(low: float, high: float, open_low: bool) -> str:

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import Function
 
 from softtargets.losses.analytic import losses_and_gradient
-from softtargets.losses.arguments import choice
+from softtargets.losses.arguments import choice, is_fake
 from softtargets.losses.batch import Batch, is_plain
 from softtargets.losses.rule import Rule
 
@@ -72,7 +72,7 @@ def may_fuse(logits: Tensor) -> bool:
         return False
     if not logits.is_cuda and (_mode == "auto" or not _INTERPRETED):
         return False
-    return logits.numel() > 0 and _TRITON_IS_THERE
+    return logits.numel() > 0 and _TRITON_IS_THERE and (torch.compiler.is_compiling() or not is_fake(logits))
 
 
 def may_solve(logits: Tensor) -> bool:
@@ -107,7 +107,7 @@ def solved_reduction(
     `plain` computes the same from logits in plain PyTorch; gradients of gradients need it.
     """
     total = float(batch.total_weight()) if reduction == "mean" else 1.0
-    if total == 0:
+    if total == 0 or math.isnan(total):
         return None
     wanted = batch.raw.requires_grad and torch.is_grad_enabled()
     losses, gradient = _solve(batch, rule, 1 / total, wanted)

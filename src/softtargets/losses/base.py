@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
+from softtargets.arrays import ProcessState, added_up, several_processes
 from softtargets.losses.arguments import choice, class_weights, hyperparameter
 from softtargets.losses.autograd import (
     fused_losses,
@@ -30,24 +31,32 @@ REDUCTIONS = ("mean", "sum", "none")
 _USUAL = {"ignore_index": -100, "weight": None, "reduction": "mean", "inplace": False}
 
 
-class SoftTargetLoss(nn.Module):
+class SoftTargetLoss(ProcessState):
     r"""Cross-entropy against :math:`(1 - a)\,\mathrm{onehot}(y) + a\,q`, plus at most one extra term.
 
     A subclass says where a and q come from (`smoothing`), and its extra term if it has one (`extra`). Shapes,
     ``ignore_index``, ``weight`` and ``reduction`` mean what they mean for
     ``torch.nn.functional.cross_entropy``. The extra term of an example is multiplied by the weight of its label.
 
-    What is defined at the edges: an empty batch, or one where every row is ignored, has the mean NaN and the
-    sum 0, as in torch, and the gradient 0. NaN among the logits of a row that counts makes its loss NaN. A label
-    out of range is refused on the CPU; on a GPU, where looking would make the host wait, its loss is NaN.
+    What is defined at the edges: an empty batch, or one where every row is ignored or there are no classes, has the
+    mean NaN and the sum 0, as in torch, and the gradient 0. The mean is NaN too where all that count have weight 0. NaN
+    among the logits of a row that counts makes its loss NaN. A label out of range is refused on the CPU; on a GPU,
+    where looking would make the host wait, its loss is NaN.
 
     Hyper-parameters may be tensors. With one value per run (1-D) the call is a *pack*: logits and target carry
-    the runs as their first dimension, and the reduced loss has one value per run.
+    the runs as their first dimension, and the reduced loss has one value per run. Where such a tensor might have been
+    meant as class weights (``weight``), since there are as many classes as runs and the shapes fit both, it is refused.
 
     ``inplace=True`` lets a fused kernel overwrite the logits with their gradient, so that no memory is needed for it:
     they must not be used afterwards. It is a permission, without effect where no kernel runs.
 
-    State lives in buffers, and so in ``state_dict``; in ``eval`` mode it is read but not changed.
+    What a loss learns or counts is part of its ``state_dict`` (unless ``persistent(False)``), and a model to which one
+    is added still loads older checkpoints strictly. It changes in training mode only, and only where gradients are
+    enabled: under ``torch.no_grad()`` nothing is learnt and nothing is drawn, also if nobody has called ``eval``.
+
+    With ``torch.distributed`` every process counts its own examples, and ``end_epoch`` puts together what those of all
+    (or of `process_group`) have seen; every process must call it, unless `sync_on_end_epoch` is set to False. A
+    state must be loaded in every process: unlike buffers it is not sent around by DDP.
     """
 
     # What must be passed besides logits and target, by the name of the argument; "" for nothing.
@@ -59,6 +68,9 @@ class SoftTargetLoss(nn.Module):
     # What ``print`` shows: these options, and those that are not as usual.
     shown: ClassVar[tuple[str, ...]] = ()
     usual: ClassVar[dict[str, Any]] = {}
+
+    sync_on_end_epoch = True
+    process_group: Any = None
 
     weight: Tensor | None
 
@@ -77,7 +89,7 @@ class SoftTargetLoss(nn.Module):
         reduction: str = "mean",
         inplace: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(persistent=True)
         if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
             raise TypeError(f"ignore_index must be a whole number, not {ignore_index!r}")
         self.ignore_index = ignore_index
@@ -89,6 +101,8 @@ class SoftTargetLoss(nn.Module):
 
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; shapes as in ``torch.nn.functional.cross_entropy``."""
+        if self._kept and isinstance(logits, Tensor):
+            self.awake(logits.device)
         if self._in_tensors and (stacked := self._per_run()):
             loss = self._pack(stacked, logits, target, given)
         elif (alpha := self.torchs_smoothing()) is not None and may_be_torchs(logits, target, alpha > 0):
@@ -102,6 +116,11 @@ class SoftTargetLoss(nn.Module):
             loss = self._of_batch(batch, given)
         self.called()
         return loss
+
+    @property
+    def learns(self) -> bool:
+        """Whether a call is part of a training: what is learnt, counted or drawn is so only then."""
+        return self.training and torch.is_grad_enabled()
 
     def computable(self, batch: Batch, given: Any) -> Rule | None:
         """The rule by which a kernel or `analytic` computes this call, if they may: what is learnt needs autograd."""
@@ -148,6 +167,12 @@ class SoftTargetLoss(nn.Module):
     def end_epoch(self) -> None:
         """Called by a training loop when all examples have been seen once more."""
 
+    def _over_processes(self, **own: Tensor) -> dict[str, Tensor]:
+        """The sums of tensors over all processes that have a part in this training."""
+        if not (self.sync_on_end_epoch and several_processes()):
+            return own
+        return added_up(own, f"{type(self).__name__}.end_epoch", "sync_on_end_epoch", self.process_group)
+
     def _hyperparameter(self, name: str, value: Any, *bounds: float, open_low: bool = False) -> None:
         """Check and keep a hyper-parameter: a number as it is, a tensor as a buffer or parameter."""
         value = hyperparameter(name, value, *bounds, open_low=open_low)
@@ -190,8 +215,8 @@ class SoftTargetLoss(nn.Module):
         size = next(iter(runs.values()))
         if self.shares_state:
             raise ValueError(
-                f"{type(self).__name__} keeps a table, which the runs of a pack cannot share: stack one loss per "
-                "run with torch.func.stack_module_state and call them with torch.vmap"
+                f"{type(self).__name__} keeps a table, which the runs of a pack cannot share: stack the "
+                "named_state() of one loss per run and call them with torch.func.functional_call in torch.vmap"
             )
         check_tensors(logits, target)
         for name, value in (("logits", logits), ("target", target)):
@@ -200,6 +225,13 @@ class SoftTargetLoss(nn.Module):
                     f"{', '.join(runs)} holds {size} values, one per run, so the first dimension of {name} must be "
                     f"{size}, the runs; its shape is {tuple(value.shape)}"
                 )
+        if len(runs) == 1 and self.weight is None and _may_be_no_pack(size, logits.shape, target.shape):
+            name = next(iter(runs))
+            raise ValueError(
+                f"{name} holds {size} values, which for logits of shape {tuple(logits.shape)} may be one for each "
+                f"class or one for each run of a pack: class weights are weight={name}; with "
+                "weight=torch.ones(classes) it is a pack"
+            )
         return size
 
     def _by_torch(self, logits: Tensor, target: Tensor, alpha: float) -> Tensor:
@@ -221,6 +253,8 @@ class SoftTargetLoss(nn.Module):
 
     def _of_batch(self, batch: Batch, given: Any) -> Tensor:
         """By a kernel or in closed form where that is possible, else an operation at a time."""
+        if batch.classes == 0:
+            return self._reduce(batch.logits.sum(-1), batch)
         loss = None
         rule = self.computable(batch, given)
         if rule is not None:
@@ -274,9 +308,15 @@ class SoftTargetLoss(nn.Module):
         return repr(value) if isinstance(value, str) else value
 
 
+def _may_be_no_pack(size: int, logits: torch.Size, target: torch.Size) -> bool:
+    """Whether these are the shapes of a single batch of as many classes as there should be runs."""
+    return logits[1:2] == (size,) and target in (logits, logits[:1] + logits[2:])
+
+
 def loss_dtype(logits: Tensor) -> torch.dtype:
     """What torch's cross-entropy would return: the precision of the logits, single under autocast."""
-    if logits.dtype != torch.float64 and torch.is_autocast_enabled(logits.device.type):
+    kind = logits.device.type
+    if logits.dtype != torch.float64 and kind != "meta" and torch.is_autocast_enabled(kind):
         return torch.float32
     return logits.dtype
 

@@ -8,7 +8,8 @@ from torch.autograd import forward_ad
 from torch.nn import functional as F
 
 from softtargets.exceptions import TargetError
-from softtargets.losses.functional import label_cross_entropy, soft_cross_entropy, wide
+from softtargets.losses.arguments import is_fake
+from softtargets.losses.functional import label_cross_entropy, soft_cross_entropy, wide, without_autocast
 
 
 class Batch:
@@ -36,6 +37,11 @@ class Batch:
         self.by_index = not target.dtype.is_floating_point
         if weight is not None and len(weight) != self.classes:
             raise ValueError(f"weight has {len(weight)} values, but there are {self.classes} classes")
+        if not self.by_index and ignore_index >= 0:
+            raise TargetError(
+                f"target holds probabilities, of which none can be ignored, but ignore_index is {ignore_index}: leave "
+                "it out, or give class indices"
+            )
         self.class_weight = weight
         # Not functools.cached_property: Dynamo cannot trace its lock.
         self._logits: Tensor | None = None
@@ -141,7 +147,7 @@ class Batch:
         table = table.to(self.logits.dtype)
         if self.labels is not None:
             return table[self.labels]
-        with torch.autocast(table.device.type, enabled=False):  # which would round probabilities
+        with without_autocast(table.device):
             return self.probabilities @ table
 
     def check_classes(self, name: str, table: Tensor) -> None:
@@ -169,12 +175,14 @@ class Batch:
         return losses
 
     def total_weight(self) -> Tensor | int:
-        """What ``reduction="mean"`` divides by, as torch does: examples, or the weights of their labels."""
+        """What ``reduction="mean"`` divides by, as torch does: examples, or weights of labels; NaN if those are 0."""
         if (self.complete and self.class_weight is None) or self.kept is None:
-            return self.logits.shape[0]
+            return self.logits.shape[0] if self.classes else 0
         if self.weight is None:
             return self.kept.sum()
-        return (self.example_weight * self.kept).sum()
+        total = (self.example_weight * self.kept).sum()
+        # Nothing that counts: what smoothing puts on other classes has no mean either.
+        return torch.where(total == 0, torch.nan, total)
 
     def _check_range(self) -> None:
         smallest, highest = self.target.aminmax()
@@ -185,6 +193,11 @@ class Batch:
         wrong = (self.target < 0) | (self.target >= self.classes)
         wrong &= self.target != self.ignore_index
         if bool(wrong.any()):
+            if self.classes == 0:
+                raise TargetError(
+                    f"logits of shape {tuple(self.raw.shape)} have no classes, so target may hold "
+                    f"{self.ignore_index} only"
+                )
             where = wrong.reshape(-1).nonzero()[0]
             raise TargetError(
                 f"target has the label {int(self.target.reshape(-1)[where])} at position {int(where)}, but there "
@@ -202,8 +215,6 @@ def check(logits: Tensor, target: Tensor) -> None:
     if logits.dim() == 0:
         raise ValueError("logits must have a dimension for the classes: (C), (N, C) or (N, C, d1, ...)")
     (_check_probabilities if target.dtype.is_floating_point else _check_indices)(logits, target)
-    if logits.shape[1 if logits.dim() > 1 else 0] == 0:
-        raise ValueError(f"logits of shape {tuple(logits.shape)} have no classes")
     if logits.device != target.device:
         raise ValueError(f"logits are on {logits.device} but target is on {target.device}")
 
@@ -243,9 +254,9 @@ def _check_indices(logits: Tensor, target: Tensor) -> None:
 
 
 def is_plain(*tensors: Tensor) -> bool:
-    """Whether the numbers themselves are here: not while tracing, nor inside vmap, another transform or forward AD."""
+    """Whether the numbers themselves are here: not while tracing, nor in a transform, forward AD or fake tensors."""
     if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
         return False
     if forward_ad._current_level >= 0:
         return False
-    return not any(torch._C._functorch.is_functorch_wrapped_tensor(each) for each in tensors)
+    return not any(torch._C._functorch.is_functorch_wrapped_tensor(each) or is_fake(each) for each in tensors)

@@ -38,8 +38,9 @@ class BetaSmoothing(RuleLoss):
     third argument, examples are sorted by what the net itself says. The copy is part of ``state_dict``: attach before
     ``load_state_dict``. It has no gradients and belongs into no optimiser.
 
-    The draws come from torch's default generator of the device; ``torch.manual_seed`` fixes them. In evaluation mode
-    nothing is drawn and the loss is cross-entropy. For a target of probabilities the probability of the label is the
+    The draws come from torch's default generator of the device; ``torch.manual_seed`` fixes them. In evaluation
+    mode, and under ``torch.no_grad()``, nothing is drawn and the loss is cross-entropy. Of several processes each sorts
+    the examples of its own batch. For a target of probabilities the probability of the label is the
     expected one, and t the average over the labels.
 
     >>> import torch
@@ -74,7 +75,11 @@ class BetaSmoothing(RuleLoss):
         self._hyperparameter("beta", beta, 0, open_low=True)
         self._hyperparameter("decay", decay, 0, 1)
         self.averaged = None
-        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.begin()
+
+    def fresh(self, device: torch.device) -> dict[str, Tensor]:
+        """No step so far."""
+        return {"steps": torch.zeros((), dtype=torch.int64, device=device)}
 
     def attach(self, model: nn.Module) -> None:
         """Start the average with a copy of this net."""
@@ -84,7 +89,7 @@ class BetaSmoothing(RuleLoss):
                 "average outside of the loss and pass ema_logits"
             )
         self.averaged = deepcopy(model).requires_grad_(False).train(self.training)
-        self.steps.zero_()
+        self.begin()
 
     @torch.no_grad()
     def ask(self, *inputs: Any) -> Tensor:
@@ -111,7 +116,7 @@ class BetaSmoothing(RuleLoss):
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(hard mass, soft mass), one for each row."""
-        if not self.training or (isinstance(self.alpha, float) and self.alpha == 0):
+        if not self.learns or (isinstance(self.alpha, float) and self.alpha == 0):
             return Rule("mixture", (1.0, 0.0))
         moved = self._moved(batch, given)
         return Rule("mixture", (1 - moved, moved))

@@ -47,6 +47,9 @@ class Distillation(SoftTargetLoss):
     al., section 2). ``match="logits"`` replaces the soft part by half the squared difference of the logits,
     :math:`\frac12 \sum_k (z_k - z^t_k)^2`, as Müller et al. do for MNIST with beta = 0.6 (appendix A.5).
 
+    `hinton` makes the text-book loss, with the student at T and the soft part times T squared. Others write
+    :math:`T^2 KL(p^t(T) \| p(T))` for that part: less by the teacher's entropy, a constant without gradient.
+
     The teacher's logits are stored ones, all of them or the `TopLogits`, or come from a live teacher (`ask`). No
     gradient reaches the teacher.
 
@@ -82,6 +85,19 @@ class Distillation(SoftTargetLoss):
         self.student_temperature = bool(student_temperature)
         self.scale_gradients = bool(scale_gradients)
         self.match = choice("match", match, ("probabilities", "logits"))
+
+    @classmethod
+    def hinton(
+        cls, temperature: float | Tensor = 4.0, beta: float | Tensor = 0.9, **options: Any
+    ) -> Distillation:
+        r"""The text-book loss, :math:`(1 - \beta) H(y, p) + \beta T^2 H(p^t(T), p(T))` (Hinton et al. 2015, section 2).
+
+        T = 4 and beta = 0.9 are what most code for CIFAR has. The options are those of the class.
+
+        >>> Distillation.hinton(2.0)
+        Distillation(temperature=2.0, beta=0.9, student_temperature=True, scale_gradients=True)
+        """
+        return cls(temperature, beta, student_temperature=True, scale_gradients=True, **options)
 
     def forward(
         self, logits: Tensor, target: Tensor, teacher_logits: Tensor | TopLogits | None = None

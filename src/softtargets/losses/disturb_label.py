@@ -24,8 +24,9 @@ class DisturbLabel(SoftTargetLoss):
     default of 0.1 is that of the comparison in the released code of online label smoothing (Zhang et al. 2021).
 
     The draws come from torch's default generator of the device; ``torch.manual_seed`` fixes them. In evaluation mode
-    nothing is replaced. A row of a target of probabilities is replaced as a whole. Class weights are those of the
-    labels drawn, while the mean divides by those of the labels given: so the average stays that of label smoothing.
+    and under ``torch.no_grad()`` nothing is replaced. A row of a target of probabilities is replaced as a whole. Class
+    weights are those of the labels drawn, while the mean divides by those of the labels given: so the average stays
+    that of label smoothing.
 
     >>> import torch
     >>> logits, labels = torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0])
@@ -52,7 +53,7 @@ class DisturbLabel(SoftTargetLoss):
 
     def per_example(self, batch: Batch, given: Any = None) -> Tensor:
         """Cross-entropy; in training mode with what was drawn."""
-        if not self.training:
+        if not self.learns:
             return batch.hard()
         count, device = batch.logits.shape[0], batch.logits.device
         disturbed = torch.rand(count, device=device) < self.alpha

@@ -10,6 +10,7 @@ and the methods differ in where a and q come from, plus at most one extra term.
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -87,6 +88,11 @@ def divergence_from_uniform(log_q: Tensor) -> Tensor:
 def softened(logits: Tensor, temperature: float | Tensor) -> Tensor:
     r"""Log-probabilities at a temperature: :math:`\log \mathrm{softmax}(z / T)`."""
     return F.log_softmax(logits / temperature, dim=-1)
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[None]:
+    """A block in which autocast, which knows nothing of meta tensors, rounds no probabilities."""
+    return nullcontext() if device.type == "meta" else torch.autocast(device.type, enabled=False)
 
 
 def wide(logits: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from softtargets.losses.arguments import whole_number
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
-from softtargets.losses.functional import divergence
+from softtargets.losses.functional import divergence, without_autocast
 
 
 class KnowledgeRefinery(SoftTargetLoss):
@@ -28,9 +28,10 @@ class KnowledgeRefinery(SoftTargetLoss):
 
     .. math:: S_{yj} \leftarrow S_{yj} - \eta \alpha\, q_j \left(\log q_j - \log p_j - KL(q^{res} \| p^{res})\right)
 
-    averaged over the examples that count, whatever ``reduction`` says. With two classes one class is left, the
-    divergence is 0 and the loss is cross-entropy. For a target of probabilities the most probable class is the one
-    left out.
+    averaged over the examples that count, whatever ``reduction`` says. An example of which the net says something that
+    is no number, or that a class is impossible, moves nothing. Of several processes each moves its own table by its
+    own examples, and `end_epoch` takes the mean of their tables. With two classes one class is left, the divergence is
+    0 and the loss is cross-entropy. For a target of probabilities the most probable class is the one left out.
 
     The paper gives both the net and S the same learning rate; here S has its own, constant (``table_lr``). We have
     found neither alpha for CIFAR nor whether S has momentum or weight decay: alpha = 1, a rate of 0.1 (the first
@@ -65,12 +66,16 @@ class KnowledgeRefinery(SoftTargetLoss):
         self.classes = whole_number("classes", classes, 2)
         self._hyperparameter("alpha", alpha, 0)
         self._hyperparameter("table_lr", table_lr, 0)
-        self.register_buffer("table", torch.zeros(classes, classes))
+        self.begin()
+
+    def fresh(self, device: torch.device) -> dict[str, Tensor]:
+        """A table that prefers nothing."""
+        return {"table": torch.zeros(self.classes, self.classes, device=device)}
 
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; in training mode the table takes a step."""
         loss = super().forward(logits, target, given)
-        if self.training:
+        if self.learns:
             self._learn(Batch(logits.detach(), target, self.weight, self.ignore_index))
         return loss
 
@@ -90,18 +95,26 @@ class KnowledgeRefinery(SoftTargetLoss):
         return log_p, log_q
 
     @torch.no_grad()
+    def end_epoch(self) -> None:
+        """Where there are several processes: the mean of their tables."""
+        everyones = self._over_processes(table=self.table, processes=self.table.new_ones(1))
+        self.table.copy_(everyones["table"] / everyones["processes"])
+
+    @torch.no_grad()
     def _learn(self, batch: Batch) -> None:
         log_p, log_q = self._residuals(batch)
         difference = (log_q - log_p).masked_fill(log_q == -math.inf, 0)
         slope = log_q.exp() * (difference - divergence(log_q, log_p).unsqueeze(-1))
         members = batch.likeliest == torch.arange(self.classes, device=slope.device).unsqueeze(-1)
+        counts = slope.isfinite().all(-1)  # what is no number would stay in the table for ever
         if batch.kept is not None:
-            members = members & batch.kept
-            slope = slope.masked_fill(~batch.kept.unsqueeze(-1), 0)
+            counts = counts & batch.kept
+        members = members & counts
+        slope = slope.masked_fill(~counts.unsqueeze(-1), 0)
         shares = members.to(self.table.dtype) * batch.example_weight
         total = shares.sum()
         # A product instead of index_add_, whose order of addition varies on a GPU; in full precision under autocast.
-        with torch.autocast(batch.logits.device.type, enabled=False):
+        with without_autocast(slope.device):
             step = shares.to(self.table.dtype) @ slope.to(self.table.dtype)
         # A batch in which nothing counts leaves the table alone.
         step = torch.where(total == 0, 0, step / total)

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from softtargets.losses.arguments import choice, distribution, stochastic
+from softtargets.losses.arguments import choice, distribution, has_numbers, stochastic
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
+from softtargets.losses.functional import without_autocast
 from softtargets.losses.rule import Rule
 
 
@@ -105,7 +106,7 @@ class LabelSmoothing(SoftTargetLoss):
                 return q * (scaled.sum(-1, keepdim=True) - scaled)
             own = self.matrix.to(q.dtype).diagonal()
             bare = self.matrix.to(q.dtype) - torch.diag(own)
-            with torch.autocast(q.device.type, enabled=False):  # which would round probabilities
+            with without_autocast(q.device):
                 return (batch.probabilities / (1 - own)) @ bare
         labels = batch.labels.unsqueeze(-1)
         q = q.expand_as(batch.logits)
@@ -121,7 +122,7 @@ class LabelSmoothing(SoftTargetLoss):
     def _check_others(self) -> None:
         for name, table in (("prior", self.prior), ("matrix", self.matrix)):
             own = table if table is None or table.dim() == 1 else table.diagonal()
-            if own is not None and bool((own >= 1).any()):
+            if own is not None and has_numbers(own) and bool((own >= 1).any()):
                 full = int((own >= 1).nonzero()[0])
                 raise ValueError(
                     f"spread='others' needs mass on other classes, but {name} puts all of it on class {full}"

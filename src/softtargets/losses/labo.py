@@ -95,11 +95,15 @@ class LABO(RuleLoss):
         self.warmup_steps = whole_number("warmup_steps", warmup_steps)
         self.reading = choice("reading", reading, ("literal", "reversed"))
         self.include_kl = bool(include_kl)
-        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+        self.begin()
+
+    def fresh(self, device: torch.device) -> dict[str, Tensor]:
+        """No step so far."""
+        return {"step": torch.zeros((), dtype=torch.int64, device=device)}
 
     def called(self) -> None:
         """A call in training mode is a step of the warm-up; the runs of a pack take it together."""
-        if self.training and self.warmup_steps and not self._in_pack:
+        if self.warmup_steps and self.learns and not self._in_pack:
             self.step.add_(1)
 
     def terms(self, logits: Tensor, target: Tensor) -> LABOTerms:

@@ -14,6 +14,7 @@ from softtargets.losses.autograd import fused_chunk, fused_losses, may_fuse, sca
 from softtargets.losses.base import SoftTargetLoss, loss_dtype
 from softtargets.losses.batch import Batch
 from softtargets.losses.distillation import TopLogits
+from softtargets.losses.rule import Rule
 
 # Logits held at a time: enough rows to keep a GPU busy, little beside the weights of a large vocabulary.
 CHUNK_BYTES = 256 * 2**20
@@ -83,7 +84,7 @@ class LinearLoss(nn.Module):
         hidden, weight, bias = _autocast(hidden, weight, bias)
         rows = hidden.reshape(-1, hidden.shape[-1])
         labels, taught = target.reshape(-1).long(), _teacher_rows(teacher, len(rows))
-        job = _Job(self.loss, labels, taught, self._chunk(weight), self.accumulate)
+        job = _Job(self.loss, labels, taught, self._chunk(weight), self.accumulate, torch.is_grad_enabled())
         if self.loss.reduction == "none" or rows.dtype == torch.float16:
             losses: Tensor = _Rows.apply(rows, weight, bias, job)  # type: ignore[no-untyped-call]
             result = losses.reshape(target.shape) if self.loss.reduction == "none" else job.reduced(losses)
@@ -115,6 +116,7 @@ class _Job(NamedTuple):
     teacher: Any
     chunk_rows: int
     accumulate: torch.dtype | None
+    learning: bool  # whether gradients are wanted of the whole, which inside of a Function nobody could tell
 
     def chunks(self) -> list[slice]:
         begins = range(0, len(self.target), self.chunk_rows)
@@ -141,7 +143,8 @@ class _Job(NamedTuple):
             return 1 / kept.sum().to(dtype)
         known = kept & (self.target >= 0) & (self.target < len(self.loss.weight))
         labels = self.target.masked_fill(~known, 0)
-        return 1 / (self.loss.weight[labels].to(dtype) * kept).sum()
+        total = (self.loss.weight[labels].to(dtype) * kept).sum()
+        return 1 / torch.where(total == 0, torch.nan, total)
 
     def reduced(self, losses: Tensor) -> Tensor:
         """The mean or sum of the losses of all rows."""
@@ -154,11 +157,13 @@ class _Job(NamedTuple):
         for part in self.chunks():
             logits = functional.linear(rows[part], weight, bias)
             batch, given = self.batch(logits, part), self.taught(part)
-            rule = self.loss.computable(batch, given)
+            rule = self._rule(batch, given)
             if rule is not None and may_fuse(logits):
                 losses[part] = fused_losses(batch, rule)
             else:
-                losses[part] = batch.settled(self.loss.per_example(batch, given))
+                with torch.set_grad_enabled(self.learning):
+                    plain = self.loss.per_example(batch, given)
+                losses[part] = batch.settled(plain.detach())
             del logits, batch, given  # before the next chunk is made
         return losses
 
@@ -185,11 +190,15 @@ class _Job(NamedTuple):
             del logits, gradient
         return losses, [of_rows, of_weight, of_bias]
 
+    def _rule(self, batch: Batch, given: Any) -> Rule | None:
+        with torch.set_grad_enabled(self.learning):
+            return self.loss.computable(batch, given)
+
     def _into_gradient(self, logits: Tensor, part: slice, factor: Tensor) -> tuple[Tensor, Tensor]:
         """(losses, gradient) of a chunk, this times a factor for all or each row; a kernel overwrites the logits."""
         batch, given = self.batch(logits, part), self.taught(part)
         factor = factor[part] if factor.dim() else factor
-        rule = self.loss.computable(batch, given)
+        rule = self._rule(batch, given)
         if rule is not None and may_fuse(logits):
             return fused_chunk(batch, rule, factor), logits
         if rule is not None and (solved := solved_chunk(batch, rule, factor)) is not None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from softtargets.losses.arguments import stochastic
 from softtargets.losses.base import SoftTargetLoss
 from softtargets.losses.batch import Batch
+from softtargets.losses.functional import without_autocast
 
 
 class LogitSmoothing(SoftTargetLoss):
@@ -67,5 +67,5 @@ class LogitSmoothing(SoftTargetLoss):
             return kept  # the mean, which all classes would get, does not change a softmax
         batch.check_classes("matrix", self.matrix)
         # Autocast would take the product in half precision.
-        with torch.autocast(batch.logits.device.type, enabled=False):
+        with without_autocast(batch.logits.device):
             return kept + self.alpha * (batch.logits @ self.matrix.to(batch.logits.dtype).t())

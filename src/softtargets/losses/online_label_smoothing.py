@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from softtargets.losses.arguments import hyperparameter, whole_number
+from softtargets.losses.arguments import choice, hyperparameter, whole_number
 from softtargets.losses.base import RuleLoss
 from softtargets.losses.batch import Batch
+from softtargets.losses.functional import without_autocast
 from softtargets.losses.rule import Rule
 
 
@@ -21,11 +22,15 @@ class OnlineLabelSmoothing(RuleLoss):
     the training examples of class k that it classified correctly in the epoch before. At first, and for a class
     without any correct example, the row is uniform. alpha = 0.5 is theirs for CIFAR.
 
+    ``start="zeros"`` does as the released code: rows are zero instead of uniform, in the first epoch and for a class
+    without any correct example, so that their loss is (1 - alpha) of the cross-entropy.
+
     ``freeze`` keeps a row as it is once its largest entry has reached that value. The released code does so at 0.88
     for fine-grained datasets, and not for CIFAR (the default, None). There it also weighs both parts of the loss by
     1, which is alpha = 0.5 at twice the learning rate.
 
-    Calls in training mode collect; `end_epoch` makes the next table of what was collected. For a target of
+    Calls in training mode collect; `end_epoch` makes the next table of what was collected, by all processes where there
+    are several. Examples of which the net says something that is no number are not counted. For a target of
     probabilities the soft part is the average over its labels, and an example counts as one of the most probable class.
 
     >>> import torch
@@ -42,7 +47,7 @@ class OnlineLabelSmoothing(RuleLoss):
 
     shares_state = True
     shown = ("classes", "alpha")
-    usual: ClassVar = {"freeze": None}
+    usual: ClassVar = {"freeze": None, "start": "uniform"}
 
     alpha: float | Tensor
     table: Tensor
@@ -57,19 +62,33 @@ class OnlineLabelSmoothing(RuleLoss):
         ignore_index: int = -100,
         weight: Tensor | None = None,
         reduction: str = "mean",
+        start: Literal["uniform", "zeros"] = "uniform",
     ) -> None:
         super().__init__(ignore_index=ignore_index, weight=weight, reduction=reduction)
         self.classes = whole_number("classes", classes, 1)
         self._hyperparameter("alpha", alpha, 0, 1)
         self.freeze = None if freeze is None else hyperparameter("freeze", freeze, 0, 1, open_low=True)
-        self.register_buffer("table", torch.full((classes, classes), 1 / classes))
-        self.register_buffer("sums", torch.zeros(classes, classes))
-        self.register_buffer("counts", torch.zeros(classes))
+        self.start = choice("start", start, ("uniform", "zeros"))
+        self.begin()
+
+    def fresh(self, device: torch.device) -> dict[str, Tensor]:
+        """The first table, and nothing collected."""
+        size = self.classes, self.classes
+        return {
+            "table": torch.full(size, self._unknown, device=device),
+            "sums": torch.zeros(size, device=device),
+            "counts": torch.zeros(self.classes, device=device),
+        }
+
+    @property
+    def _unknown(self) -> float:
+        """What stands in a row of which nothing is known."""
+        return 1 / self.classes if self.start == "uniform" else 0.0
 
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; in training mode what the net says is added up."""
         loss = super().forward(logits, target, given)
-        if self.training:
+        if self.learns:
             # Here and not where the target is made: a fused kernel would make it by itself.
             self._collect(Batch(logits.detach(), target, None, self.ignore_index))
         return loss
@@ -82,8 +101,9 @@ class OnlineLabelSmoothing(RuleLoss):
     @torch.no_grad()
     def end_epoch(self) -> None:
         """Make the table of what was collected, and begin to collect anew."""
-        seen = self.counts.unsqueeze(-1)
-        rows = torch.where(seen > 0, self.sums / seen.clamp_min(1), 1 / self.classes)
+        collected = self._over_processes(sums=self.sums, counts=self.counts)
+        seen = collected["counts"].unsqueeze(-1)
+        rows = torch.where(seen > 0, collected["sums"] / seen.clamp_min(1), self._unknown)
         if self.freeze is not None:
             rows = torch.where(self.table.amax(-1, keepdim=True) >= self.freeze, self.table, rows)
         self.table.copy_(rows)
@@ -92,14 +112,19 @@ class OnlineLabelSmoothing(RuleLoss):
 
     @torch.no_grad()
     def _collect(self, batch: Batch) -> None:
+        batch.check_classes("the table", self.table)
         labels = batch.likeliest
-        correct = batch.logits.argmax(-1) == labels
+        said = F.softmax(batch.logits, dim=-1)
+        known = (
+            said[:, 0] == said[:, 0]
+        )  # a number, and so is all the row: or it would stay in the sums for ever
+        correct = (batch.logits.argmax(-1) == labels) & known
         if batch.kept is not None:
             correct = correct & batch.kept
         # A product with one row of zeros and ones per class: unlike index_add_ it adds in the same order every
         # time on a GPU too. Autocast would take it in half precision.
         members = labels == torch.arange(self.classes, device=labels.device).unsqueeze(-1)
         chosen = (members & correct).to(self.sums.dtype)
-        with torch.autocast(batch.logits.device.type, enabled=False):
-            self.sums.add_(chosen @ F.softmax(batch.logits, dim=-1).to(self.sums.dtype))
+        with without_autocast(labels.device):
+            self.sums.add_(chosen @ said.masked_fill(~known.unsqueeze(-1), 0).to(self.sums.dtype))
         self.counts.add_(chosen.sum(-1))

@@ -146,6 +146,7 @@ class OnlineLabelSmoothing(Regulariser, name="online_label_smoothing"):
 
     alpha: Probability = 0.5
     freeze: Annotated[float, Range(0, 1, open_low=True)] | None = None
+    start: Literal["uniform", "zeros"] = "uniform"
 
 
 class KnowledgeRefinery(Regulariser, name="knowledge_refinery"):

@@ -12,6 +12,9 @@ them as JSON in which nothing can be taken for markup: a class may be called ``<
 ``sweep``
     ``temperatures`` (T), ``curves``: ``name``, ``colour``, ``ece`` and ``nll`` (T), and ``best``: for each curve the
     temperature itself that was fitted, or None.
+``coverage``
+    ``coverages`` (C, rising, above 0 to 1), ``curves``: ``name``, ``colour``, ``risk``, ``low`` and ``high`` (C), the
+    error rate of the most confident share and its interval, and ``best`` (C): the least it could be, or None.
 ``plane``
     ``classes``: ``name`` and ``colour``, ``unit``: what one unit of the axes is, and ``panels``: ``title``, ``points``
     (x, y, place of the class, number of the example), ``templates`` (x, y of each class), ``limits`` ((x0, x1),
@@ -44,7 +47,7 @@ def check_widget(widget: Widget) -> None:
     >>> check_widget(Widget("pie", {}))
     Traceback (most recent call last):
         ...
-    ValueError: there is no widget of the kind 'pie'; there are plane, reliability, sweep
+    ValueError: there is no widget of the kind 'pie'; there are coverage, plane, reliability, sweep
     """
     if widget.kind not in _CHECKS:
         there = ", ".join(sorted(_CHECKS))
@@ -194,6 +197,18 @@ def _check_sweep(part: _Part) -> None:
         )
 
 
+def _check_coverage(part: _Part) -> None:
+    coverages = part.rows("coverages", None)
+    within = all(_positive(value) and value <= 1 for value in coverages)
+    part.require(within and coverages == sorted(coverages), "rising coverages above 0 and up to 1")
+    for curve in part.parts("curves"):
+        curve.need("name", "colour")
+        for key in ("risk", "low", "high"):
+            curve.rows(key, len(coverages))
+    if part.need("best") is not None:
+        part.rows("best", len(coverages))
+
+
 def _check_plane(part: _Part) -> None:
     classes = part.parts("classes")
     for entry in classes:
@@ -212,6 +227,7 @@ def _check_plane(part: _Part) -> None:
 
 
 _CHECKS: dict[str, Callable[[_Part], None]] = {
+    "coverage": _check_coverage,
     "plane": _check_plane,
     "reliability": _check_reliability,
     "sweep": _check_sweep,

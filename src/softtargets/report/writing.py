@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from softtargets.claims import COMPUTED_RULE, RULE, Claim, Sample
+from softtargets.claims import COMPUTED_RULE, RULE, VERDICTS, Claim, Judgement, Region, Sample, judge
 from softtargets.report.drawing import KINDS, house_style, rendered
 from softtargets.report.page import Code, Figure, Page, Table, Widget
 from softtargets.report.widgets import check_widget, embedded, plain_data, policy_for, scripts_for
@@ -86,7 +86,7 @@ def _flat(row: Any) -> dict[str, Any]:
 
 def _results(page: Page) -> dict[str, Any]:
     study = page.kind == "study"
-    tested = {"rule": _rule(page), "claims": [_claim(claim) for claim in page.claims]}
+    tested = {"rule": _rule(page), "claims": [_claim(judged) for judged in judge(page.claims)]}
     results = {
         **({"study": page.name} if study else {"kind": page.kind, "name": page.name}),
         "title": page.title,
@@ -110,19 +110,43 @@ def _rule(page: Page) -> str:
     return " ".join(rules)
 
 
-def _claim(claim: Claim) -> dict[str, Any]:
+def _claim(judged: Judgement) -> dict[str, Any]:
+    """A claim as data: all that a chart of it needs, and what its verdicts rest on."""
+    claim = judged.claim
     return {
         "statement": claim.statement,
         "published": [vars(item) for item in claim.published],
         "quantity": claim.quantity,
         "region": str(claim.region),
-        "measured": plain_data(claim.sample),
+        "ends": _ends(claim.region),
+        "zone": _ends(claim.zone),
+        "seeds": None if claim.computed else claim.seeds,
+        "measured": plain_data(claim.sample if claim.computed else claim.deciding),
         "interval": None if claim.computed else plain_data(claim.interval),
+        "over_examples": claim.sample.examples is not None,
+        "other_seeds": plain_data(claim.others) if claim.others.n and not claim.computed else None,
+        "cells": {name: plain_data(sample) for name, sample in claim.cells},
+        "worst": claim.worst,
         "computed": claim.computed,
         "shown": claim.measured,
-        "verdict": claim.verdict,
+        "verdict": judged.verdict,
+        "reason": judged.reason,
+        "p": {name: {"alone": alone, "on_page": on_page} for name, (alone, on_page) in judged.p.items()},
+        "printed": None
+        if judged.value is None
+        else {
+            "value": claim.printed,
+            "margin": claim.margin,
+            "verdict": judged.value,
+            "whole_claim": claim.is_number,
+        },
         "remark": claim.remark,
     }
+
+
+def _ends(region: Region | None) -> Any:
+    """Both ends of a region, null where it has none."""
+    return None if region is None else plain_data((region.low, region.high))
 
 
 def _number(value: float, claim: Claim, plus: bool = True) -> str:
@@ -149,16 +173,15 @@ def _html(page: Page, pictures: dict[str, str]) -> str:
     environment.tests["code"] = lambda exhibit: isinstance(exhibit, Code)
     environment.filters["embedded"] = lambda data: Markup(embedded(data))
     environment.filters["number"] = _number
-    counts = {
-        verdict: sum(claim.verdict == verdict for claim in page.claims)
-        for verdict in ("reproduced", "not reproduced", "not enough seeds")
-    }
+    judged = judge(page.claims)
+    counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
     scripts = scripts_for(_widgets(page).values())
     return environment.get_template("page.html").render(
         page=page,
         pictures=pictures,
         rule=_rule(page),
         counts=counts,
+        judged=judged,
         policy=Markup(policy_for(scripts)),  # quotes belong in it; nothing in it comes from outside
         scripts=[Markup(script) for script in scripts],
     )

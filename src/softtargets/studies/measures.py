@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 def accuracy(predictions: Predictions) -> float:
     """The share of examples whose largest logit is that of their label."""
-    return float((predictions.logits.argmax(-1) == predictions.labels).double().mean())
+    return float(right(predictions).double().mean())
+
+
+def right(predictions: Predictions) -> Tensor:
+    """Of each example whether its largest logit is that of its label."""
+    return predictions.logits.argmax(-1) == predictions.labels
 
 
 def likelihood_and_calibration(logits: Tensor, labels: Tensor) -> dict[str, float]:

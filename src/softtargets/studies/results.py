@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from softtargets.claims import Sample
+from softtargets.claims import Sample, split_seeds
 from softtargets.exceptions import StudyError
+from softtargets.studies.examples import chance_of_examples
 from softtargets.studies.study import Outcome
 
 Row = dict[str, Any]
@@ -61,11 +63,37 @@ class Results:
 
     def difference(self, measure: str, this: Mapping[str, Any], that: Mapping[str, Any]) -> Sample:
         """`this` minus `that`, seed by seed, over the seeds for which both finished."""
-        left, right = (
-            {outcome.seed: outcome.measures[measure] for outcome in self.where(**labels).outcomes}
-            for labels in (this, that)
+        return self.gain(measure, [(this, that)])
+
+    def gain(
+        self, measure: str, pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], scale: float = 1.0
+    ) -> Sample:
+        """The mean over pairs of cells of one minus the other, seed by seed, over the seeds that have all of them.
+
+        With the chance of the test examples, where their predictions are stored and the measure is made of them.
+        """
+        cells = [(self._by_seed(measure, this), self._by_seed(measure, that)) for this, that in pairs]
+        seeds = (
+            sorted(set.intersection(*(one.keys() & other.keys() for one, other in cells))) if cells else []
         )
-        return Sample.of(left[seed] - right[seed] for seed in sorted(left.keys() & right.keys()))
+        values = (
+            scale * mean(one[seed].measures[measure] - other[seed].measures[measure] for one, other in cells)
+            for seed in seeds
+        )
+        runs = [[(one[seed].run, other[seed].run) for one, other in cells] for seed in seeds]
+        chance = chance_of_examples(measure, runs)
+        return Sample.of(values, None if chance is None else scale**2 * chance)
+
+    def _by_seed(self, measure: str, labels: Mapping[str, Any]) -> dict[int, Outcome]:
+        return {o.seed: o for o in self.where(**labels).outcomes if measure in o.measures}
+
+    def split(self) -> tuple[Results, Results]:
+        """The outcomes of the seed that chooses cells, and those of the seeds that judge them."""
+        choosing, judging = split_seeds(self.seeds)
+        return self._of(choosing), self._of(judging)
+
+    def _of(self, seeds: list[int]) -> Results:
+        return Results(tuple(outcome for outcome in self.outcomes if outcome.seed in seeds))
 
     def first(self, **labels: Any) -> Outcome:
         """The outcome with the lowest seed."""
@@ -89,14 +117,15 @@ class Results:
         found = []
         for seed in self.seeds:
             try:
-                found.append(of(Results(tuple(o for o in self.outcomes if o.seed == seed))))
+                found.append(of(self._of([seed])))
             except (KeyError, ValueError, ZeroDivisionError):
                 continue
         return Sample.of(found)
 
     def shown(self, measure: str, form: str, labels: Mapping[str, Any]) -> str:
-        """The mean over seeds, for a sentence: ``0.049``."""
-        return format(self.sample(measure, **labels).mean, form)
+        """The mean over seeds, for a sentence: ``0.049``; a dash where nothing was measured."""
+        found = self.sample(measure, **labels).mean
+        return "–" if math.isnan(found) else format(found, form)
 
     def then(self, measure: str, form: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
         """Two means beside each other as papers print them: ``0.049, then 0.065``."""

@@ -56,7 +56,7 @@ def run_study(
             title=study.title,
             lead=study.lead,
             sections=findings.sections,
-            claims=tuple(claim for claim in findings.claims if claim.sample.n or not missing),
+            claims=findings.claims,
             command=command,
             provenance=_provenance([run for _, run in trained], time.monotonic() - started),
             runs=_run_table(trained, outcomes) if trained else None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def percent(value: float, digits: int = 0, sign: str = "") -> str:
     """A share.
@@ -9,7 +11,7 @@ def percent(value: float, digits: int = 0, sign: str = "") -> str:
     >>> percent(0.1), percent(-0.025, 1, "+")
     ('10 %', '−2.5 %')
     """
-    return f"{value:{sign}.{digits}%}".replace("-", "−").replace("%", " %")
+    return "–" if math.isnan(value) else f"{value:{sign}.{digits}%}".replace("-", "−").replace("%", " %")
 
 
 def counted(count: int, what: str) -> str:

@@ -46,9 +46,11 @@ def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -
         if isinstance(part, ForwardCorrection):
             transitions = TRANSITIONS[recipe.noise.name](classes=classes, **recipe.noise.options())
             options["matrix"] = torch.from_numpy(transitions).float()
-        return REGULARISERS[part.name](**options)
+        loss = REGULARISERS[part.name](**options)
     except ValueError as error:
         raise RecipeError(str(error), "regulariser") from None
+    loss.sync_on_end_epoch = False  # every process trains runs of its own
+    return loss
 
 
 def check_rows(matrix: Sequence[Sequence[float]], field: str, recipe: Recipe, classes: int) -> None:

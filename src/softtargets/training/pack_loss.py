@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state
+from torch.func import functional_call
 
 from softtargets.losses import CSKD, BetaSmoothing, DisturbLabel, KnowledgeRefinery, SoftTargetLoss
 from softtargets.recipes import Recipe
@@ -67,7 +67,7 @@ class SingleLoss:
 
     def changed(self) -> list[Tensor]:
         """All tensors that a call writes to."""
-        return [*self.loss.buffers(), *self.loss.parameters()]
+        return [*self.loss.named_state().values(), *self.loss.parameters()]
 
     def state(self, run: int) -> dict[str, Tensor]:
         """What the loss keeps."""
@@ -88,9 +88,9 @@ class StackedLoss:
         self._groups: list[_Group] = []
         for runs in kinds.values():
             losses = [build_loss(recipes[run], classes, numbers_as_tensors=True) for run in runs]
-            _, state = stack_module_state(losses)
-            moved = {name: value.to(device) for name, value in state.items()}
-            self._groups.append(_Group(runs, torch.tensor(runs, device=device), losses[0].to(device), moved))
+            states = [loss.named_state() for loss in losses]
+            state = {name: torch.stack([each[name] for each in states]).to(device) for name in states[0]}
+            self._groups.append(_Group(runs, torch.tensor(runs, device=device), losses[0].to(device), state))
         order = [run for group in self._groups for run in group.runs]
         self._back = torch.tensor(sorted(range(len(order)), key=order.__getitem__), device=device)
         self._of_run = {run: (group, place) for group in self._groups for place, run in enumerate(group.runs)}
@@ -145,5 +145,5 @@ def _of_one(group: _Group, place: int) -> SoftTargetLoss:
     """The skeleton on one run's own tensors: what it changes in place is changed in the stack."""
     for name, value in group.state.items():
         owner, _, last = name.rpartition(".")
-        group.skeleton.get_submodule(owner)._buffers[last] = value[place]
+        setattr(group.skeleton.get_submodule(owner), last, value[place])
     return group.skeleton

@@ -10,11 +10,13 @@ from softtargets.inspection.advise.finding import advise
 from softtargets.inspection.advise.words import (
     NOT_SAID,
     PURPOSE_WARNINGS,
+    REJECTING,
     shape_words,
     uniformity_words,
     verdict_on,
     warnings_on,
 )
+from softtargets.inspection.shared.numbers import Estimate
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +116,7 @@ def test_warnings_of_the_estimate_are_passed_on(plain):
     tone, _, words = told(found)
     assert tone == "care"
     assert "The estimate itself warns" in words
-    assert warnings_on(found) == ["The model is weak."]
+    assert warnings_on(found) == ["The model is weak.", REJECTING]
     few = replace(found, clean_rate=replace(found.clean_rate, value=0.999))
     assert told(few)[:2] == ("care", "Hardly any label is wrong: noise asks for no smoothing")
 
@@ -122,7 +124,16 @@ def test_warnings_of_the_estimate_are_passed_on(plain):
 def test_a_sample_is_told_of_and_a_dataset_is_not(plain):
     larger = replace(plain, understood=replace(plain.understood, examples=10**6))
     assert "sample of 1,200 examples of 1,000,000" in warnings_on(larger)[0]
-    assert warnings_on(replace(larger, trained="logistic regression")) == []
+    assert warnings_on(replace(larger, trained="logistic regression")) == [REJECTING]
+
+
+def test_whoever_rejects_uncertain_cases_is_warned_where_smoothing_is_recommended(plain):
+    assert "reject uncertain cases" in REJECTING
+    assert "Xia et al., ICLR 2025" in REJECTING
+    assert warnings_on(plain) == [REJECTING]
+    assert warnings_on(replace(plain, purpose="teacher")) == []
+    assert warnings_on(replace(plain, accuracy=1.0)) == []
+    assert warnings_on(replace(plain, clean_rate=Estimate(0.999, 0.99, 1.0))) == []
 
 
 def test_classes_without_names_are_numbered(plain):

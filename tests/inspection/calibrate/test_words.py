@@ -115,7 +115,7 @@ def test_more_numbers_are_recommended_where_they_help(found):
         "none": Estimate(0.3, -1.0, 1.6),
     }
     verdict = verdict_on(replace(found, richer=replace(found.richer, gains=gains)))
-    assert verdict.sentences[-1].startswith("More numbers help: many lower the NLL by a further 0.2000")
+    assert verdict.sentences[-2].startswith("More numbers help: many lower the NLL by a further 0.2000")
 
 
 def test_predictions_on_training_data_are_noticed():

@@ -11,11 +11,12 @@ from softtargets.errors import error_overlap
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.calibrate.finding import inspect
 from softtargets.inspection.compare.finding import compare, together
-from softtargets.inspection.compare.page import compare_page
+from softtargets.inspection.compare.page import compare_page, difference_lines
 from softtargets.inspection.compare.paired import Differences
 from softtargets.inspection.compare.words import verdict_on_two
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.predictions import open_predictions
+from softtargets.selection import aurc_difference, risk_coverage
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,31 @@ def test_each_side_is_what_it_is_alone(pair):
         assert side.before.scalars() == pytest.approx(alone.before.scalars())
         assert side.scaled.after.scalars() == pytest.approx(alone.scaled.after.scalars())
         assert side.best == pytest.approx(alone.scaled.fit.temperature)
+
+
+def test_areas_over_coverage_are_compared_on_the_same_examples(pair):
+    _, _, (a, b, labels), found = pair
+    curves = [risk_coverage(z.double().softmax(1).amax(1), z.argmax(1) == labels) for z in (a, b)]
+    value, low, high = aurc_difference(*curves)
+    assert found.aurc.value == pytest.approx(value, rel=1e-3)
+    assert (found.aurc.low, found.aurc.high) == pytest.approx((low, high), rel=1e-2)
+    assert found.aurc.above_zero
+    assert found.numbers()["aurc_difference"] == vars(found.aurc)
+    assert found.numbers()["b"]["selection"]["aurc"] == found.b.selection.aurc
+
+
+def test_who_makes_fewer_mistakes_where_uncertain_cases_are_rejected_is_said(pair):
+    _, _, _, found = pair
+    said = "A makes fewer mistakes where uncertain cases are rejected: AURC B − A = +"
+    assert verdict_on_two(found).sentences[-1].startswith(said)
+    row = next(row for row in difference_lines(found) if row[0] == "AURC")
+    assert row[-1] == "A"
+    titles = {section.title: section for section in compare_page(found).sections}
+    section = titles["Rejecting uncertain cases"]
+    assert "hands its 20 % least confident cases to a person" in section.paragraphs[0]
+    assert section.exhibits[0].widget.data["best"] is None
+    few = replace(found.a, selection=replace(found.a.selection, examples=19))
+    assert "rejected" not in verdict_on_two(replace(found, a=few)).sentences[-1]
 
 
 def test_shared_mistakes_are_counted(pair):
@@ -83,13 +109,14 @@ def differences(accuracy=0, nll=0, smooth=0):
 
 
 def spoken(pair, before, after):
-    return verdict_on_two(replace(pair[3], differences=before, scaled=after))
+    none = Estimate(0.0, -0.01, 0.01)
+    return verdict_on_two(replace(pair[3], differences=before, scaled=after, aurc=none))
 
 
 def test_nothing_is_claimed_where_intervals_include_zero(pair):
     verdict = spoken(pair, differences(), differences())
     assert verdict.headline == "No difference that these examples could show"
-    assert sum("cannot be said" in sentence for sentence in verdict.sentences) == 3
+    assert sum("cannot be said" in sentence for sentence in verdict.sentences) == 4
     assert "Nor can it be said after scaling" in verdict.sentences[2]
 
 

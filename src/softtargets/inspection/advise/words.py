@@ -177,7 +177,16 @@ def warnings_on(found: Advice) -> list[str]:
             f"Estimated from a sample of {count(found.examples, 'example')} of {found.understood.examples:,}, chosen "
             "by a hash of their place; the same file gives the same sample."
         )
+    if found.recommends and not is_negligible(found):
+        told.append(REJECTING)
     return told
+
+
+REJECTING = (
+    "If you reject uncertain cases or hand them to a person: a network trained with label smoothing tells its mistakes "
+    "worse by its confidence (Xia et al., ICLR 2025), so train without it or choose them by normalised logits, which "
+    "softtargets calibrate tries."
+)
 
 
 NOT_SAID = (

@@ -11,10 +11,11 @@ from torch import Tensor
 
 import softtargets.calibration as calibration
 from softtargets.inspection.shared.measured import Measured, measured, numbers_of
-from softtargets.inspection.shared.numbers import QUANTILE, Estimate
+from softtargets.inspection.shared.numbers import LEVEL, QUANTILE, Estimate
 from softtargets.inspection.shared.reading import Told, check_bins, quiet, reading
 from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, nll_of
 from softtargets.predictions import Predictions
+from softtargets.selection import LogitNormalisation, Selection, normalisation_of, selection_of
 
 MOST_CLASSES = 256  # beyond, fits read the sample too often for what they could find out
 PER_CLASS = 20  # examples for each class: a scale and a bias are not known from fewer
@@ -54,12 +55,24 @@ class ScalingGains:
 
 @dataclass(frozen=True)
 class Diagnosis(Measured):
-    """Calibration of one file and where it comes from; `impossible` counts labels with a probability of exactly 0."""
+    """Calibration of one file and where it comes from; `impossible` counts labels with a probability of exactly 0.
+
+    `normalisation` is whether normalised logits would order predictions better; `zeros` counts examples with any
+    probability of exactly 0, whose logarithm is then a number that was chosen.
+    """
 
     bins: int
     impossible: int
+    zeros: int
+    normalisation: LogitNormalisation
     worst: tuple[ClassCalibration, ...]
     richer: ScalingGains
+
+    @property
+    def normalised(self) -> Selection | None:
+        """What rejecting does by normalised logits, on examples that had no say in their norm; None if not tried."""
+        curve = self.normalisation.curve
+        return None if curve is None else selection_of(curve, level=LEVEL)
 
     def numbers(self) -> dict[str, Any]:
         """All of it as plain data, for scripts."""
@@ -74,13 +87,15 @@ class Diagnosis(Measured):
             "richer_scalings": asdict(self.richer),
             "temperature": self.scaled.numbers() if self.scaled else None,
             "after": numbers_of(self.after),
+            "selection": {**self.selection.numbers(), "normalised_logits": self.normalisation.numbers()},
         }
 
 
 def inspect(predictions: Predictions, bins: int = 15, told: Told = quiet) -> Diagnosis:
     """Read predictions twice and find out all there is to say about their calibration."""
     check_bins(bins)
-    first = FirstPass(predictions, bins, sample_size(predictions.examples, predictions.classes))
+    rows = sample_size(predictions.examples, predictions.classes)
+    first = FirstPass(predictions, bins, rows, normalise=True)
     for piece in reading(predictions, "measuring", told):
         first.add(*piece)
     second = SecondPass(first, predictions, told) if first.seen >= FEWEST else None
@@ -94,6 +109,8 @@ def inspect(predictions: Predictions, bins: int = 15, told: Told = quiet) -> Dia
         **vars(found),
         bins=bins,
         impossible=first.impossible,
+        zeros=first.ordered.zeros,
+        normalisation=normalisation_of(first.normalised or first.ordered, predictions.classes),
         worst=worst_classes(first.sums, predictions.class_names),
         richer=ScalingGains(0, {}, reason) if reason else richer_scalings(*first.sample()),
     )

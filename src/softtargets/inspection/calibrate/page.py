@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from softtargets.inspection.calibrate import words
+from softtargets.inspection.calibrate import rejecting, words
 from softtargets.inspection.calibrate.figures import before_and_after
 from softtargets.inspection.calibrate.finding import RICHER_FOLDS, Diagnosis
 from softtargets.inspection.shared.measured import metric_rows
@@ -30,6 +30,7 @@ def calibrate_page(found: Diagnosis) -> Page:
             Section.of("Confidence against accuracy", before_and_after(found)),
             Section.of("All metrics", words.scaled_words(found), _metrics(found)),
             Section.of("What to do", *words.scaling_words(found), *_scaling(found)),
+            rejecting.section(found),
             Section.of("Over temperature", sweep_figure({"predictions": found})),
             Section.of("Where the errors are", _brier_parts(found), _worst_classes(found)),
             Section.of("What was read", words.READ, _input(found)),
@@ -141,6 +142,7 @@ def _some(names: tuple[str, ...] | None, most: int = 12) -> str:
 
 def summary_rows(found: Diagnosis) -> list[tuple[str, str, str]]:
     """The table for a terminal: metric, as they are, scaled."""
-    return [
+    rows = [
         (row["metric"], row["before_shown"], row.get("after_shown") or "–") for row in _metric_rows(found)
     ]
+    return [*rows, *rejecting.area_rows(found)]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from softtargets.calibration import Calibration
 from softtargets.inspection.calibrate.finding import Diagnosis
+from softtargets.inspection.calibrate.rejecting import handing_over
 from softtargets.inspection.shared.measured import Scaled, estimate_of
 from softtargets.inspection.shared.numbers import Estimate, between, count, estimated, number, percent
 from softtargets.inspection.shared.two_passes import FEWEST, FOLDS
@@ -39,7 +40,7 @@ READ = "If this is not what you meant, say so with --kind, --scores, --label or 
 def verdict_on(found: Diagnosis) -> Verdict:
     """The verdict on one file: is it calibrated, how sure is that, and what to do about it."""
     tone, headline, opening = _judged(found.before, found.overconfidence)
-    sentences = [opening, *advice(found)]
+    sentences = [opening, *advice(found), *handing_over(found)]
     if hint := training_hint(found.before):
         tone = "care" if tone == "good" else tone
         sentences.append(hint)

@@ -1,8 +1,9 @@
-"""Reliability of two files in one diagram."""
+"""Reliability of two files in one diagram, and their error rates over coverage in another."""
 
 from __future__ import annotations
 
 from softtargets.calibration.drawing import draw_reliability
+from softtargets.inspection.shared.coverage_figure import coverage_figure
 from softtargets.inspection.shared.numbers import LEVEL
 from softtargets.inspection.shared.reliability_figures import COLOURS, Files, reliability_figure
 from softtargets.report import Figure
@@ -18,6 +19,17 @@ def overlaid(files: Files) -> Figure:
         "How often predictions of a given confidence are right; the area of a point is its share of the examples, thin "
         "lines are 95 % intervals. Turn the temperature to see what scaling does to both.",
         "Accuracy over confidence of both files.",
+    )
+
+
+def rejecting_figure(files: Files) -> Figure:
+    """Error rates of both if only the most confident predictions are used."""
+    return coverage_figure(
+        {name: one.selection.curve for name, one in files.items()},
+        COLOURS,
+        "How often the most confident predictions of each are wrong, over the share of predictions that are used; "
+        "bands are 95 % intervals of each by itself.",
+        best=False,
     )
 
 

@@ -12,14 +12,19 @@ from softtargets.errors import ErrorOverlap, error_overlap
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.compare.paired import Differences, PairedSums, measures_of
 from softtargets.inspection.shared.measured import Measured, also_at, measured, numbers_of
+from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.reading import Piece, Told, check_bins, quiet
 from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, as_logits
 from softtargets.predictions import Predictions
+from softtargets.selection import aurc_difference
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two files of predictions for the same examples; differences are B less A, as they are and scaled."""
+    """Two files of predictions for the same examples; differences are B less A, as they are and scaled.
+
+    `aurc` is the difference of the areas under their risk-coverage curves, as they are.
+    """
 
     a: Measured
     b: Measured
@@ -27,6 +32,7 @@ class Comparison:
     differences: Differences
     scaled: Differences | None
     overlap: ErrorOverlap
+    aurc: Estimate
 
     @property
     def agreement(self) -> float:
@@ -41,6 +47,7 @@ class Comparison:
             "b": _numbers(self.b),
             "bins": self.bins,
             "differences": asdict(self.differences),
+            "aurc_difference": vars(self.aurc),
             "differences_scaled": asdict(self.scaled) if self.scaled else None,
             "agreement": self.agreement,
             "overlap": vars(self.overlap) | {name: getattr(self.overlap, name) for name in shares},
@@ -55,6 +62,7 @@ def _numbers(side: Measured) -> dict[str, Any]:
         "overconfidence": vars(side.overconfidence),
         "temperature": found and {key: found[key] for key in ("value", "interval", "ending")},
         "after": numbers_of(side.after),
+        "selection": side.selection.numbers(),
     }
 
 
@@ -82,7 +90,8 @@ def compare(a: Predictions, b: Predictions, bins: int = 15, told: Told = quiet) 
     else:
         sides, scaled = [measured(a, first[0], None), measured(b, first[1], None)], None
     differences = paired.differences(sides[0].before, sides[1].before)
-    return Comparison(sides[0], sides[1], bins, differences, scaled, overlap)
+    aurc = Estimate(*aurc_difference(sides[0].selection.curve, sides[1].selection.curve, LEVEL))
+    return Comparison(sides[0], sides[1], bins, differences, scaled, overlap, aurc)
 
 
 def _scaled(

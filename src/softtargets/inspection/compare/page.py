@@ -6,11 +6,11 @@ from typing import Any
 
 from softtargets.calibration import Calibration
 from softtargets.inspection.compare import words
-from softtargets.inspection.compare.figures import overlaid
+from softtargets.inspection.compare.figures import overlaid, rejecting_figure
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import METRICS, Differences
 from softtargets.inspection.shared.measured import BY_KEY, metric_rows
-from softtargets.inspection.shared.numbers import count, estimated
+from softtargets.inspection.shared.numbers import count, estimated, percent, points
 from softtargets.inspection.shared.reading import read_table
 from softtargets.inspection.shared.reliability_figures import sweep_figure
 from softtargets.inspection.shared.two_passes import FOLDS
@@ -33,6 +33,7 @@ def compare_page(found: Comparison) -> Page:
         sections=(
             Section.of("Confidence against accuracy", overlaid(files), sweep_figure(files)),
             Section.of("Differences", *words.difference_words(found), _differences(found)),
+            Section.of("Rejecting uncertain cases", *words.rejecting_words(found), rejecting_figure(files)),
             Section.of("Mistakes they share", words.mistakes_words(found), _mistakes(found)),
             Section.of("Each by itself", *_metrics(found)),
             Section.of("What was read", read_table(origins)),
@@ -54,6 +55,7 @@ def _differences(found: Comparison) -> Table:
 
 def _difference_rows(found: Comparison) -> list[dict[str, Any]]:
     rows = _rows_of("as they are", found.differences, found.a.before, found.b.before)
+    rows.append(_aurc_row(found))
     if found.scaled and found.a.after and found.b.after:
         # Scaling does not change the accuracy.
         rows += _rows_of("scaled", found.scaled, found.a.after, found.b.after)[1:]
@@ -77,6 +79,19 @@ def _rows_of(title: str, differences: Differences, a: Calibration, b: Calibratio
             }
         )
     return rows
+
+
+def _aurc_row(found: Comparison) -> dict[str, Any]:
+    values = {"a": found.a.selection.aurc, "b": found.b.selection.aurc}
+    return {
+        "predictions": "as they are",
+        "metric": "AURC",
+        **values,
+        **found.aurc.cells("difference"),
+        **{f"{side}_shown": percent(value, 3) for side, value in values.items()},
+        "shown": points(found.aurc, 3),
+        "better": words.winner(found.aurc) or "cannot be said",
+    }
 
 
 def _mistakes(found: Comparison) -> Table:

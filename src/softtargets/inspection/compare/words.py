@@ -6,9 +6,10 @@ from pathlib import Path
 
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import Differences
+from softtargets.inspection.shared.coverage_figure import HANDED_OVER, accuracy_on_the_rest
 from softtargets.inspection.shared.measured import Measured
-from softtargets.inspection.shared.numbers import Estimate, estimated, listed, number, percent
-from softtargets.inspection.shared.two_passes import FOLDS
+from softtargets.inspection.shared.numbers import Estimate, estimated, listed, number, percent, points
+from softtargets.inspection.shared.two_passes import FEWEST, FOLDS
 from softtargets.report import Verdict
 
 
@@ -38,6 +39,7 @@ def verdict_on_two(found: Comparison) -> Verdict:
         _claim(calibration, "is better calibrated", _smooth(d)),
         *([_after_scaling(calibration, found.scaled)] if found.scaled else []),
         _claim(likelihood, "gives labels more probability", nll),
+        *rejecting_claim(found),
     )
     better = {"more accurate": accuracy, "better calibrated": calibration, "better by likelihood": likelihood}
     told = [
@@ -47,6 +49,26 @@ def verdict_on_two(found: Comparison) -> Verdict:
     ]
     headline = ", ".join(told) or "No difference that these examples could show"
     return Verdict("good" if len(told) == 1 else "care", headline, sentences)
+
+
+def rejecting_claim(found: Comparison) -> list[str]:
+    """Who is wrong less often where uncertain cases are left out; nothing of a handful of examples."""
+    if found.a.selection.examples < FEWEST:
+        return []
+    difference = f"AURC B − A = {points(found.aurc, 3)}"
+    return [_claim(winner(found.aurc), "makes fewer mistakes where uncertain cases are rejected", difference)]
+
+
+def rejecting_words(found: Comparison) -> tuple[str, ...]:
+    """The accuracy of both on the rest, and what the difference is of."""
+    a, b = (estimated(accuracy_on_the_rest(side.selection)) for side in (found.a, found.b))
+    return (
+        f"If each hands its {percent(HANDED_OVER, 0)} least confident cases to a person, accuracy on the rest is {a} "
+        f"for A and {b} for B.",
+        *rejecting_claim(found),
+        "The AURC is the mean error rate over all shares of predictions that may be used, most confident first by the "
+        "maximum probability. It is less for a more accurate model, and for one that tells its mistakes better.",
+    )
 
 
 def winner(difference: Estimate, lower_is_better: bool = True) -> str:

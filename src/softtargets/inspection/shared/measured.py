@@ -12,6 +12,7 @@ from softtargets.inspection.shared.numbers import LEVEL, Estimate, between, esti
 from softtargets.inspection.shared.reading import Understood
 from softtargets.inspection.shared.two_passes import Curves, FirstPass, SecondPass
 from softtargets.predictions import Predictions
+from softtargets.selection import Selection, selection_of
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Measured:
     """Calibration of one file, before and after scaling.
 
     `overconfidence` is mean confidence less accuracy; `scaled` is None where there are too few examples to hold some
-    out.
+    out. `selection` is what rejecting the least confident does, by the maximum probability as it is.
     """
 
     understood: Understood
@@ -70,6 +71,7 @@ class Measured:
     overconfidence: Estimate
     curves: Curves
     scaled: Scaled | None
+    selection: Selection
 
     @property
     def sweep(self) -> calibration.TemperatureSweep:
@@ -99,7 +101,14 @@ def measured(predictions: Predictions, first: FirstPass, second: SecondPass | No
     if second is not None:
         after = calibration_of(second.sums, level=LEVEL)
         scaled = Scaled(second.fit(), after, second.temperatures, second.gain())
-    found = Measured(Understood.of(predictions), before, overconfidence(first.sums), curves, scaled)
+    found = Measured(
+        understood=Understood.of(predictions),
+        before=before,
+        overconfidence=overconfidence(first.sums),
+        curves=curves,
+        scaled=scaled,
+        selection=selection_of(first.ordered.curve(), level=LEVEL, origin=1.0),
+    )
     return found if second is None else also_at(found, found.best, second, 0)
 
 

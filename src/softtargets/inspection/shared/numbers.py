@@ -114,6 +114,16 @@ def estimated(found: Estimate, digits: int = 1, *, share: bool = True, sign: boo
     return f"{value} ({between(found.low, found.high, digits, share=share, sign=sign)})"
 
 
+def points(found: Estimate, digits: int = 2) -> str:
+    """A difference of shares and its interval, in points.
+
+    >>> points(Estimate(0.03, -0.02, 0.04), 1)
+    '+3.0 points (−2.0 to +4.0)'
+    """
+    value, low, high = (number(100 * one, digits, sign=True) for one in (found.value, found.low, found.high))
+    return f"{value} points ({low} to {high})"
+
+
 def count(value: int, what: str) -> str:
     """So many of something.
 

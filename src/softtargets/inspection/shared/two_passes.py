@@ -20,9 +20,13 @@ from softtargets.calibration import Reliability, TemperatureSums, bin_edges, row
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.inspection.shared.reading import Piece, Told, quiet, reading
 from softtargets.predictions import Predictions
+from softtargets.selection import ConfidenceRows
 
 FOLDS = 5
 FEWEST = 20  # examples that are worth holding some out of
+MOST_ORDERED = 1 << 20  # examples that are put in order of their confidence
+MOST_NORMALISED = 1 << 18  # of those whose logits are normalised in ten ways
+NORMALISED_NUMBERS = 1 << 24  # and of their logits: a norm is known well enough, and more would take long
 NEAR = 1e-2  # a Newton step this small leaves an error of about its square
 PER_OCTAVE = 8
 COLDEST, HOTTEST = -2, 3  # powers of 2
@@ -40,13 +44,24 @@ def as_logits(scores: Tensor, from_logits: bool) -> Tensor:
 
 
 class FirstPass:
-    """Predictions as they are: sums for every metric, a grid of temperatures, and a sample of the rows."""
+    """Predictions as they are: sums for every metric, a grid of temperatures, and a sample of the rows.
 
-    def __init__(self, predictions: Predictions, bins: int, sample: int = 0) -> None:
+    `ordered` is what is kept of each row to put them in order of their confidence, and `normalised` the same with
+    normalised logits, on demand; of very many rows, of a sample of them.
+    """
+
+    def __init__(
+        self, predictions: Predictions, bins: int, sample: int = 0, *, normalise: bool = False
+    ) -> None:
         self.from_logits = predictions.kind == "logits"
         self.sums = calibration.CalibrationSums.empty(predictions.classes, bins)
         self.grid = TemperatureGrid(FOLDS, bins)
+        self.ordered = ConfidenceRows(from_logits=self.from_logits)
+        self.normalised = ConfidenceRows(from_logits=self.from_logits, normalise=True) if normalise else None
         self.seen = self.impossible = 0
+        self._every_ordered = -(-predictions.examples // MOST_ORDERED)
+        most = max(1, min(MOST_NORMALISED, NORMALISED_NUMBERS // predictions.classes))
+        self._every_normalised = -(-predictions.examples // most)
         # Every so many rows is in the sample, chosen by a hash so that the order of the file does not matter.
         self._every = -(-predictions.examples // sample) if sample else 0
         self._sampled: list[Piece] = []
@@ -58,10 +73,18 @@ class FirstPass:
         self.grid.add(logits, labels, calibration.fold_of(self.seen, len(labels), FOLDS))
         if not self.from_logits:
             self.impossible += int((scores.gather(1, labels.unsqueeze(1)) == 0).sum())
+        some = self._some(self._every_ordered, len(labels))
+        self.ordered.add(scores[some], labels[some])
+        if self.normalised is not None:
+            some = self._some(self._every_normalised, len(labels))
+            self.normalised.add(scores[some], labels[some], logits[some])
         if self._every:
             chosen = calibration.fold_of(self.seen, len(labels), self._every, seed=1) == 0
             self._sampled.append((logits[chosen], labels[chosen]))
         self.seen += len(labels)
+
+    def _some(self, every: int, count: int) -> Tensor | slice:
+        return calibration.fold_of(self.seen, count, every, seed=3) == 0 if every > 1 else slice(None)
 
     def sample(self) -> Piece:
         """Logits and labels of some rows."""

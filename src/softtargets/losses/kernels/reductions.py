@@ -46,7 +46,8 @@ def finish_kernel(
         total += tl.load(partial_losses + place, mask=place < count, other=0.0)
     result = tl.sum(total, axis=0)
     if MEAN:
-        result = result / tl.sum(tl.load(factors + tl.arange(0, PARTIALS)), axis=0)
+        by = tl.sum(tl.load(factors + tl.arange(0, PARTIALS)), axis=0)
+        result = tl.where(by == 0, float("nan"), result / by)  # not infinite, where weights are 0
     tl.store(loss, result.to(loss.dtype.element_ty))
 
 

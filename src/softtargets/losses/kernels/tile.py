@@ -220,5 +220,6 @@ def tile_kernel(
     if LOSS == PER_PROGRAM:
         summed = tl.sum(summed)
         if FACTOR == COUNTING:
-            summed = summed * mean_factor
+            # Where nothing has weight the factor is infinite, and what is left of the sum has no mean.
+            summed = tl.where(mean_factor == float("inf"), float("nan"), summed * mean_factor)
         tl.store(losses + tl.program_id(0), summed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from softtargets.claims import Sample
@@ -64,7 +65,17 @@ def plane_of(results: Results, measure: str) -> dict[tuple[float, float], float]
 
 def best_p(results: Results, measure: str, a: float) -> float:
     """The best p for one seed and clean rate; the larger of two that are as good. A ValueError where there is none."""
-    row = {p: value for (rate, p), value in plane_of(results, measure).items() if rate == a}
+    return best_of(
+        {p: value for (rate, p), value in plane_of(results, measure).items() if rate == a}, measure
+    )
+
+
+def best_of(row: Mapping[float, float], measure: str) -> float:
+    """The p with the best value; the larger of two that are as good. A ValueError where there is none.
+
+    >>> best_of({0.5: 0.9, 0.8: 0.9, 1.0: 0.7}, "accuracy")
+    0.8
+    """
     sign = -1 if measure in _HIGH else 1
     return min(row, key=lambda p: (sign * row[p], -p))
 

@@ -45,8 +45,9 @@ def _sections() -> tuple[Section, ...]:
         Section.of(
             "How the claims are judged",
             "Nothing is drawn here, so there are no seeds: each claim rests on one computed number, the worst of "
-            "all that were looked at, and is “reproduced” if that lies in its region. The best p is searched for "
-            "in the equations as they are printed, and not taken from the formulas that are to be checked.",
+            "all that were looked at, and is “reproduced” if that lies in its region, and not on the edge of it. The "
+            "best p is searched for in the equations as they are printed, and not taken from the formulas that are to "
+            "be checked.",
         ),
     )
 
