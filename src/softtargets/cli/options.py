@@ -6,38 +6,78 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
+from typer import Argument, Option
 
 from softtargets.exceptions import SofttargetsError
 
 if TYPE_CHECKING:
     from softtargets.runs import RunStore
 
+# What stands in `show_default` is shown as the default; options without one have none.
 RunsDir = Annotated[
-    Path | None, Option("--runs-dir", help="Where runs are kept [env SOFTTARGETS_RUNS; else ./runs].")
+    Path | None,
+    Option(
+        "--runs-dir",
+        help="The directory that runs are kept in.",
+        show_default="SOFTTARGETS_RUNS if set, else ./runs",
+    ),
 ]
 DataDir = Annotated[
     Path | None,
-    Option("--data-dir", help="Where datasets are [env SOFTTARGETS_DATA; else a user cache]."),
+    Option(
+        "--data-dir",
+        help="The directory that datasets are kept in.",
+        show_default="SOFTTARGETS_DATA if set, else a cache of yours: softtargets data where",
+    ),
 ]
-Device = Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")]
+Device = Annotated[
+    str, Option(help="Where to train: cpu, cuda, cuda:1, ...; auto takes a GPU if there is one.")
+]
 Json = Annotated[bool, Option("--json", help="Print JSON for scripts.")]
 Set = Annotated[
     list[str] | None,
-    Option("--set", metavar="KEY=VALUE", help="Change a recipe field, e.g. optimiser.lr=0.05."),
+    Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a field of the recipe, e.g. optimiser.lr=0.05 (softtargets recipe parts lists them). "
+        "May be repeated.",
+    ),
+]
+StudySet = Annotated[
+    list[str] | None,
+    Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a field of every recipe of the study, e.g. epochs=80. size=full chooses the paper's whole "
+        "grid, in studies that come in sizes (softtargets study list). May be repeated.",
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    Option(
+        help="How many seeds: each cell of the grid is trained once per seed.",
+        show_default="the study's own number",
+    ),
 ]
 Workers = Annotated[
     int | None,
-    Option(min=1, help="Processes that train side by side [the cores on a CPU, 1 on a GPU]."),
+    Option(
+        min=1,
+        help="Processes that train at the same time.",
+        show_default="one per core on a CPU, 1 on a GPU",
+    ),
 ]
 CheckpointSeconds = Annotated[
-    float, Option(min=0.0, help="Seconds between checkpoints of a run (0: after every step).")
+    float, Option(min=0.0, help="Seconds between checkpoints of a run; 0 saves after every step.")
 ]
-
 TensorBoardDir = Annotated[
     Path | None,
-    Option("--tensorboard", metavar="DIR", help="Also log metrics for TensorBoard, in a directory per run."),
+    Option("--tensorboard", metavar="DIR", help="Also log metrics for TensorBoard, one directory per run."),
 ]
+RunId = Annotated[str, Argument(metavar="RUN", help="The run's id, or its first 4 or more digits.")]
+RecipeFile = Annotated[Path, Argument(metavar="RECIPE", help="A YAML file with the recipe.")]
+StudyName = Annotated[str, Argument(metavar="STUDY", help="The study's name: softtargets study list.")]
+DatasetName = Annotated[str, Argument(metavar="DATASET", help="The dataset's name: softtargets data list.")]
 
 
 def run_store(explicit: Path | None) -> RunStore:

@@ -21,15 +21,36 @@ if TYPE_CHECKING:
     from softtargets.predictions import Predictions
     from softtargets.report import Page
 
-Labels = Annotated[Path | None, Option(help="The file with the labels [the same].")]
-Kind = Annotated[str | None, Option(help="logits or probabilities [found out from the numbers].")]
+Labels = Annotated[
+    Path | None, Option(help="The file with the labels.", show_default="the file with the predictions")
+]
+Kind = Annotated[
+    str | None,
+    Option(help="What the numbers are: logits or probabilities.", show_default="found out from the numbers"),
+]
 Scores = Annotated[
     list[str] | None,
-    Option("--scores", metavar="NAME", help="Array with the scores; for tables columns, one each time."),
+    Option(
+        "--scores",
+        metavar="NAME",
+        help="The array with the scores; of a table one column, and the option once for each.",
+        show_default="found out from names and shapes",
+    ),
 ]
-Label = Annotated[str | None, Option("--label", metavar="NAME", help="Array or column with the labels.")]
-IgnoreIndex = Annotated[int | None, Option(help="Leave out rows with this label, such as -100.")]
-Bins = Annotated[int, Option(help="Equal-width bins of confidence.")]
+Label = Annotated[
+    str | None,
+    Option(
+        "--label",
+        metavar="NAME",
+        help="The array or column with the labels.",
+        show_default="found out from names and shapes",
+    ),
+]
+IgnoreIndex = Annotated[
+    int | None,
+    Option(help="Leave out rows with this label, such as -100.", show_default="every row counts"),
+]
+Bins = Annotated[int, Option(help="Equal-width bins of confidence, for ECE and reliability diagram.")]
 Told = Callable[[str, int, int], None]
 Rows = Sequence[Sequence[str]]
 READING = ("labels", "kind", "scores_name", "labels_name", "ignore_index")  # options of files

@@ -1,5 +1,6 @@
 """Reports: a study, or a file of predictions, as one page that a person wants to read."""
 
+from softtargets.report.numbers import number, percent, plural
 from softtargets.report.page import Code, Column, Figure, Page, Section, Table, Tone, Verdict, Widget, columns
 from softtargets.report.widgets import plain_data
 from softtargets.report.writing import write_page
@@ -15,6 +16,9 @@ __all__ = [
     "Verdict",
     "Widget",
     "columns",
+    "number",
+    "percent",
     "plain_data",
+    "plural",
     "write_page",
 ]

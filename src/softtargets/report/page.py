@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from softtargets.claims import Claim, Sample
 from softtargets.report.drawing import Drawing
+from softtargets.report.numbers import number
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Column:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return str(value)
         if isinstance(value, int) and not self.percent:
-            return f"{value:,}"
+            return f"{value:,}".replace("-", "−")
         return self._number(value) + self._unit
 
     @property
@@ -43,7 +44,7 @@ class Column:
     def _number(self, value: float) -> str:
         if math.isinf(value):
             return "∞" if value > 0 else "−∞"
-        return f"{100 * value:.{max(self.digits - 2, 0)}f}" if self.percent else f"{value:.{self.digits}f}"
+        return number(100 * value, max(self.digits - 2, 0)) if self.percent else number(value, self.digits)
 
 
 _COLUMN = re.compile(r"(?P<key>\w+)(?: \.(?P<places>\d)(?P<kind>[f%]))?(?:: (?P<heading>.+))?")

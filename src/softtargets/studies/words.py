@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
+from softtargets.report import percent as _percent
+from softtargets.report import plural as counted
+
+__all__ = ["counted", "listed", "percent", "unless_full"]
 
 
 def percent(value: float, digits: int = 0, sign: str = "") -> str:
-    """A share.
+    """A share, without decimals unless told.
 
     >>> percent(0.1), percent(-0.025, 1, "+")
     ('10 %', '−2.5 %')
     """
-    return "–" if math.isnan(value) else f"{value:{sign}.{digits}%}".replace("-", "−").replace("%", " %")
-
-
-def counted(count: int, what: str) -> str:
-    """``1 seed``, ``3 seeds``."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return _percent(value, digits, bool(sign))
 
 
 def listed(numbers: tuple[int, ...]) -> str:

@@ -7,6 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softtargets.calibration import normal_quantile
+from softtargets.report import number, percent
+from softtargets.report import plural as count
+
+__all__ = [
+    "LEVEL",
+    "QUANTILE",
+    "Estimate",
+    "between",
+    "count",
+    "estimated",
+    "listed",
+    "number",
+    "percent",
+    "points",
+]
 
 LEVEL = 0.95  # of all intervals of this room
 QUANTILE = normal_quantile(LEVEL)
@@ -14,7 +29,7 @@ QUANTILE = normal_quantile(LEVEL)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and its interval of 95 %.
+    """A value and its 95 % interval.
 
     >>> Estimate(0.3, 0.1, 0.5).above_zero, Estimate(0.3, -0.1, 0.5).above_zero
     (True, False)
@@ -36,7 +51,7 @@ class Estimate:
 
     @property
     def is_zero(self) -> bool:
-        """It cannot be told from 0."""
+        """The value is indistinguishable from 0: the interval holds it."""
         return not (self.above_zero or self.below_zero)
 
     def __neg__(self) -> Estimate:
@@ -52,7 +67,7 @@ class Estimate:
 
     @classmethod
     def of_mean(cls, total: float, squares: float, count: int) -> Estimate:
-        """A mean from the sum of values and of their squares; without end for a single value.
+        """A mean from the sum of values and of their squares; of a single value the interval is infinite.
 
         >>> found = Estimate.of_mean(total=0.0, squares=100.0, count=100)
         >>> found.value, round(found.high, 3)
@@ -64,31 +79,6 @@ class Estimate:
         variance = max(squares / count - mean * mean, 0.0) / (count - 1)
         half = QUANTILE * math.sqrt(variance)
         return cls(mean, mean - half, mean + half)
-
-
-def percent(value: float, digits: int = 1, sign: bool = False) -> str:
-    """A share in hundredths.
-
-    >>> percent(0.1234), percent(-0.02, sign=True)
-    ('12.3 %', '−2.0 %')
-    """
-    return f"{number(100 * value, digits, sign)} %"
-
-
-def number(value: float, digits: int = 3, sign: bool = False) -> str:
-    """A number with so many decimals.
-
-    >>> number(0.5), number(-1.0, 1), number(float("inf")), number(0.25, 2, sign=True)
-    ('0.500', '−1.0', 'infinite', '+0.25')
-    """
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "infinite" if value > 0 else "−infinite"
-    text = f"{value:{'+' if sign else ''}.{digits}f}"
-    if float(text) == 0:
-        text = f"{0:.{digits}f}"  # neither +0 nor -0
-    return text.replace("-", "−")
 
 
 def between(low: float, high: float, digits: int = 1, *, share: bool = True, sign: bool = False) -> str:
@@ -122,17 +112,6 @@ def points(found: Estimate, digits: int = 2) -> str:
     """
     value, low, high = (number(100 * one, digits, sign=True) for one in (found.value, found.low, found.high))
     return f"{value} points ({low} to {high})"
-
-
-def count(value: int, what: str) -> str:
-    """So many of something.
-
-    >>> count(1, "example"), count(1200, "class")
-    ('1 example', '1,200 classes')
-    """
-    if value == 1:
-        return f"1 {what}"
-    return f"{value:,} {what}{'es' if what.endswith('s') else 's'}"
 
 
 def listed(words: Sequence[str]) -> str:
