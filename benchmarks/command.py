@@ -137,7 +137,10 @@ def _show(bench: Bench, results: BenchResults, directory: Path, path: Path, as_j
 
 
 app = typer.Typer(
-    help="Benchmarks: ours against others, as ratios of one run.", no_args_is_help=True, add_completion=False
+    help="Measure our speed against other libraries, as ratios within one run.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # it would cut long defaults off
 )
 for _bench in BENCHES:
     app.command(_bench.name)(command(_bench))

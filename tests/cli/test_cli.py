@@ -153,7 +153,7 @@ def test_train_list_show_verify_delete(run, recipe_file):
     code, out, err = run("train", str(recipe_file), "--json")
     assert code == 0
     trained = json.loads(out)
-    assert "1 runs, 0 of them already finished" in err
+    assert "1 run, 0 already finished" in err
     identity = trained["id"]
     code, out, _ = run("runs", "list", "--json")
     assert [entry["id"] for entry in json.loads(out)] == [identity]
@@ -164,8 +164,12 @@ def test_train_list_show_verify_delete(run, recipe_file):
     assert "did you mean 'regulariser.alpha'" in err
     shown = json.loads(run("runs", "show", identity[:6], "--json")[1])
     assert shown["summary"] == trained["summary"]
-    assert "provenance" in run("runs", "show", identity[:6])[1]
-    assert run("runs", "verify") == (0, "1 runs are as they were written\n", "")
+    for_people = run("runs", "show", identity[:6])[1]
+    assert "provenance:" in for_people
+    assert "  regulariser: {name: label_smoothing, alpha: 0.1, spread: all, matrix: null}" in for_people
+    assert "{'" not in for_people, "a Python dictionary"
+    assert re.search(rf"{identity}  finished  20\d\d-\d\d-\d\d \d\d:\d\d  digits", run("runs", "list")[1])
+    assert run("runs", "verify") == (0, "1 run checked: all files are as they were written\n", "")
     weights = os.path.join(trained["directory"], "weights.safetensors")
     with open(weights, "r+b") as file:
         file.seek(-1, 2)
@@ -173,7 +177,10 @@ def test_train_list_show_verify_delete(run, recipe_file):
     code, out, err = run("runs", "verify", identity)
     assert code == 2
     assert "other content" in out
-    assert run("runs", "delete", identity[:8]) == (0, f"deleted {identity}\n", "")
+    code, out, err = run("runs", "delete", identity[:8])
+    assert (code, out) == (2, "")
+    assert f"run {identity} was not deleted: there is nobody to ask; add --yes" in err
+    assert run("runs", "delete", identity[:8], "--yes") == (0, f"deleted {identity}\n", "")
     assert "no runs in" in run("runs", "list")[1]
 
 
@@ -202,7 +209,26 @@ def test_study_list_and_show(run):
     assert "quickstart" in run("study", "list")[1]
     shown = json.loads(run("study", "show", "quickstart", "--json")[1])
     assert len(shown["runs"]) == 16 * shown["seeds"]
-    assert "80 runs with 5 seeds, 0 finished" in run("study", "show", "quickstart")[1]
+    told = run("study", "show", "quickstart")[1]
+    assert "80 with 5 seeds, 0 finished" in told
+    assert "digits (ready)" in told
+    assert "749,100 images in all" in told
+    assert "It tests 8 claims:" in told
+    assert "to do" not in told
+    assert len(told.splitlines()) < 40
+    more = run("study", "show", "quickstart", "--seeds", "2", "--runs")[1]
+    assert "32 with 2 seeds" in more
+    assert more.count("to do") == 32
+    assert "softtargets study run quickstart --seeds 2\n" in more
+
+
+@pytest.mark.parametrize(
+    "words", [["chen-theory"], ["chen-cifar10", "--set", "size=full"], ["chen-human-noise"]]
+)
+def test_every_kind_of_study_can_be_shown_before_it_was_run(words, run):
+    code, told, err = run("study", "show", *words)
+    assert (code, err) == (0, "")
+    assert re.search(r"It tests \d+ claims:", told)
 
 
 def test_data_where_list_verify(run, tmp_path, monkeypatch):
@@ -367,7 +393,7 @@ def test_a_terminal_gets_a_live_view_with_rate_and_time_left(tmp_path, recipe_fi
     reader.join()
     assert leaving.value.code == 0
     text = b"".join(shown).decode(errors="replace")
-    assert "0 of 1 runs done, 1 under way, " in text
+    assert "0 of 1 run done, 1 under way, " in text
     assert "images/s" in text
     assert re.search(r"\d+:\d\d:\d\d left", text)
     assert re.search(r"\d+%  +\d+/20  +\d\.\d{3}   val \d\.\d{3}  +[\d,]+  \d+:\d\d:\d\d", text)
@@ -379,5 +405,5 @@ def test_output_into_a_closed_pipe_is_quiet():
     done = subprocess.run(
         ["bash", "-c", f"{sys.executable} -c '{code}' recipe parts | head -1"], capture_output=True, text=True
     )
-    assert done.stdout.startswith("field")
+    assert done.stdout.startswith("A recipe has these fields")
     assert done.stderr == ""

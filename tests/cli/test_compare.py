@@ -28,8 +28,8 @@ def test_two_files_make_a_page(run, tmp_path):
     a, b = write(tmp_path / "a.npz", LOGITS), write(tmp_path / "b.npz", 3 * LOGITS)
     code, out, err = run("compare", a, b)
     assert (code, err) == (0, "")
-    assert "A is better calibrated and better by likelihood." in out
-    assert "Which is more accurate cannot be said" in out
+    assert "a.npz is better calibrated and better by likelihood." in out
+    assert "The two models are equally accurate as far as these examples show" in out
     assert (tmp_path / "reports" / "compare-a-b" / "index.html").exists()
 
 

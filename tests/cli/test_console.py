@@ -29,7 +29,7 @@ def test_one_line_per_finished_run(capsys, tmp_path, clock):
         lines.finished(ended(tmp_path, second, reason="train_loss is nan at step 7"))
         lines.finished(ended(tmp_path, third))  # by another process
     assert capsys.readouterr().err.splitlines() == [
-        "4 runs, 1 of them already finished",
+        "4 runs, 1 already finished",
         f"[2/4] {first.id}  {describe(first)}  loss 0.500 val 0.750 test 0.700  1.2 s",
         f"[3/4] {second.id}  {describe(second)}  FAILED: train_loss is nan at step 7  1.2 s",
         f"[4/4] {third.id}  {describe(third)}  loss 0.500 val 0.750 test 0.700  1.2 s",
@@ -40,10 +40,11 @@ def test_a_resumed_run_and_a_wait_are_said(capsys, clock):
     first, second = recipes(2)
     lines = PlainLines(clock)
     lines.started(first, 30, 100)
-    lines.waiting(second)
+    for _ in range(3):  # each time that one of them is done, until something is trained here again
+        lines.waiting(second)
     assert capsys.readouterr().err.splitlines() == [
         f"{first.id}  resumed at step 30 of 100",
-        f"{second.id}  another process is training it; waiting",
+        "other processes are training the last run; waiting for them",
     ]
 
 
@@ -78,7 +79,7 @@ def test_the_line_of_a_single_run_says_how_it_is_getting_on(capsys, clock):
         lines.progressed(recipe, step, 1280)
         lines.epoch(recipe, {"train_loss": 1.25, "test_accuracy": 0.5, "step": step})
     assert capsys.readouterr().err.splitlines()[1:] == [
-        "0 of 1 runs done, 1 under way, 1,280 images/s, 0:00:10 elapsed, 0:00:10 left  "
+        "0 of 1 run done, 1 under way, 1,280 images/s, 0:00:10 elapsed, 0:00:10 left  "
         "(step 100 of 200  loss 1.250 test 0.500)"
     ]
 
@@ -158,7 +159,9 @@ def test_tensorboard_is_asked_for_by_its_directory(tmp_path, monkeypatch, capsys
     with watching(tmp_path) as watcher:
         watcher.planned(Plan(2, 0))
     assert heard == [tmp_path, Plan(2, 0), "closed"]
-    assert capsys.readouterr().err.splitlines() == [f"{n} runs, 0 of them already finished" for n in (1, 2)]
+    assert capsys.readouterr().err.splitlines() == [
+        f"{runs}, 0 already finished" for runs in ("1 run", "2 runs")
+    ]
 
 
 def test_a_refusal_of_tensorboard_comes_before_anything_is_shown(tmp_path, capsys):

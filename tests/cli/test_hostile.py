@@ -40,15 +40,6 @@ def test_a_regulariser_that_finds_its_own_strength_is_trained(capsys, tmp_path, 
     assert Recipe.from_yaml(f"{RECIPE}regulariser: labo").regulariser == LABO()
 
 
-@pytest.mark.parametrize("words", [("train",), ("calibrate",), ("runs", "list"), ("view",)])
-def test_help_keeps_what_is_in_brackets(capsys, words):
-    code, out, _ = ran(capsys, *words, "--help")
-    shown = " ".join(out.split())
-    assert code == 0
-    expected = "[env SOFTTARGETS_RUNS; else ./runs]" if words != ("calibrate",) else "[the same]"
-    assert expected in shown
-
-
 @pytest.mark.parametrize("option", ["--out", "--runs-dir"])
 def test_a_link_that_leads_nowhere_is_one_line(capsys, tmp_path, option):
     (tmp_path / "link").symlink_to(tmp_path / "unmounted")

@@ -74,9 +74,7 @@ def test_waiting_is_shown_until_something_happens(tmp_path, clock):
     view = LiveView(terminal(), clock)
     view.planned(Plan(2, 0))
     view.waiting(first)
-    assert lines_of(view)[1] == (
-        f"another process is training digits mlp label_smoothing 0.1 seed 0 ({first.id}); waiting"
-    )
+    assert lines_of(view)[1] == "other processes are training the last 2 runs; waiting for them"
     view.finished(ended(tmp_path, first))
     assert len(lines_of(view)) == 1
     view.waiting(second)

@@ -183,7 +183,7 @@ def test_a_run_is_shown_by_its_id(run):
     ("words", "expected"),
     [
         (["nowhere.npz"], "nowhere.npz does not exist"),
-        (["=a.npz"], "write it as NET:SPLIT=FILE"),
+        (["=a.npz"], "write it as MODEL:SPLIT=FILE"),
         (["a.npz", "--pick", "near"], "--pick must be close, mixed or far, not near"),
         (["a.npz", "--units", "inches"], "--units must be centres, templates or activations, not inches"),
         (["a.npz", "--classes", "0,1"], "give three classes"),

@@ -497,7 +497,7 @@ def test_replace_changes_what_it_names_and_nothing_else(changes, expected):
         ),
         ("bach", "bach", "no such field of a recipe (did you mean 'batch'?); allowed: data, model, "),
         ("regularizer", "regularizer", "no such field of a recipe (did you mean 'regulariser'?); allowed: "),
-        ("regularizer.alpha", "regularizer", "no such field to change"),
+        ("regularizer.alpha", "regularizer", "no such field to change (did you mean 'regulariser'?)"),
         ("nothing.at.all", "nothing", "no such field to change"),
         ("model.hiden.0", "model.hiden", "no such field to change"),
         ("model.hidden.1", "model.hidden.1", "no such field to change"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 
@@ -62,19 +63,45 @@ def test_a_damaged_run_is_refused_and_nothing_is_written(store, tmp_path):
 def test_the_command_takes_a_filter(store, tmp_path):
     target = tmp_path / "logs.jsonl.gz"
     arguments = ["runs", "export", str(target), "--runs-dir", str(store.root)]
-    assert CliRunner().invoke(app, [*arguments, "--where", "seed=1"]).output == f"1 runs in {target}\n"
+    assert CliRunner().invoke(app, [*arguments, "--where", "seed=1"]).output == f"1 run in {target}\n"
     (line,) = gzip.decompress(target.read_bytes()).splitlines()
     assert json.loads(line)["recipe"]["seed"] == 1
 
 
 def test_the_command_says_when_there_is_nothing(store, tmp_path):
     empty = CliRunner().invoke(
-        app, ["runs", "export", str(tmp_path / "x"), "--runs-dir", str(tmp_path / "none")]
+        app, ["runs", "export", str(tmp_path / "x.jsonl"), "--runs-dir", str(tmp_path / "none")]
     )
     assert empty.exit_code != 0
     assert "no finished runs to export" in str(empty.exception)
     wrong = CliRunner().invoke(
         app,
-        ["runs", "export", str(tmp_path / "x"), "--runs-dir", str(store.root), "--where", "modle=mlp"],
+        ["runs", "export", str(tmp_path / "x.jsonl"), "--runs-dir", str(store.root), "--where", "modle=mlp"],
     )
     assert "did you mean" in str(wrong.exception)
+
+
+@pytest.mark.parametrize("name", ["runs.csv", "runs.CSV", "runs.csv.gz"])
+def test_a_name_that_ends_in_csv_gets_a_table(store, tmp_path, name):
+    target = tmp_path / name
+    arguments = ["runs", "export", str(target), "--runs-dir", str(store.root)]
+    assert CliRunner().invoke(app, arguments).output == f"2 runs in {target}\n"
+    content = target.read_bytes()
+    text = (gzip.decompress(content) if name.endswith("gz") else content).decode()
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [row["id"] for row in rows] == sorted(run.id for run in runs_of(store))
+    for row in rows:
+        run = store.get(row["id"])
+        assert row["status"] == "finished"
+        assert row["recipe.model.hidden"] == "[4]"
+        assert int(row["recipe.seed"]) == run.recipe.seed
+        assert float(row["summary.test_accuracy"]) == run.summary["test_accuracy"]
+        assert row["provenance.device"] == "cpu"
+
+
+@pytest.mark.parametrize("name", ["runs.parquet", "runs", "runs.json", "runs.csv.zip", "runs.gz"])
+def test_other_kinds_of_file_are_refused_before_anything_is_read(store, tmp_path, name):
+    target = tmp_path / name
+    refused = CliRunner().invoke(app, ["runs", "export", str(target), "--runs-dir", str(store.root)])
+    assert "end the name in .jsonl" in str(refused.exception)
+    assert not target.exists()

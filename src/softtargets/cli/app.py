@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from softtargets.cli import advise, calibrate, data, recipes, runs, studies, vie
 from softtargets.exceptions import SofttargetsError
 
 app = typer.Typer(
-    help="Train with soft targets, measure what they did, reproduce the papers.",
+    help="Train classifiers on soft targets, measure what the targets did, and reproduce the papers.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -23,8 +24,16 @@ app = typer.Typer(
 )
 for name, group in {"study": studies.app, "runs": runs.app, "recipe": recipes.app, "data": data.app}.items():
     app.add_typer(group, name=name)
-for command in (recipes.train, calibrate.calibrate, calibrate.compare, view.view, advise.advise):
-    app.command()(command)
+# What the list of commands says of each where its own first line is too long for a terminal of 80 columns.
+SHORT: dict[Callable[..., None], str | None] = {
+    recipes.train: None,
+    calibrate.calibrate: "Measure calibration, and correct it where that helps.",
+    calibrate.compare: "Say which of two models is better, and in what.",
+    view.view: None,
+    advise.advise: "Estimate how many labels are wrong; recommend smoothing.",
+}
+for command, short in SHORT.items():
+    app.command(short_help=short)(command)
 
 
 # Words and --help go to the benchmarks as they are; those live beside the sources and not in the wheel.
@@ -32,7 +41,10 @@ for command in (recipes.train, calibrate.calibrate, calibrate.compare, view.view
     add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
 )
 def bench(context: typer.Context) -> None:
-    """Benchmarks: ours against others, as ratios of one run (from a checkout: python -m benchmarks)."""
+    """Measure our speed against other libraries.
+
+    Needs a checkout of the source repository, where it is the same as: python -m benchmarks
+    """
     checkout = Path(softtargets.__file__).parents[2]
     if not (checkout / "benchmarks" / "command.py").is_file():
         raise SofttargetsError(
@@ -56,7 +68,8 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
+        bool,
+        typer.Option("--debug", help="Show the traceback of an error; may stand anywhere in the command."),
     ] = False,
 ) -> None:
     """Options of the program itself; --debug is taken out of the command line before it gets here."""

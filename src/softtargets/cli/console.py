@@ -81,7 +81,7 @@ def overview(pace: Pace) -> str:
     elapsed = f"{duration(pace.elapsed())} elapsed"
     if not pace.runs:
         return f"preparing, {elapsed}"
-    parts = [f"{pace.done} of {pace.runs} runs done"]
+    parts = [f"{pace.done} of {_runs(pace.runs)} done"]
     counts = {"reused": pace.reused, "failed": pace.failed}
     counts |= {"under way": len(pace.laps), "resumed": pace.resumed}
     parts += [f"{count} {what}" for what, count in counts.items() if count]
@@ -89,6 +89,16 @@ def overview(pace: Pace) -> str:
         return ", ".join([*parts, elapsed])
     speed, left = rounded(pace.units_per_second()), duration(pace.seconds_left())
     return ", ".join([*parts, f"{speed} {pace.unit}/s", elapsed, f"{left} left"])
+
+
+def _runs(count: int) -> str:
+    return f"{count:,} run{'' if count == 1 else 's'}"
+
+
+def waits(pace: Pace) -> str:
+    """Why nothing happens here: other processes, helpers of this command or other commands, train what is left."""
+    left = max(1, pace.runs - pace.done - len(pace.laps))
+    return f"other processes are training the {'last run' if left == 1 else f'last {left} runs'}; waiting for them"
 
 
 class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
@@ -99,7 +109,7 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self.pace = Pace(clock)
-        self.waits_for: Recipe | None = None
+        self.waits = False
         self.lock = Lock()
         self._begun = now()
 
@@ -116,7 +126,7 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
         with self.lock:
             lap = self.pace.started(recipe.id, step, total_steps, recipe.batch, recipe.data.unit)
             lap.id, lap.name = recipe.id, describe(recipe)
-            self.waits_for = None
+            self.waits = False
 
     def progressed(self, recipe: Recipe, step: int, units: int) -> None:
         """How far it is."""
@@ -132,14 +142,14 @@ class ConsoleWatcher(Watcher, AbstractContextManager["ConsoleWatcher"]):
     def waiting(self, recipe: Recipe) -> None:
         """Why nothing happens."""
         with self.lock:
-            self.waits_for = recipe
+            self.waits = True
 
     def finished(self, run: Run) -> None:
         """One less under way."""
         # The work of a run that another process began before us says nothing about the speed since then.
         began_after_us = run.provenance.get("started", "") >= self._begun
         with self.lock:
-            self.waits_for = None
+            self.waits = False
             self.pace.finished(run.id, run.status != "finished", run.units, began_after_us)
 
 
@@ -150,15 +160,17 @@ class PlainLines(ConsoleWatcher):
         super().__init__(clock)
         self._clock = clock
         self._last = clock()
+        self._said_waiting = False
 
     def planned(self, plan: Plan) -> None:
         """How much there is to do."""
         super().planned(plan)
-        typer.echo(f"{plan.runs} runs, {plan.reused} of them already finished", err=True)
+        typer.echo(f"{_runs(plan.runs)}, {plan.reused} already finished", err=True)
 
     def started(self, recipe: Recipe, step: int, total_steps: int) -> None:
         """Said only of a run that goes on."""
         super().started(recipe, step, total_steps)
+        self._said_waiting = False
         if step:
             typer.echo(f"{recipe.id}  resumed at step {step} of {total_steps}", err=True)
 
@@ -175,8 +187,10 @@ class PlainLines(ConsoleWatcher):
         typer.echo(line, err=True)
 
     def waiting(self, recipe: Recipe) -> None:
-        """Said once, when it begins."""
-        typer.echo(f"{recipe.id}  another process is training it; waiting", err=True)
+        """Said once, and again only if something was trained here in between."""
+        if not self._said_waiting:
+            typer.echo(waits(self.pace), err=True)
+        self._said_waiting = True
 
     def finished(self, run: Run) -> None:
         """What a run has come to."""

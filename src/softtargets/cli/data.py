@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,16 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from softtargets.cli import resumable
-from softtargets.cli.options import DataDir, Json
+from softtargets.cli.options import DataDir, DatasetName, Json
 from softtargets.cli.output import print_json, print_rows
 from softtargets.exceptions import DataError
 
-app = typer.Typer(help="Datasets: fetch them, check them, see what is there.", no_args_is_help=True)
+app = typer.Typer(help="Download, check and list datasets.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
-    """List the datasets and whether they are here."""
+    """List the datasets, and which of them are on this machine."""
     from softtargets.data import CATALOGUE, status
 
     rows = [(name, status(name, data_dir), source.title, source.what) for name, source in CATALOGUE.items()]
@@ -27,7 +28,7 @@ def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
 
 @app.command()
 def where(data_dir: DataDir = None, as_json: Json = False) -> None:
-    """Print the data directory, and why it is that one."""
+    """Print the directory of the datasets, and why it is that one."""
     from softtargets.data import where as locate
 
     directory, reason = locate(data_dir)
@@ -38,9 +39,13 @@ def where(data_dir: DataDir = None, as_json: Json = False) -> None:
 
 
 @app.command()
-def verify(name: str, data_dir: DataDir = None, as_json: Json = False) -> None:
-    """Check every file of a dataset: there, of the right size, with the right checksum."""
+def verify(name: DatasetName, data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Check that a dataset is complete and undamaged.
+
+    Every file must be there, with the right size and the published checksum.
+    """
     from softtargets.data import verify as check
+    from softtargets.report import plural
 
     checks = check(name, data_dir)
     bad = [item for item in checks if not item.ok]
@@ -52,26 +57,42 @@ def verify(name: str, data_dir: DataDir = None, as_json: Json = False) -> None:
         if not checks:
             typer.echo(f"{name} comes with a library and has no files to check")
     if bad:
-        raise DataError(f"{len(bad)} of {len(checks)} files of {name} are missing or damaged. {bad[0].fix}")
+        raise DataError(
+            f"{len(bad)} of {plural(len(checks), 'file')} of {name} missing or damaged. {bad[0].fix}"
+        )
 
 
 @app.command()
 def fetch(
-    name: str,
-    to: Annotated[Path | None, typer.Option(help="The directory to fetch into [the data directory].")] = None,
+    name: DatasetName,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-dir",
+            "--to",
+            help="The directory to download into.",
+            show_default="SOFTTARGETS_DATA if set, else a cache of yours: softtargets data where",
+        ),
+    ] = None,
 ) -> None:
-    """Download a dataset from its public address, check it, unpack it. Resumes what was broken off."""
+    """Download a dataset, check it and unpack it.
+
+    It comes from its public address. An interrupted download is resumed by the same command.
+    """
     from softtargets.data import data_directory
     from softtargets.data import fetch as get
+    from softtargets.report import plural
 
-    directory = data_directory(to)
+    directory = data_directory(data_dir)
     progress = _Bar() if sys.stderr.isatty() else _Percent()
-    with resumable(lambda: f"go on with: softtargets data fetch {name} --to {directory}"):
+    with resumable(
+        lambda: f"go on with: softtargets data fetch {name} --data-dir {shlex.quote(str(directory))}"
+    ):
         try:
             files = get(name, directory, progress)
         finally:
             progress.finish()
-    typer.echo(f"{name} is ready in {directory}" + (f" ({len(files)} files)" if files else ""))
+    typer.echo(f"{name} is ready in {directory}" + (f" ({plural(len(files), 'file')})" if files else ""))
 
 
 class _Percent:

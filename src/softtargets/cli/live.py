@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.segment import Segment
 from rich.style import Style
 
-from softtargets.cli.console import ConsoleWatcher, describe, duration, failure, overview, rounded
+from softtargets.cli.console import ConsoleWatcher, describe, duration, failure, overview, rounded, waits
 from softtargets.cli.pace import Clock, Lap, common_unit
 from softtargets.runs import Run
 
@@ -63,9 +63,8 @@ class LiveView(ConsoleWatcher):
         height -= 1  # the last row is the cursor's; on it a line would push the first one out of sight
         with self.lock:
             head, more = wrap(overview(self.pace), width), []
-            if self.waits_for:
-                name = f"{describe(self.waits_for)} ({self.waits_for.id})"
-                more = wrap(f"another process is training {name}; waiting", width)
+            if self.waits:
+                more = wrap(waits(self.pace), width)
             room = height - len(head) - len(more)
             more += table(list(self.pace.laps.values()), width, room, self._console.options.ascii_only)
         return Frame(head[:height], [line[:width] for line in more[: max(0, height - len(head))]])

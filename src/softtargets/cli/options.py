@@ -103,5 +103,9 @@ def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, Any
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise SofttargetsError(f"{option} {pair}: write it as KEY=VALUE, for example optimiser.lr=0.05")
+        if not value.strip():
+            raise SofttargetsError(
+                f"{option} {pair}: there is no value after =; write null for none, and quote a value with spaces"
+            )
         read[key.strip()] = parse_yaml(value, f"{option} {pair}")
     return read

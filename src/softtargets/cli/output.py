@@ -39,3 +39,14 @@ def print_fields(fields: dict[str, Any]) -> None:
     width = max(map(len, fields))
     for name, value in fields.items():
         typer.echo(f"{name.ljust(width)}  {value}")
+
+
+def print_yaml(value: Any) -> None:
+    """Nested values as YAML, which people read and recipes are written in."""
+    import yaml
+
+    from softtargets.report import plain_data
+
+    text = yaml.safe_dump(plain_data(value), sort_keys=False, allow_unicode=True, default_flow_style=None)
+    for line in text.splitlines():
+        typer.echo(printable(line))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
-from pathlib import Path
+from typing import Annotated
 
 import typer
+from typer import Argument
 
 from softtargets.cli import options, resumable
-from softtargets.cli.output import print_fields, print_json, print_rows
+from softtargets.cli.output import print_fields, print_json
 from softtargets.exceptions import RunError
 
-app = typer.Typer(help="Recipes: descriptions of one training.", no_args_is_help=True)
+app = typer.Typer(help="Check a recipe; see what a recipe can say.", no_args_is_help=True)
 
 
 def train(
-    recipe: Path,
+    recipe: options.RecipeFile,
     device: options.Device = "auto",
     changes: options.Set = None,
     runs_dir: options.RunsDir = None,
@@ -24,7 +24,10 @@ def train(
     tensorboard: options.TensorBoardDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Train one recipe from a YAML file (its teacher first, if it has one)."""
+    """Train the model that a YAML file describes.
+
+    Its teacher is trained first, if it has one. Ctrl-C is safe: the same command goes on where it stopped.
+    """
     from softtargets.recipes import Recipe
 
     wanted = Recipe.load(recipe).replace(options.assignments(changes))
@@ -57,8 +60,11 @@ def train(
 
 
 @app.command()
-def check(recipe: Path, changes: options.Set = None, as_json: options.Json = False) -> None:
-    """Read a recipe, refuse it or print it with its id and every default filled in."""
+def check(recipe: options.RecipeFile, changes: options.Set = None, as_json: options.Json = False) -> None:
+    """Print a recipe with its id and every default filled in.
+
+    A recipe that cannot be trained is refused, with the field and what is allowed there.
+    """
     import yaml
 
     from softtargets.recipes import Recipe
@@ -72,23 +78,26 @@ def check(recipe: Path, changes: options.Set = None, as_json: options.Json = Fal
 
 
 @app.command()
-def parts(as_json: options.Json = False) -> None:
-    """List every field of a recipe, what it accepts, and its default."""
-    from softtargets.recipes import Part, Recipe, describe, field_types, kinds
+def parts(
+    name: Annotated[
+        str | None,
+        Argument(
+            metavar="NAME",
+            help="Tell more of one part or field: label_smoothing, resnet18, optimiser, ...",
+            show_default="an overview of all",
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show what a recipe can say: fields, parts, their options.
 
-    rows = []
-    for name, hint in field_types(Recipe).items():
-        rows.append((name, describe(hint), _default(Recipe, name)))
-        slot = hint if isinstance(hint, type) else next(iter(getattr(hint, "__args__", ())), None)
-        if isinstance(slot, type) and issubclass(slot, Part):
-            for kind, part in kinds(slot).items():
-                for option, accepted in field_types(part).items():
-                    rows.append((f"{name}.{option} ({kind})", describe(accepted), _default(part, option)))
-    print_rows(("field", "accepts", "default"), rows, as_json)
+    Without NAME it lists every field of a recipe and the parts that fit it; with NAME it shows the options of a part,
+    what they accept, and their defaults.
+    """
+    from softtargets.cli import recipe_parts
 
-
-def _default(part: type, name: str) -> str:
-    default = next(field.default for field in fields(part) if field.name == name)
-    if default is MISSING:
-        return "required"
-    return str(getattr(default, "name", None) or ("" if default is None else default))
+    if as_json:
+        rows = recipe_parts.rows(name)
+        return print_json([dict(zip(recipe_parts.HEADINGS, row, strict=True)) for row in rows])
+    for line in recipe_parts.overview() if name is None else recipe_parts.detail(name):
+        typer.echo(line)

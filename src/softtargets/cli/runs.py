@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
-from softtargets.cli.options import Json, RunsDir, assignments, run_store
-from softtargets.cli.output import print_fields, print_json, print_table
-from softtargets.exceptions import RunError
+from softtargets.cli.options import Json, RunId, RunsDir, assignments, run_store
+from softtargets.cli.output import print_fields, print_json, print_table, print_yaml
+from softtargets.exceptions import RunError, SofttargetsError
 
-app = typer.Typer(help="Runs: what trainings left on disk.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from softtargets.runs import ListedRun
+
+app = typer.Typer(help="List, show, check, export and delete finished trainings.", no_args_is_help=True)
 
 Where = Annotated[
     list[str] | None,
     Option(
-        "--where", metavar="KEY=VALUE", help="Keep runs with this recipe field, e.g. regulariser.alpha=0.1."
+        "--where",
+        metavar="KEY=VALUE",
+        help="Only runs whose recipe has this value, e.g. regulariser.alpha=0.1 or model=mlp. May be repeated.",
     ),
 ]
 
 
 @app.command("list")
 def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) -> None:
-    """List runs, newest first."""
+    """List runs, newest first, with what they were trained on."""
     from softtargets.runs import check_filter
 
     wanted = assignments(where, "--where")
@@ -41,6 +47,7 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
         (
             entry.id,
             entry.status,
+            _moment(entry.finished),
             *(_part(entry.recipe, slot) for slot in ("data", "model", "regulariser")),
             str(entry.recipe.get("seed", "")),
             _number(entry.summary.get("test_accuracy"), ".4f"),
@@ -48,15 +55,16 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
         )
         for entry in entries
     ]
-    print_table(("run", "status", "data", "model", "regulariser", "seed", "test accuracy", "seconds"), rows)
+    headings = ("run", "status", "finished (UTC)", "data", "model", "regulariser", "seed")
+    print_table((*headings, "test accuracy", "seconds"), rows)
 
 
 @app.command()
-def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
-    """Show one run: its recipe, last metrics and provenance. A few first digits of the id are enough."""
+def show(run: RunId, runs_dir: RunsDir = None, as_json: Json = False) -> None:
+    """Show a run's recipe, its last metrics, and how it was made."""
     store = run_store(runs_dir)
     found = store.get(run)
-    (entry,) = (entry for entry in store.entries() if entry.id == found.id)
+    entry = _entry(store.entries(), found.id)
     shown: dict[str, Any] = {"id": found.id, "directory": str(found.directory), "status": entry.status}
     shown["recipe"] = found.recipe.to_dict()
     if entry.status in ("finished", "failed"):
@@ -66,16 +74,23 @@ def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     sections = {part: shown.pop(part) for part in ("recipe", "summary", "provenance") if shown.get(part)}
     print_fields(shown)
     for part, section in sections.items():
-        typer.echo(f"\n{part}")
-        print_fields({f"  {key}": value for key, value in section.items()})
+        typer.echo("")
+        print_yaml({part: section})
 
 
 @app.command()
 def verify(
-    run: Annotated[str | None, Argument(help="A run; all of them if not given.")] = None,
+    run: Annotated[
+        str | None,
+        Argument(metavar="RUN", help="The run's id, or its first digits.", show_default="all runs"),
+    ] = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Compare every file of finished runs with the checksum in its manifest."""
+    """Check that the files of finished runs are as they were written.
+
+    Every file is compared with the checksum in the run's manifest.
+    """
+    from softtargets.report import plural
     from softtargets.runs import Run
 
     store = run_store(runs_dir)
@@ -91,21 +106,31 @@ def verify(
     for problem in problems:
         typer.echo(problem)
     if problems:
-        raise RunError(f"{len(problems)} problems in {len(chosen)} runs")
-    typer.echo(f"{len(chosen)} runs are as they were written")
+        raise RunError(f"{plural(len(problems), 'problem')} in {plural(len(chosen), 'run')}")
+    typer.echo(f"{plural(len(chosen), 'run')} checked: all files are as they were written")
 
 
 @app.command()
 def export(
     out: Annotated[
-        Path, Argument(metavar="FILE", help="One line of JSON per run; .gz at the end compresses it.")
+        Path,
+        Argument(
+            metavar="FILE",
+            help="Ends in .jsonl: a line of JSON per run, with the metrics of every epoch. Ends in .csv: a row per "
+            "run, with its last metrics. A further .gz compresses either.",
+        ),
     ],
     where: Where = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Write recipes, metrics and provenance of finished and failed runs to one file, without their weights."""
-    from softtargets.runs import Run, check_filter, export_logs
+    """Write recipes, metrics and provenance of runs to one file.
 
+    Finished and failed runs are exported, without their weights and predictions.
+    """
+    from softtargets.report import plural
+    from softtargets.runs import Run, check_filter, exporter
+
+    write = exporter(out)
     wanted = assignments(where, "--where")
     store = run_store(runs_dir)
     chosen = [entry for entry in store.entries(wanted) if entry.status in ("finished", "failed")]
@@ -113,16 +138,57 @@ def export(
         check_filter(store.entries(), wanted)
         raise RunError(f"no finished runs to export in {store.root}")
     damaged: list[str] = []
-    count = export_logs((Run(store.root / entry.id) for entry in chosen), out, damaged)
-    typer.echo(f"{count} runs in {out}")
+    count = write((Run(store.root / entry.id) for entry in chosen), out, damaged)
+    typer.echo(f"{plural(count, 'run')} in {out}")
     if damaged:
-        raise RunError(f"{len(damaged)} damaged runs were left out: {damaged[0]}")
+        raise RunError(f"{plural(len(damaged), 'damaged run')} left out: {damaged[0]}")
 
 
 @app.command()
-def delete(run: str, runs_dir: RunsDir = None) -> None:
-    """Delete one run, finished or not, unless it is being written."""
-    typer.echo(f"deleted {run_store(runs_dir).delete(run)}")
+def delete(
+    run: RunId,
+    yes: Annotated[bool, Option("--yes", "-y", help="Delete without asking.")] = False,
+    runs_dir: RunsDir = None,
+) -> None:
+    """Delete a run and its files, after asking.
+
+    A run that a process is writing at the moment is never deleted.
+    """
+    store = run_store(runs_dir)
+    found = store.get(run)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise SofttargetsError(
+                f"run {found.id} was not deleted: there is nobody to ask; add --yes to delete it without asking"
+            )
+        told = _described(_entry(store.entries(), found.id))
+        if not typer.confirm(f"Delete run {found.id} ({told}) for good?", err=True):
+            return typer.echo("nothing was deleted")
+    typer.echo(f"deleted {store.delete(found.id)}")
+
+
+def _entry(entries: list[ListedRun], identity: str) -> ListedRun:
+    for entry in entries:
+        if entry.id == identity:
+            return entry
+    raise RunError(f"run {identity} is gone: another process deleted it")
+
+
+def _described(entry: ListedRun) -> str:
+    """A run in a few words: what one needs to know before it is gone."""
+    parts = [_part(entry.recipe, slot) for slot in ("data", "model", "regulariser")]
+    seed = f"seed {entry.recipe['seed']}" if "seed" in entry.recipe else ""
+    state = f"{entry.status} {_moment(entry.finished)}".strip()
+    return ", ".join(word for word in (*parts, seed, state) if word)
+
+
+def _moment(iso: str | None) -> str:
+    """A moment to the minute.
+
+    >>> _moment("2026-11-16T17:50:57+00:00")
+    '2026-11-16 17:50'
+    """
+    return iso[:16].replace("T", " ") if iso else ""
 
 
 def _number(value: object, form: str) -> str:

@@ -12,67 +12,86 @@ from softtargets.cli import options, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json, print_table
 
-app = typer.Typer(help="Studies: a table or figure of a paper, from training to page.", no_args_is_help=True)
+app = typer.Typer(help="Reproduce a table or figure of a paper, from training to page.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_(as_json: options.Json = False) -> None:
-    """List the studies there are."""
+    """List the studies: what they ask, their seeds and their sizes."""
     from softtargets.studies import STUDIES
 
     if as_json:
-        print_json(
-            [{key: vars(study)[key] for key in ("name", "title", "papers", "seeds")} for study in STUDIES]
-        )
-    else:
-        print_table(("name", "title"), [(study.name, study.title) for study in STUDIES])
+        keys = ("name", "title", "papers", "seeds", "sizes")
+        return print_json([{key: vars(study)[key] for key in keys} for study in STUDIES])
+    rows = [(study.name, str(study.seeds), ", ".join(study.sizes) or "–", study.title) for study in STUDIES]
+    print_table(("name", "seeds", "sizes", "title"), rows)
 
 
 @app.command()
-def show(name: str, runs_dir: options.RunsDir = None, as_json: options.Json = False) -> None:
-    """Say what a study trains and measures, and how much of it is done."""
+def show(
+    context: typer.Context,
+    name: options.StudyName,
+    seeds: options.Seeds = None,
+    changes: options.StudySet = None,
+    runs_dir: options.RunsDir = None,
+    data_dir: options.DataDir = None,
+    runs: Annotated[bool, typer.Option("--runs", help="List every run, finished or not.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Say what a study trains, what that costs, and what it tests.
+
+    Nothing is trained: the dataset, the number of runs and images, how much of it is done, and the claims.
+    """
+    from softtargets.cli import study_summary
     from softtargets.cli.console import describe
     from softtargets.studies import STUDIES, find_study
 
     study = find_study(STUDIES, name)
     store = options.run_store(runs_dir)
-    trials = study.trials(study.settings())
-    done = {entry.id for entry in store.entries() if entry.status == "finished"}
+    trials = study.trials(settings := study.settings(seeds, options.assignments(changes)))
+    done = {entry.id: entry.seconds for entry in store.entries() if entry.status == "finished"}
     if as_json:
-        runs = [
+        listed = [
             {"id": t.recipe.id, "labels": t.labels, "done": t.recipe.id in done, "recipe": t.recipe.to_dict()}
             for t in trials
         ]
         told = {key: vars(study)[key] for key in ("name", "title", "lead", "papers", "seeds")}
-        return print_json({**told, "runs": runs})
-    rows = [(t.recipe.id, describe(t.recipe), "finished" if t.recipe.id in done else "to do") for t in trials]
-    typer.echo(f"{study.title}\n\n{study.lead}\n")
-    for paper in study.papers:
-        typer.echo(f"paper: {paper}")
-    finished = sum(row[2] == "finished" for row in rows)
-    typer.echo(f"\n{len(rows)} runs with {study.seeds} seeds, {finished} finished in {store.root}\n")
-    print_table(("run", "recipe", "state"), rows)
+        return print_json({**told, "runs": listed})
+    again = command_line(context, without=("runs",)).replace("study show", "study run", 1)
+    for line in study_summary.lines(study, settings, trials, done, store.root, data_dir, again):
+        typer.echo(line)
+    if runs:
+        typer.echo("")
+        states = ("to do", "finished")
+        rows = [(t.recipe.id, describe(t.recipe), states[t.recipe.id in done]) for t in trials]
+        print_table(("run", "recipe", "state"), rows)
 
 
 @app.command()
 def run(
     context: typer.Context,
-    name: str,
-    seeds: Annotated[int | None, typer.Option(help="How many seeds (default: the study's own).")] = None,
+    name: options.StudyName,
+    seeds: options.Seeds = None,
     device: options.Device = "auto",
-    changes: options.Set = None,
+    changes: options.StudySet = None,
     runs_dir: options.RunsDir = None,
     data_dir: options.DataDir = None,
-    out: Annotated[Path | None, typer.Option(help="Where the report goes [./reports/NAME].")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The directory that the page goes to.", show_default="./reports/STUDY"),
+    ] = None,
     workers: options.Workers = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
     tensorboard: options.TensorBoardDir = None,
     no_train: Annotated[
-        bool, typer.Option("--no-train", help="Train nothing: make the page of the runs that are finished.")
+        bool, typer.Option("--no-train", help="Train nothing: make the page from the runs that are finished.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Train what is missing, measure, and write the page."""
+    """Train a study and write its page, with a verdict on each claim.
+
+    Finished runs are reused. Ctrl-C is safe: the same command goes on where it stopped.
+    """
     from softtargets.studies import STUDIES, find_study
 
     study = find_study(STUDIES, name)

@@ -39,47 +39,83 @@ def view(
     files: Annotated[
         list[str],
         Argument(
-            metavar="[NET:SPLIT=]FILE...",
-            help="Activations with labels (.npz, .safetensors, .pt); one panel each. Or a run: RUN_ID[:SPLIT].",
+            metavar="[MODEL:SPLIT=]FILE...",
+            help="Activations with labels (.npz, .safetensors, .pt), one panel each; or runs: RUN_ID[:SPLIT].",
         ),
     ],
     weights: Annotated[
         list[str] | None,
         Option(
-            metavar="[NET=]FILE", help="The file with the last layer, if it is another; may be a whole model."
+            metavar="[MODEL=]FILE",
+            help="The file with the last layer; may hold a whole model.",
+            show_default="the file with the activations",
         ),
     ] = None,
     labels: Annotated[
         list[str] | None,
-        Option(metavar="[NET:SPLIT=]FILE", help="The file with the labels, if it is another."),
+        Option(
+            metavar="[MODEL:SPLIT=]FILE",
+            help="The file with the labels.",
+            show_default="the file with the activations",
+        ),
     ] = None,
-    classes: Annotated[str | None, Option(metavar="A,B,C", help="Three classes, by number or name.")] = None,
+    classes: Annotated[
+        str | None,
+        Option(metavar="A,B,C", help="Three classes, by number or name.", show_default="chosen by --pick"),
+    ] = None,
     pick: Annotated[
-        str, Option(help="Or let templates decide: three close ones, two close and a far one (mixed), far.")
+        str,
+        Option(
+            help="Which three classes to choose by their templates: close ones, far ones, or two close and one far "
+            "(mixed)."
+        ),
     ] = "mixed",
     names: Annotated[
         str | None,
-        Option(metavar="FILE", help="Names of classes: one on each line, JSON, or separated by commas."),
+        Option(
+            metavar="FILE",
+            help="Names of the classes: a file with one on each line, a JSON file, or names separated by commas.",
+            show_default="their numbers",
+        ),
     ] = None,
     units: Annotated[
-        str, Option(help="What the axes count in: centres (of classes), templates or activations.")
+        str,
+        Option(help="The unit of the axes: distances between class centres, templates, or raw activations."),
     ] = "centres",
     activations_name: Annotated[
-        str | None, Option(metavar="NAME", help="Which array has the activations.")
+        str | None,
+        Option(
+            metavar="NAME",
+            help="The array with the activations.",
+            show_default="found out from names and shapes",
+        ),
     ] = None,
     weights_name: Annotated[
-        str | None, Option(metavar="NAME", help="Which array has the last layer.")
+        str | None,
+        Option(
+            metavar="NAME",
+            help="The array with the last layer.",
+            show_default="found out from names and shapes",
+        ),
     ] = None,
-    labels_name: Annotated[str | None, Option(metavar="NAME", help="Which array has the labels.")] = None,
+    labels_name: Annotated[
+        str | None,
+        Option(
+            metavar="NAME", help="The array with the labels.", show_default="found out from names and shapes"
+        ),
+    ] = None,
     ignore_index: IgnoreIndex = None,
-    out: Annotated[Path | None, Option(help="Where the page goes [./reports/view-NAME].")] = None,
+    out: Annotated[
+        Path | None, Option(help="The directory that the page goes to.", show_default="./reports/view-NAME")
+    ] = None,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Show where nets put the examples of three classes, and measure how far they have collapsed.
+    """Show how models arrange three classes in their last layer.
 
-    Files of one net are drawn on one scale. Nets and splits are named by their files (hard_train.npz is the net "hard"
-    on "train"), or by you: softtargets view hard:train=a.npz hard:test=b.npz smooth:train=c.npz smooth:test=d.npz
+    Draws the examples on the plane of the classes' templates and measures how far each class has collapsed. Panels of
+    one model share a scale. Models and splits are named by their files (hard_train.npz is the model "hard" on "train")
+    or by you: softtargets view hard:train=a.npz hard:test=b.npz smooth:train=c.npz smooth:test=d.npz
     """
     from softtargets.geometry import UNITS
     from softtargets.inspection.shared import check_choice
@@ -133,7 +169,7 @@ def _short(files: list[str]) -> str:
 
 
 class Elsewhere:
-    """Files for all panels or for some of them: ``FILE``, ``NET=FILE``, ``SPLIT=FILE``, ``NET:SPLIT=FILE``."""
+    """Files for all panels or for some of them: ``FILE``, ``MODEL=FILE``, ``SPLIT=FILE``, ``MODEL:SPLIT=FILE``."""
 
     def __init__(self, argument: str, words: list[str] | None) -> None:
         self._argument = argument
@@ -141,7 +177,7 @@ class Elsewhere:
         for word in words or []:
             label, path = labelled(word)
             if label in self._paths:
-                whose = f"'{label}'" if label else "all panels; write NET=FILE"
+                whose = f"'{label}'" if label else "all panels; write MODEL=FILE"
                 raise SofttargetsError(f"is given twice for {whose}", argument=argument)
             self._paths[label] = path
 
@@ -179,19 +215,19 @@ def panels_of(
 
 
 def labelled(word: str) -> tuple[str, str]:
-    """``NET:SPLIT=FILE`` as label and file; a file whose name has = in it is a file."""
+    """``MODEL:SPLIT=FILE`` as label and file; a file whose name has = in it is a file."""
     label, equals, path = word.partition("=")
     if not equals or os.path.exists(word):  # False also for names that no system has
         return "", word
     if not label or not path:
         raise SofttargetsError(
-            f"{word}: write it as NET:SPLIT=FILE, for example smooth:train=activations.npz"
+            f"{word}: write it as MODEL:SPLIT=FILE, for example smooth:train=activations.npz"
         )
     return label, path
 
 
 def guessed(path: Path) -> tuple[str, str]:
-    """Net and split from the name of a file.
+    """Model and split from the name of a file.
 
     >>> guessed(Path("hard_train.npz")), guessed(Path("runs/smooth/test.npz")), guessed(Path("resnet.npz"))
     (('hard', 'train'), ('smooth', 'test'), ('resnet', ''))

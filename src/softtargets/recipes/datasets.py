@@ -34,6 +34,9 @@ class Dataset(Part):
 
     task: ClassVar[str]
     unit: ClassVar[str]
+    training_examples: ClassVar[int | None] = (
+        None  # before validation and limit; None where it is not always the same
+    )
 
     validation: Index = 0
     limit: Count | None = None
@@ -66,13 +69,19 @@ class ImageDataset(Dataset):
 class Digits(ImageDataset, name="digits"):
     """scikit-learn's handwritten digits: 1,797 grey images of 8 x 8, 10 classes, no download."""
 
+    training_examples: ClassVar[int | None] = 1_297
+
 
 class MNIST(ImageDataset, name="mnist"):
     """Handwritten digits, 28 x 28 grey, 60,000 + 10,000, 10 classes."""
 
+    training_examples: ClassVar[int | None] = 60_000
+
 
 class FashionMNIST(ImageDataset, name="fashion-mnist"):
     """Articles of clothing, 28 x 28 grey, 60,000 + 10,000, 10 classes."""
+
+    training_examples: ClassVar[int | None] = 60_000
 
 
 class EMNIST(ImageDataset, name="emnist"):
@@ -84,11 +93,15 @@ class EMNIST(ImageDataset, name="emnist"):
 class CIFAR10(ImageDataset, name="cifar10"):
     """Colour images of 32 x 32, 50,000 + 10,000, 10 classes; `labels` may be CIFAR-10N's human ones."""
 
+    training_examples: ClassVar[int | None] = 50_000
+
     labels: Literal["clean", "aggregate", "worse", "random1", "random2", "random3"] = "clean"
 
 
 class CIFAR100(ImageDataset, name="cifar100"):
     """Colour images of 32 x 32, 50,000 + 10,000, 100 fine or 20 coarse classes; see CIFAR-10 for `labels`."""
+
+    training_examples: ClassVar[int | None] = 50_000
 
     labels: Literal["clean", "noisy"] = "clean"
     coarse: bool = False
@@ -97,11 +110,15 @@ class CIFAR100(ImageDataset, name="cifar100"):
 class CUB200(ImageDataset, name="cub200"):
     """Caltech-UCSD Birds 200-2011: 5,994 + 5,794 photographs, 200 classes, resized and cropped to `size`."""
 
+    training_examples: ClassVar[int | None] = 5_994
+
     size: Count = 224
 
 
 class TinyImageNet(ImageDataset, name="tiny-imagenet"):
     """Tiny ImageNet: 100,000 + 10,000 images of 64 x 64, 200 classes; its validation set is our test."""
+
+    training_examples: ClassVar[int | None] = 100_000
 
     size: Count = 64
 

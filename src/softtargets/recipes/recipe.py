@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from softtargets.exceptions import RecipeError
+from softtargets.exceptions import RecipeError, nearest
 from softtargets.recipes.augmentation import Augmentation
 from softtargets.recipes.datasets import Dataset
 from softtargets.recipes.models import Model
@@ -170,7 +170,7 @@ def _set(tree: dict[str, Any], path: str, value: Any) -> None:
         try:
             inner = node[_key(node, key)]
         except (KeyError, IndexError, TypeError):
-            raise RecipeError("no such field to change", ".".join(parents[: depth + 1])) from None
+            raise RecipeError(_no_such_field(node, key), ".".join(parents[: depth + 1])) from None
         # An earlier change may have put a bare name or a part here: {"data": "cifar10", "data.labels": "worse"}.
         if isinstance(inner, Part) or (isinstance(inner, str) and key in _slots()):
             inner = inner.to_dict() if isinstance(inner, Part) else {"name": inner}
@@ -179,7 +179,14 @@ def _set(tree: dict[str, Any], path: str, value: Any) -> None:
     try:
         node[_key(node, last)] = deepcopy(value)
     except (IndexError, TypeError):
-        raise RecipeError("no such field to change", path) from None
+        raise RecipeError(_no_such_field(node, last), path) from None
+
+
+def _no_such_field(node: Any, key: str) -> str:
+    """What to say of a key that is not there, with the nearest of those that are."""
+    there = [str(name) for name in node] if isinstance(node, Mapping) else []
+    allowed = f"; allowed: {', '.join(there)}" if there else ""
+    return f"no such field to change{nearest(key, there)}{allowed}"
 
 
 def _key(node: Any, key: str) -> Any:

@@ -1,5 +1,6 @@
 """Runs: what a training leaves on disk. Written once, read many times, never lost."""
 
+from softtargets.runs.exporting import export_table, exporter
 from softtargets.runs.provenance import code_version, environment, now
 from softtargets.runs.run import Predictions, Run
 from softtargets.runs.store import ListedRun, RunStore, check_filter, export_logs
@@ -19,5 +20,7 @@ __all__ = [
     "code_version",
     "environment",
     "export_logs",
+    "export_table",
+    "exporter",
     "now",
 ]

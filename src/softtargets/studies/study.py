@@ -92,6 +92,10 @@ def _nothing_to_measure(trial: Trial, run: Run) -> dict[str, float]:
     return {}
 
 
+def _no_claims(results: Results) -> tuple[Claim, ...]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Study:
     """A table or figure of a paper (or a few of them) as one object; each lives in a module of this room.
@@ -103,6 +107,7 @@ class Study:
     axes:     fields the grid itself varies, which ``--set`` therefore may not change.
     again:    makes one more measurement for a whole call, where stored predictions are not enough: it may compute
               with the nets and the data, and keep what several runs share.
+    claims:   the claims alone, which can be told before there are runs.
     sizes:    names of the sizes that the grid comes in, the default first; ``--set size=NAME`` chooses.
     """
 
@@ -118,6 +123,7 @@ class Study:
     seeds: int = 5
     again: Callable[[Place], Measure] | None = None
     sizes: tuple[str, ...] = ()
+    claims: Callable[[Results], Sequence[Claim]] = _no_claims
 
     def settings(self, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Settings:
         """The user's settings, refused where they make no sense for this study."""

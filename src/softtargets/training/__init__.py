@@ -4,12 +4,14 @@ from softtargets.training.devices import choose_device
 from softtargets.training.engine import CHECKPOINT_SECONDS, train
 from softtargets.training.events import Plan, Watcher, Watchers
 from softtargets.training.precision import float32_products
+from softtargets.training.progress import ProgressLine
 from softtargets.training.tensorboard import TensorBoard
 from softtargets.training.workers import cores
 
 __all__ = [
     "CHECKPOINT_SECONDS",
     "Plan",
+    "ProgressLine",
     "TensorBoard",
     "Watcher",
     "Watchers",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
 from softtargets.training.devices import choose_device, no_default_device
-from softtargets.training.events import Watcher
+from softtargets.training.events import Watcher, Watchers
+from softtargets.training.progress import ProgressLine
 from softtargets.training.scheduling import Finisher, Loop, Queue, Resources, left_to_train
 from softtargets.training.workers import helpers
 
@@ -25,6 +27,7 @@ def train(
     keep: Sequence[str] = KEEP,
     data_dir: Path | None = None,
     watcher: Watcher | None = None,
+    progress: bool | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     workers: int = 1,
     sharing: int | None = None,
@@ -32,6 +35,8 @@ def train(
     """Train every recipe that has no finished run yet, teachers first, and return the runs in order.
 
     keep:     the splits on which predictions are kept (those that the recipe's data has).
+    progress: show a line of progress on standard error. Without it, one is shown on a terminal, unless there is a
+              `watcher`, which is told all that happens and shows what it likes.
     workers:  processes that share the recipes out among them, this one included.
     sharing:  how many processes there are in all, where others were started elsewhere: none takes more than its
               share at a time.
@@ -39,7 +44,7 @@ def train(
     training is waited for. A diverged run comes back with status ``failed``.
     """
     recipes = list(recipes)
-    watcher = watcher or Watcher()
+    watcher = _watching(watcher, progress)
     sharing = sharing or workers
     resources = Resources(store, choose_device(device), data_dir)
     finisher = Finisher(resources, keep, watcher)
@@ -49,3 +54,11 @@ def train(
     with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, sharing=sharing, **how):
         loop.run()
     return [Run(store.root / recipe.id) for recipe in recipes]
+
+
+def _watching(watcher: Watcher | None, progress: bool | None) -> Watcher:
+    """Who hears of the training: the caller's watcher, a line of progress, both or nobody."""
+    if progress is None:
+        progress = watcher is None and sys.stderr is not None and sys.stderr.isatty()
+    watchers = [*([watcher] if watcher else []), *([ProgressLine()] if progress else [])]
+    return watchers[0] if len(watchers) == 1 else Watchers(*watchers)

@@ -52,10 +52,10 @@ def test_areas_over_coverage_are_compared_on_the_same_examples(pair):
 
 def test_who_makes_fewer_mistakes_where_uncertain_cases_are_rejected_is_said(pair):
     _, _, _, found = pair
-    said = "A makes fewer mistakes where uncertain cases are rejected: AURC B − A = +"
+    said = "a.npz makes fewer mistakes where uncertain cases are rejected: AURC b.npz − a.npz = +"
     assert verdict_on_two(found).sentences[-1].startswith(said)
     row = next(row for row in difference_lines(found) if row[0] == "AURC")
-    assert row[-1] == "A"
+    assert row[-1] == "a.npz"
     titles = {section.title: section for section in compare_page(found).sections}
     section = titles["Rejecting uncertain cases"]
     assert "hands its 20 % least confident cases to a person" in section.paragraphs[0]
@@ -96,7 +96,7 @@ def test_scaled_differences_are_those_of_scaled_predictions(pair):
 def test_the_better_one_is_named(pair):
     _, _, _, found = pair
     verdict = verdict_on_two(found)
-    assert verdict.headline == "A is more accurate, better calibrated and better by likelihood"
+    assert verdict.headline == "a.npz is more accurate, better calibrated and better by likelihood"
     page = compare_page(found)
     assert page.kind == "compare"
 
@@ -115,34 +115,34 @@ def spoken(pair, before, after):
 
 def test_nothing_is_claimed_where_intervals_include_zero(pair):
     verdict = spoken(pair, differences(), differences())
-    assert verdict.headline == "No difference that these examples could show"
-    assert sum("cannot be said" in sentence for sentence in verdict.sentences) == 4
-    assert "Nor can it be said after scaling" in verdict.sentences[2]
+    assert verdict.headline == "These examples show no difference between the two models"
+    assert sum("as far as these examples show" in sentence for sentence in verdict.sentences) == 4
+    assert "these examples show no difference in calibration:" in verdict.sentences[2]
 
 
 def test_an_advantage_may_change_sides_after_scaling(pair):
     verdict = spoken(pair, differences(smooth=-1), differences(smooth=1))
-    assert verdict.headline == "B is better calibrated"
-    assert verdict.sentences[2].startswith("But A is better calibrated after scaling")
+    assert verdict.headline == "b.npz is better calibrated"
+    assert "scaled by its own temperature, a.npz is better calibrated instead:" in verdict.sentences[2]
 
 
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (-1, 0, "That advantage is gone"),
-        (1, 1, "It still is"),
-        (0, -1, "Yet B is better calibrated"),
+        (-1, 0, "these examples show no difference in calibration any more:"),
+        (1, 1, "a.npz is still better calibrated:"),
+        (0, -1, "b.npz is better calibrated:"),
     ],
 )
 def test_what_scaling_does_to_an_advantage(pair, before, after, words):
     verdict = spoken(pair, differences(smooth=before), differences(smooth=after))
-    assert verdict.sentences[2].startswith(words)
+    assert f"After each is scaled by its own temperature, {words}" in verdict.sentences[2]
 
 
 def test_models_may_be_better_at_different_things(pair):
     verdict = spoken(pair, differences(accuracy=1, smooth=1), None)
     assert verdict.tone == "care"
-    assert verdict.headline == "A is better calibrated, B is more accurate"
+    assert verdict.headline == "a.npz is better calibrated, b.npz is more accurate"
 
 
 def test_other_labels_are_refused_with_their_place(tmp_path):

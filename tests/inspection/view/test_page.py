@@ -43,7 +43,7 @@ def test_a_net_with_clusters_half_as_wide_is_said_to_have_them():
     found = four()
     assert (
         headline(found)
-        == "On the plane, the clusters of smooth, train are 0.50 times as wide as those of hard, train"
+        == "The clusters of smooth, train are 50 % tighter than those of hard, train on the plane"
     )
     train, test = between_nets(found)
     assert train.startswith("smooth against hard on train: a spread of ")
@@ -52,7 +52,7 @@ def test_a_net_with_clusters_half_as_wide_is_said_to_have_them():
     assert f"{smooth.spread:.3f} against {hard.spread:.3f} on the plane" in train
     assert "about as equilateral" in train
     assert len(between_splits(found)) == 2
-    assert between_splits(found)[0].startswith("hard: clusters of test are ")
+    assert between_splits(found)[0].startswith("hard: the clusters of test are ")
 
 
 def test_nets_without_a_common_split_are_compared_with_a_caution():
@@ -111,7 +111,7 @@ def test_few_examples_and_a_sample_for_nc4_are_said(monkeypatch):
     layer = net()
     found = look([panel(layer, examples(layer, count=36))], classes=[0, 1, 2])
     few, sample = warnings(found)
-    assert few == "net, train has fewer than 10 examples of 0, 1 and 2: its picture says little."
+    assert few == "net, train has fewer than 10 examples of 0, 1 and 2: too few to judge its clusters."
     assert "is from 10 of 36 examples" in sample
     assert page_of(found).warnings == (few, sample)
 

@@ -16,8 +16,8 @@ def overlaid(files: Files) -> Figure:
         files,
         {name: one.before.reliability for name, one in files.items()},
         lambda: _draw(files),
-        "How often predictions of a given confidence are right; the area of a point is its share of the examples, thin "
-        "lines are 95 % intervals. Turn the temperature to see what scaling does to both.",
+        "How often predictions of a given confidence are right. The area of a point is its share of the examples; thin "
+        "lines are 95 % intervals. Move the temperature to see what scaling does to both.",
         "Accuracy over confidence of both files.",
     )
 
@@ -27,8 +27,8 @@ def rejecting_figure(files: Files) -> Figure:
     return coverage_figure(
         {name: one.selection.curve for name, one in files.items()},
         COLOURS,
-        "How often the most confident predictions of each are wrong, over the share of predictions that are used; "
-        "bands are 95 % intervals of each by itself.",
+        "How often the most confident predictions of each model are wrong, over the share of predictions that are used. "
+        "Bands are 95 % intervals of each model by itself.",
         best=False,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from softtargets.calibration import Calibration
@@ -26,9 +27,9 @@ def compare_page(found: Comparison) -> Page:
         name=f"{found.a.understood.path.name} {found.b.understood.path.name}",
         title=f"{a} against {b}",
         lead=(
-            f"A is {a}, B is {b}; {count(found.overlap.examples, 'example')}, "
-            f"{count(found.a.understood.classes, 'class')}. Both were asked the same, so differences are paired. Every "
-            "interval is one of 95 %, and a difference is only claimed where it excludes 0."
+            f"Two models on the same {count(found.overlap.examples, 'example')} of "
+            f"{count(found.a.understood.classes, 'class')}: {a} (A) and {b} (B). Intervals, in brackets, are 95 % "
+            "intervals. One model is called better only where the interval of the difference excludes 0."
         ),
         sections=(
             Section.of("Confidence against accuracy", overlaid(files), sweep_figure(files)),
@@ -49,20 +50,24 @@ def _differences(found: Comparison) -> Table:
         "Differences",
         "predictions | metric | a_shown: A | b_shown: B | shown: B − A | better",
         _difference_rows(found),
-        "with 95 % intervals; below 0 is in favour of B, but for accuracy.",
+        "A is {A}, B is {B}. In brackets the 95 % interval of the difference. For accuracy, a difference above 0 is in "
+        "favour of B; for all other metrics, one below 0.".format(**words.names_of(found)),
     )
 
 
 def _difference_rows(found: Comparison) -> list[dict[str, Any]]:
-    rows = _rows_of("as they are", found.differences, found.a.before, found.b.before)
+    names = words.names_of(found)
+    rows = _rows_of(names, "as they are", found.differences, found.a.before, found.b.before)
     rows.append(_aurc_row(found))
     if found.scaled and found.a.after and found.b.after:
         # Scaling does not change the accuracy.
-        rows += _rows_of("scaled", found.scaled, found.a.after, found.b.after)[1:]
+        rows += _rows_of(names, "scaled", found.scaled, found.a.after, found.b.after)[1:]
     return rows
 
 
-def _rows_of(title: str, differences: Differences, a: Calibration, b: Calibration) -> list[dict[str, Any]]:
+def _rows_of(
+    names: Mapping[str, str], title: str, differences: Differences, a: Calibration, b: Calibration
+) -> list[dict[str, Any]]:
     rows = []
     for name, key in METRICS.items():
         metric, difference = BY_KEY[key], getattr(differences, name)
@@ -74,8 +79,12 @@ def _rows_of(title: str, differences: Differences, a: Calibration, b: Calibratio
                 **values,
                 **difference.cells("difference"),
                 **{f"{side}_shown": metric.show(value) for side, value in values.items()},
-                "shown": estimated(difference, metric.digits, share=metric.share, sign=True),
-                "better": words.winner(difference, lower_is_better=key != "accuracy") or "cannot be said",
+                "shown": points(difference, metric.digits)
+                if metric.share
+                else estimated(difference, metric.digits, share=False, sign=True),
+                "better": words.shown_winner(
+                    names, words.winner(difference, lower_is_better=key != "accuracy")
+                ),
             }
         )
     return rows
@@ -90,7 +99,7 @@ def _aurc_row(found: Comparison) -> dict[str, Any]:
         **found.aurc.cells("difference"),
         **{f"{side}_shown": percent(value, 3) for side, value in values.items()},
         "shown": points(found.aurc, 3),
-        "better": words.winner(found.aurc) or "cannot be said",
+        "better": words.shown_winner(words.names_of(found), words.winner(found.aurc)),
     }
 
 
@@ -117,7 +126,7 @@ def _metrics(found: Comparison) -> tuple[Table, ...]:
             *named,
             columns,
             metric_rows(both, found.bins, found.a.understood.classes),
-            "with 95 % intervals in brackets.",
+            "95 % intervals in brackets.",
         )
         for named, both in tables.items()
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from softtargets.inspection.compare.finding import Comparison
@@ -28,26 +29,50 @@ def short_names(a: Path, b: Path) -> tuple[str, str]:
     return f"{a.name} (A)", f"{b.name} (B)"
 
 
+def names_of(found: Comparison) -> dict[str, str]:
+    """What the page calls A and B."""
+    a, b = short_names(found.a.understood.path, found.b.understood.path)
+    return {"A": a, "B": b}
+
+
 def verdict_on_two(found: Comparison) -> Verdict:
-    """Who is better at what."""
-    d = found.differences
+    """Who is better at what, by name: one plain sentence each, the difference after it."""
+    d, names = found.differences, names_of(found)
     accuracy = winner(d.accuracy, lower_is_better=False)
     calibration, likelihood = winner(d.smooth_ece), winner(d.nll)
-    nll = f"NLL B − A = {estimated(d.nll, 4, share=False, sign=True)}"
+    nll = f"NLL {_minus(names)} = {estimated(d.nll, 4, share=False, sign=True)}"
     sentences = (
-        _claim(accuracy, "is more accurate", f"accuracy B − A = {estimated(d.accuracy, 2, sign=True)}"),
-        _claim(calibration, "is better calibrated", _smooth(d)),
-        *([_after_scaling(calibration, found.scaled)] if found.scaled else []),
-        _claim(likelihood, "gives labels more probability", nll),
+        _claim(
+            names,
+            accuracy,
+            "is more accurate",
+            "are equally accurate",
+            f"accuracy {_minus(names)} = {points(d.accuracy)}",
+        ),
+        _claim(
+            names,
+            calibration,
+            "is better calibrated",
+            "are equally well calibrated",
+            _smooth(names, d),
+        ),
+        *([_after_scaling(names, calibration, found.scaled)] if found.scaled else []),
+        _claim(
+            names,
+            likelihood,
+            "gives the true labels more probability",
+            "give the true labels equally much probability",
+            nll,
+        ),
         *rejecting_claim(found),
     )
     better = {"more accurate": accuracy, "better calibrated": calibration, "better by likelihood": likelihood}
     told = [
-        f"{one} is {listed([word for word, who in better.items() if who == one])}"
+        f"{names[one]} is {listed([word for word, who in better.items() if who == one])}"
         for one in ("A", "B")
         if one in better.values()
     ]
-    headline = ", ".join(told) or "No difference that these examples could show"
+    headline = ", ".join(told) or "These examples show no difference between the two models"
     return Verdict("good" if len(told) == 1 else "care", headline, sentences)
 
 
@@ -55,19 +80,24 @@ def rejecting_claim(found: Comparison) -> list[str]:
     """Who is wrong less often where uncertain cases are left out; nothing of a handful of examples."""
     if found.a.selection.examples < FEWEST:
         return []
-    difference = f"AURC B − A = {points(found.aurc, 3)}"
-    return [_claim(winner(found.aurc), "makes fewer mistakes where uncertain cases are rejected", difference)]
+    names = names_of(found)
+    difference = f"AURC {_minus(names)} = {points(found.aurc, 3)}"
+    fewer = "makes fewer mistakes where uncertain cases are rejected"
+    equal = "make equally many mistakes where uncertain cases are rejected"
+    return [_claim(names, winner(found.aurc), fewer, equal, difference)]
 
 
 def rejecting_words(found: Comparison) -> tuple[str, ...]:
     """The accuracy of both on the rest, and what the difference is of."""
+    names = names_of(found)
     a, b = (estimated(accuracy_on_the_rest(side.selection)) for side in (found.a, found.b))
     return (
-        f"If each hands its {percent(HANDED_OVER, 0)} least confident cases to a person, accuracy on the rest is {a} "
-        f"for A and {b} for B.",
+        f"If each model hands its {percent(HANDED_OVER, 0)} least confident cases to a person, accuracy on the rest is "
+        f"{a} for {names['A']} and {b} for {names['B']}.",
         *rejecting_claim(found),
-        "The AURC is the mean error rate over all shares of predictions that may be used, most confident first by the "
-        "maximum probability. It is less for a more accurate model, and for one that tells its mistakes better.",
+        "AURC is the error rate on average over all coverages: over all shares of the predictions that may be used, most "
+        "confident first by the maximum probability. A model has a lower AURC if it makes fewer mistakes, or if its "
+        "confidence separates its mistakes better.",
     )
 
 
@@ -78,25 +108,38 @@ def winner(difference: Estimate, lower_is_better: bool = True) -> str:
     return "B" if difference.below_zero == lower_is_better else "A"
 
 
-def _claim(winner: str, what: str, difference: str) -> str:
-    return f"{winner} {what}: {difference}." if winner else f"Which {what} cannot be said: {difference}."
+def shown_winner(names: Mapping[str, str], winner: str) -> str:
+    """The name of the better one, for a table."""
+    return names[winner] if winner else "neither for certain"
 
 
-def _smooth(found: Differences) -> str:
-    return f"smooth calibration error B − A = {estimated(found.smooth_ece, 2, sign=True)}"
+def _minus(names: Mapping[str, str]) -> str:
+    return f"{names['B']} − {names['A']}"
 
 
-def _after_scaling(calibration: str, scaled: Differences) -> str:
+def _claim(names: Mapping[str, str], winner: str, better: str, equal: str, difference: str) -> str:
+    if not winner:
+        return f"The two models {equal} as far as these examples show: {difference}."
+    return f"{names[winner]} {better}: {difference}."
+
+
+def _smooth(names: Mapping[str, str], found: Differences) -> str:
+    return f"smooth calibration error {_minus(names)} = {points(found.smooth_ece)}"
+
+
+def _after_scaling(names: Mapping[str, str], calibration: str, scaled: Differences) -> str:
     """Whether a temperature for each changes who is better calibrated."""
     after = winner(scaled.smooth_ece)
-    when = "after scaling each by its own temperature"
+    when = "After each is scaled by its own temperature,"
     if not after:
-        told = f"That advantage is gone {when}" if calibration else f"Nor can it be said {when}"
+        told = f"{when} these examples show no difference in calibration" + (
+            " any more" if calibration else ""
+        )
     elif after == calibration:
-        told = f"It still is {when}"
+        told = f"{when} {names[after]} is still better calibrated"
     else:
-        told = f"{'But' if calibration else 'Yet'} {after} is better calibrated {when}"
-    return f"{told}: {_smooth(scaled)}."
+        told = f"{when} {names[after]} is better calibrated{' instead' if calibration else ''}"
+    return f"{told}: {_smooth(names, scaled)}."
 
 
 def difference_words(found: Comparison) -> tuple[str, ...]:
@@ -104,17 +147,17 @@ def difference_words(found: Comparison) -> tuple[str, ...]:
     p = found.differences.accuracy_p
     tested = (
         f"Accuracies: McNemar's test (mid-p) gives {f'p = {number(p, 4)}' if p >= 0.0001 else 'p < 0.0001'}. "
-        "Differences of means are paired; the interval of a difference of calibration errors is put together from "
-        "those of both, with their correlation."
+        "All differences are paired, example by example. The interval of a difference of calibration errors is "
+        "combined from the intervals of both, with their correlation."
     )
     if not found.scaled:
         return (tested,)
-    temperatures = ", ".join(
-        f"{_temperature(side)} for {one}" for one, side in (("A", found.a), ("B", found.b))
-    )
+    sides = zip(names_of(found).values(), (found.a, found.b), strict=True)
+    temperatures = ", ".join(f"{_temperature(side)} for {name}" for name, side in sides)
     scaled = (
-        "Scaled means: each example is scaled by a temperature fitted to the other parts of the examples "
-        f"({FOLDS} parts), for each model by itself. Fitted to all examples, temperatures are {temperatures}."
+        f"Scaled predictions are cross-fitted: the examples are cut into {FOLDS} folds, and each fold is scaled by the "
+        "temperature that was fitted to the others, for each model by itself. Fitted to all examples, the temperatures "
+        f"are {temperatures}."
     )
     return scaled, tested
 
@@ -128,12 +171,12 @@ def _temperature(side: Measured) -> str:
 def mistakes_words(found: Comparison) -> str:
     """How often both agree, and whether they share their mistakes."""
     o = found.overlap
-    told = f"They predict the same class for {percent(found.agreement)} of the examples."
+    told = f"The two models predict the same class for {percent(found.agreement)} of the examples."
     if o.examples == o.both_right:
         return told
     told += (
-        f" Of the examples that at least one gets wrong, both get {percent(o.jaccard)} wrong; if the mistakes of one "
-        f"said nothing about the other's, it would be {percent(o.expected_jaccard)}."
+        f" Of the examples that at least one of them gets wrong, both get {percent(o.jaccard)} wrong. If their mistakes "
+        f"were independent, it would be {percent(o.expected_jaccard)}."
     )
     times = o.both_wrong / o.expected_both_wrong if o.expected_both_wrong else 0.0
     return told + (f" They share {number(times, 1)} times as many mistakes as by chance." if times else "")

@@ -17,7 +17,7 @@ from softtargets.report.drawing import Drawing, canvas
 COLUMNS = 4
 WRAP = 18  # letters on a line above a panel, beside the name of the split
 UNIT = {
-    "centres": "1 is the mean distance between the three class means in the net's first panel",
+    "centres": "1 is the mean distance between the three class means in the model's first panel",
     "templates": "1 is the mean distance between the three templates",
     "activations": "activations as they are",
 }
@@ -28,7 +28,7 @@ def plane_figure(found: PenultimateView, units: str) -> Figure:
     panels = fair_panels([panel.view for panel in found.panels], units)
     shown = sum(len(panel.view.points) for panel in found.panels)
     lengths = "Templates are drawn in shape and direction, not in length. " if units == "centres" else ""
-    axes = "Nets have axes of their own." if units == "activations" else "All panels have the same axes."
+    axes = "Models have axes of their own." if units == "activations" else "All panels have the same axes."
     titles = listed([panel.view.title for panel in found.panels])
     return Figure.of(
         "plane",

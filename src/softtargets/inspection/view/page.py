@@ -20,9 +20,9 @@ def view_page(found: PenultimateView, name: str, units: str = "centres") -> Page
         name=name,
         title=f"{listed(found.names)} in the penultimate layer",
         lead=(
-            f"Where {listed(nets)} put{'s' if alone else ''} examples of three classes: their activations before the "
-            "last layer, seen on the plane through the three templates, which are the rows of the last layer's weights "
-            "(Müller et al. 2019, section 2)."
+            f"How {listed(nets)} arrange{'s' if alone else ''} the examples of three classes before the last layer. "
+            "Activations are projected onto the plane through the three classes' templates, the rows of the last "
+            "layer's weight matrix (Müller et al. 2019, section 2)."
         ),
         verdict=words.verdict_on(found),
         sections=(
@@ -45,7 +45,7 @@ def measures_table(found: PenultimateView) -> Table:
     return Table.of(
         "measures",
         "The three classes.",
-        "net | split | examples | spread | spread_in_space: in space | spread_over_templates: over templates | "
+        "net: model | split | examples | spread | spread_in_space: in space | spread_over_templates: over templates | "
         "centres_equilateral: triangle of means | templates_equilateral: triangle of templates",
         [{**_named(panel), **vars(panel.view.measures)} for panel in found.panels],
         "Each row is a panel; all examples of the three classes count, drawn or not.",
@@ -57,7 +57,7 @@ def collapse_table(found: PenultimateView) -> Table:
     return Table.of(
         "neural_collapse",
         "All classes.",
-        "net | split | classes | examples | nc1: NC1 | nc2_means_norms: NC2 norms of means | "
+        "net: model | split | classes | examples | nc1: NC1 | nc2_means_norms: NC2 norms of means | "
         "nc2_means_angles: angles of means | nc2_weights_norms: norms of templates | "
         "nc2_weights_angles: angles of templates | nc3: NC3 | nc4 .1%: NC4",
         [{**_named(panel), **_collapse_numbers(panel)} for panel in found.panels],
@@ -79,7 +79,7 @@ def _collapse_numbers(panel: PanelView) -> dict[str, Any]:
 
 def _sources(found: PenultimateView) -> Table:
     rows = [{**_named(one), "examples": one.collapse.examples, "source": one.source} for one in found.panels]
-    columns = "net | split | examples | source: read from"
+    columns = "net: model | split | examples | source: read from"
     return Table.of("sources", "Where the panels are from", columns, rows)
 
 
@@ -101,7 +101,7 @@ def numbers(found: PenultimateView) -> dict[str, Any]:
     }
 
 
-HEADINGS = ("net", "split", "examples", "spread", "over templates", "triangle", "NC1", "NC2", "NC3", "NC4")
+HEADINGS = ("model", "split", "examples", "spread", "over templates", "triangle", "NC1", "NC2", "NC3", "NC4")
 
 
 def summary_rows(found: PenultimateView) -> list[tuple[str, ...]]:

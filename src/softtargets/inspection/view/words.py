@@ -5,34 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from softtargets.inspection.shared.numbers import listed
+from softtargets.inspection.shared.numbers import listed, number, percent
 from softtargets.inspection.view.finding import PanelView, PenultimateView
 from softtargets.report import Verdict
 
 ALIKE = 0.05  # differences below this share are not called differences
 FEW = 10  # examples of a class below which its cluster says little
 CAUTION = (
-    "These numbers describe the examples and the nets that were given, and nothing else. Another seed gives other "
-    "numbers; for a claim about a method, train several and look at how much they vary."
+    "These numbers describe the examples and the models that were given, and nothing else. Another seed gives other "
+    "numbers. For a claim about a method, train several models and see how much the numbers vary."
 )
 CLUSTERS = (
-    "In a broad cluster, examples of one class differ in how similar they are to the others. In tight clusters at the "
-    "corners of a regular triangle they hardly do: what label smoothing leads to on training examples, and why a "
-    "teacher trained with it has less to tell a student (Müller et al. 2019, sections 2 and 4)."
+    "In a broad cluster, examples of one class differ in how similar they are to the other classes. In tight clusters "
+    "at the corners of a regular triangle, they differ little. Label smoothing leads to tight clusters of training "
+    "examples, and a teacher trained with it has less to tell a student (Müller et al. 2019, sections 2 and 4)."
 )
 MEASURES = (
-    "Spread is how far examples are from the mean of their class (root mean square), as a share of the mean distance "
-    "between the three class means: on the plane, and in the whole space before projecting. It does not change when a "
-    "net scales its activations, so nets can be compared by it. Over templates, the share is of the mean distance "
-    "between templates instead; that depends on the scale of activations and weights, so compare it within one net "
-    "only.",
-    "A triangle is 1 when its three sides are equal and 0 when its corners are on one line.",
+    "Spread is the root mean square distance of examples from the mean of their class, divided by the mean distance "
+    "between the three class means. It is measured on the plane, and in the whole space before projecting. Spread does "
+    "not change if a model scales its activations, so models can be compared by it. “Over templates” divides by the "
+    "mean distance between templates instead. That depends on the scale of activations and weights: compare it within "
+    "one model only.",
+    "A triangle is 1 if its three sides are equal, and 0 if its corners lie on one line.",
 )
 COLLAPSE = (
-    "Four measures of Papyan, Han and Donoho 2020. NC1: variability within classes as a share of that between them. "
+    "Four measures of Papyan, Han and Donoho (2020). NC1: variability within classes, as a share of that between them. "
     "NC2: how unequal the norms of class means and templates are, and how much the angles between them vary. NC3: how "
-    "far templates are from class means, from 0 to 4. NC4: how often the net says another class than the one with the "
-    "nearest mean."
+    "far templates are from class means, from 0 to 4. NC4: how often the model predicts another class than the one with "
+    "the nearest mean."
 )
 
 
@@ -40,8 +40,8 @@ def collapse_words(found: PenultimateView) -> tuple[str, str]:
     """What neural collapse is, and which class means it is measured with."""
     first = listed(list(dict.fromkeys(panel.nc4_means for panel in found.panels)))
     return COLLAPSE, (
-        f"Class means are those of the panel's own examples, but for NC4 those of the net's first panel ({first}). "
-        "Classes without examples are left out."
+        "Class means are those of the panel's own examples, except for NC4, which takes those of the model's first "
+        f"panel ({first}). Classes without examples are left out."
     )
 
 
@@ -64,39 +64,41 @@ def warnings(found: PenultimateView) -> tuple[str, ...]:
         title, used, examples = panel.view.title, panel.nc4_examples, panel.collapse.examples
         few = [name for name, count in zip(found.names, panel.counts, strict=True) if count < FEW]
         if few:
-            notes.append(f"{title} has fewer than {FEW} examples of {listed(few)}: its picture says little.")
+            notes.append(
+                f"{title} has fewer than {FEW} examples of {listed(few)}: too few to judge its clusters."
+            )
         if used < examples:
             notes.append(
-                f"NC4 of {title} is from {used:,} of {examples:,} examples, evenly spaced, since each is compared with "
-                "every class."
+                f"NC4 of {title} is measured on {used:,} of {examples:,} examples, evenly spaced, since each example "
+                "is compared with every class."
             )
     return tuple(notes)
 
 
 def verdict_on(found: PenultimateView) -> Verdict | None:
-    """What differs between nets; None for one net."""
+    """What differs between models; None for one model."""
     told = between_nets(found)
     return Verdict("care", headline(found), (*told, CAUTION)) if told else None
 
 
 def headline(found: PenultimateView) -> str:
-    """The first of the differences between nets, in a few words; empty for one net."""
+    """The first of the differences between models, in a few words; empty for one model."""
     for one, two in _pairs(found):
         compared = _compared(two.view.measures.spread, one.view.measures.spread)
-        return f"On the plane, the clusters of {two.view.title} are {compared} those of {one.view.title}"
+        return f"The clusters of {two.view.title} are {compared} those of {one.view.title} on the plane"
     return ""
 
 
 def between_nets(found: PenultimateView) -> tuple[str, ...]:
-    """Each net against the first, on the splits both have; on their first panels where they share none.
+    """Each model against the first, on the splits both have; on their first panels where they share none.
 
-    Spreads are in units of the distance between class means, so that nets of different scale can be compared.
+    Spreads are in units of the distance between class means, so that models of different scale can be compared.
     """
     return tuple(_against(*pair) for pair in _pairs(found))
 
 
 def between_splits(found: PenultimateView) -> tuple[str, ...]:
-    """The other panels of each net against its first."""
+    """The other panels of each model against its first."""
     first: dict[str, PanelView] = {}
     sentences = []
     for panel in found.panels:
@@ -104,8 +106,8 @@ def between_splits(found: PenultimateView) -> tuple[str, ...]:
         if of is not panel:
             compared = _compared(panel.view.measures.spread, of.view.measures.spread)
             sentences.append(
-                f"{panel.view.net}: clusters of {panel.view.split or 'the rest'} are {compared} those of "
-                f"{of.view.split or 'the first file'} (spread {panel.view.measures.spread:.3f} against "
+                f"{panel.view.net}: the clusters of {panel.view.split or 'the rest'} are {compared} those of "
+                f"{of.view.split or 'the first file'} (a spread of {panel.view.measures.spread:.3f} against "
                 f"{of.view.measures.spread:.3f})."
             )
     return tuple(sentences)
@@ -127,28 +129,32 @@ def _against(one: PanelView, two: PanelView) -> str:
     if one.view.split == two.view.split:
         whose = f"{two.view.net} against {one.view.net}" + (f" on {one.view.split}" if one.view.split else "")
     else:
-        whose = f"{two.view.title} against {one.view.title}, which are different examples"
+        whose = f"{two.view.title} against {one.view.title}, which have different examples"
     return (
-        f"{whose}: a spread of {b.spread:.3f} against {a.spread:.3f} on the plane, and of {b.spread_in_space:.3f} "
+        f"{whose}: the spread is {b.spread:.3f} against {a.spread:.3f} on the plane, and {b.spread_in_space:.3f} "
         f"against {a.spread_in_space:.3f} in the whole space. The triangle of class means is "
         f"{_shape(b.centres_equilateral, a.centres_equilateral)} ({b.centres_equilateral:.2f} against "
-        f"{a.centres_equilateral:.2f}). Over all {two.collapse.classes:,} classes NC1, the variability within them, is "
-        f"{two.collapse.nc1:.3g} against {one.collapse.nc1:.3g}."
+        f"{a.centres_equilateral:.2f}). Over all {two.collapse.classes:,} classes, NC1 (the variability within classes) "
+        f"is {two.collapse.nc1:.3g} against {one.collapse.nc1:.3g}."
     )
 
 
 def _compared(value: float, other: float) -> str:
-    """``0.42 times as wide as``.
+    """``58 % tighter than``.
 
-    >>> _compared(0.21, 0.5), _compared(0.5, 0.49)
-    ('0.42 times as wide as', 'about as wide as')
+    >>> _compared(0.21, 0.5), _compared(0.5, 0.49), _compared(0.75, 0.5), _compared(2.0, 0.5)
+    ('58 % tighter than', 'about as wide as', '50 % wider than', '4.0 times as wide as')
     """
     if not (math.isfinite(value) and math.isfinite(other)) or other == 0:
         return "not to be compared with"
     ratio = value / other
     if abs(ratio - 1) < ALIKE:
         return "about as wide as"
-    return f"{ratio:.2f} times as wide as" if ratio < 10 else f"{ratio:.0f} times as wide as"
+    if ratio < 1:
+        return f"{percent(1 - ratio, 0)} tighter than"
+    if ratio < 2:
+        return f"{percent(ratio - 1, 0)} wider than"
+    return f"{number(ratio, 1 if ratio < 10 else 0)} times as wide as"
 
 
 def _shape(value: float, other: float) -> str:

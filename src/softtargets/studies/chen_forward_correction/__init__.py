@@ -1,6 +1,6 @@
 """Noise that is not symmetric: smoothing by a matrix against forward correction, which Chen et al. 2020 equate."""
 
-from softtargets.studies.chen_forward_correction.findings import SEEDS, findings
+from softtargets.studies.chen_forward_correction.findings import SEEDS, claims, findings
 from softtargets.studies.chen_forward_correction.grid import AXES, SIZES, trials
 from softtargets.studies.chen_forward_correction.measures import measure
 from softtargets.studies.study import CHEN, PATRINI, Study
@@ -18,6 +18,7 @@ study = Study(
     trials=trials,
     measure=measure,
     findings=findings,
+    claims=claims,
     seeds=SEEDS,
     axes=AXES,
     sizes=tuple(SIZES),

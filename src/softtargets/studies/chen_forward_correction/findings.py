@@ -80,11 +80,13 @@ def findings(results: Results) -> Findings:
                 ),
             ),
         ),
-        claims=_claims(results),
+        claims=claims(results),
     )
 
 
-def _claims(results: Results) -> tuple[Claim, ...]:
+def claims(results: Results) -> tuple[Claim, ...]:
+    """Statements with the quantities that test them; without results they are not run yet."""
+
     def every(
         statement: str,
         quantity: str,

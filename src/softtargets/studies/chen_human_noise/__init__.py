@@ -1,6 +1,6 @@
 """The theory of Chen et al. 2020 with labels that people gave (CIFAR-10N), which the paper did not do."""
 
-from softtargets.studies.chen_human_noise.findings import SEEDS, findings
+from softtargets.studies.chen_human_noise.findings import SEEDS, claims, findings
 from softtargets.studies.chen_human_noise.grid import AXES, SIZES, trials
 from softtargets.studies.chen_human_noise.measures import CleanRate, measure
 from softtargets.studies.study import CHEN, WEI, Study
@@ -17,6 +17,7 @@ study = Study(
     trials=trials,
     measure=measure,
     findings=findings,
+    claims=claims,
     seeds=SEEDS,
     axes=AXES,
     again=CleanRate,

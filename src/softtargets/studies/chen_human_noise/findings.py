@@ -48,7 +48,7 @@ def findings(results: Results) -> Findings:
                 human_noise(results),
             ),
         ),
-        claims=_claims(results),
+        claims=claims(results),
     )
 
 
@@ -63,7 +63,8 @@ def _counted(results: Results) -> str:
     return f"Of the labels that were trained on so many are right: {', '.join(said)}."
 
 
-def _claims(results: Results) -> tuple[Claim, ...]:
+def claims(results: Results) -> tuple[Claim, ...]:
+    """Statements with the quantities that test them; without results they are not run yet."""
     effective = sources("chen-2020/section-4.4/effective")
     masses, kinds = sorted(results.values("p")), sorted(results.values("labels"))
     near = 1.5 * max((after - before for before, after in pairwise(masses)), default=0.0)

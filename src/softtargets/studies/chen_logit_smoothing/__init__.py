@@ -1,6 +1,6 @@
 """Logit smoothing, which Chen et al. 2020 ask about in section 6.2: does it work?"""
 
-from softtargets.studies.chen_logit_smoothing.findings import SEEDS, findings
+from softtargets.studies.chen_logit_smoothing.findings import SEEDS, claims, findings
 from softtargets.studies.chen_logit_smoothing.grid import SIZES, trials
 from softtargets.studies.chen_logit_smoothing.measures import measure
 from softtargets.studies.chen_plane import AXES
@@ -18,6 +18,7 @@ study = Study(
     trials=trials,
     measure=measure,
     findings=findings,
+    claims=claims,
     seeds=SEEDS + 1,  # one chooses p, the others judge
     axes=AXES,
     sizes=tuple(SIZES),

@@ -53,11 +53,12 @@ def findings(results: Results) -> Findings:
                 ),
             ),
         ),
-        claims=_claims(results),
+        claims=claims(results),
     )
 
 
-def _claims(results: Results) -> tuple[Claim, ...]:
+def claims(results: Results) -> tuple[Claim, ...]:
+    """Statements with the quantities that test them; without results they are not run yet."""
     asked, chained = sources("chen-2020/section-6.2/question"), sources("chen-2020/equation-19/chain")
 
     choosing, judging = results.split()

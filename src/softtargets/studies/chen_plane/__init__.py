@@ -5,11 +5,13 @@ The studies of MNIST and of CIFAR-10 differ in nets, data and grids only; the re
 
 from functools import partial
 
-from softtargets.studies.chen_plane.claims import SEEDS
+from softtargets.studies.chen_plane.claims import SEEDS, claims
 from softtargets.studies.chen_plane.findings import findings
 from softtargets.studies.chen_plane.grid import AXES, Plane, Scope, trials
 from softtargets.studies.chen_plane.measures import TrainingLoss, measure
 from softtargets.studies.study import CHEN, Study
+
+CLASSES = 10  # of MNIST and of CIFAR-10
 
 __all__ = ["AXES", "Plane", "Scope", "plane_study"]
 
@@ -25,6 +27,7 @@ def plane_study(scope: Scope, name: str, title: str, lead: str) -> Study:
         measure=measure,
         again=TrainingLoss,
         findings=partial(findings, scope),
+        claims=partial(claims, classes=CLASSES, losses_only=scope.losses_only),
         axes=AXES,
         seeds=SEEDS + 1,  # one chooses cells, the others judge
         sizes=tuple(scope.grids),

@@ -1,6 +1,6 @@
 """ResNet-56 on CIFAR-10 with and without label smoothing: a row of the replication's table 2."""
 
-from softtargets.studies.cifar10_resnet56.findings import SEEDS, findings
+from softtargets.studies.cifar10_resnet56.findings import SEEDS, claims, findings
 from softtargets.studies.cifar10_resnet56.grid import measure, trials
 from softtargets.studies.grids import SMOOTHING_AXES
 from softtargets.studies.study import MULLER, WAGNER, Study
@@ -17,6 +17,7 @@ study = Study(
     trials=trials,
     measure=measure,
     findings=findings,
+    claims=claims,
     seeds=SEEDS,
     axes=("seed", *SMOOTHING_AXES),
 )

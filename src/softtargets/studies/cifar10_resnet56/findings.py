@@ -25,7 +25,7 @@ TEST_IMAGES = 10_000
 
 def findings(results: Results) -> Findings:
     """Table, figure and claims."""
-    return Findings(sections=_sections(results), claims=_claims(results))
+    return Findings(sections=_sections(results), claims=claims(results))
 
 
 def _sections(results: Results) -> tuple[Section, ...]:
@@ -96,7 +96,8 @@ def _table(results: Results) -> Table:
     )
 
 
-def _claims(results: Results) -> tuple[Claim, ...]:
+def claims(results: Results) -> tuple[Claim, ...]:
+    """Statements with the quantities that test them; without results they are not run yet."""
     return (
         _printed(results, HARD, "ResNet-56 with hard targets gets {} of the test images right."),
         _printed(

@@ -1,7 +1,7 @@
 """The quickstart: the story of Müller et al. 2019 on real digits, in under a minute on a CPU."""
 
 from softtargets.studies.grids import SMOOTHING_AXES
-from softtargets.studies.quickstart.findings import SEEDS, findings
+from softtargets.studies.quickstart.findings import SEEDS, claims, findings
 from softtargets.studies.quickstart.grid import measure, trials
 from softtargets.studies.study import MULLER, Study
 
@@ -18,6 +18,7 @@ study = Study(
     keep=("train", "validation", "test"),
     measure=measure,
     findings=findings,
+    claims=claims,
     seeds=SEEDS,
     axes=("seed", "data", "data.name", *SMOOTHING_AXES),
 )

@@ -24,7 +24,7 @@ SAME_ECE, SAME_ACCURACY, SAME_SPREAD = 0.005, 0.002, 0.01
 
 def findings(results: Results) -> Findings:
     """Tables, figures and claims."""
-    return Findings(sections=_sections(results), claims=_claims(results))
+    return Findings(sections=_sections(results), claims=claims(results))
 
 
 def _sections(results: Results) -> tuple[Section, ...]:
@@ -110,7 +110,8 @@ def _tuned_alpha(results: Results) -> float:
     return min(found, key=lambda alpha: math.inf if math.isnan(found[alpha]) else found[alpha])
 
 
-def _claims(results: Results) -> tuple[Claim, ...]:
+def claims(results: Results) -> tuple[Claim, ...]:
+    """Statements with the quantities that test them; without results they are not run yet."""
     # Chosen with the first seed, on validation digits; judged with the others, on test digits.
     choosing, judging = results.split()
     tuned = _tuned_alpha(choosing)
