@@ -27,8 +27,8 @@ def rejecting_figure(files: Files) -> Figure:
     return coverage_figure(
         {name: one.selection.curve for name, one in files.items()},
         COLOURS,
-        "How often the most confident predictions of each model are wrong, over the share of predictions that are used. "
-        "Bands are 95 % intervals of each model by itself.",
+        "How often the most confident predictions of each model are wrong, over the share of predictions that are "
+        "used. Bands are 95 % intervals of each model by itself.",
         best=False,
     )
 

@@ -95,9 +95,9 @@ def rejecting_words(found: Comparison) -> tuple[str, ...]:
         f"If each model hands its {percent(HANDED_OVER, 0)} least confident cases to a person, accuracy on the rest is "
         f"{a} for {names['A']} and {b} for {names['B']}.",
         *rejecting_claim(found),
-        "AURC is the error rate on average over all coverages: over all shares of the predictions that may be used, most "
-        "confident first by the maximum probability. A model has a lower AURC if it makes fewer mistakes, or if its "
-        "confidence separates its mistakes better.",
+        "AURC is the error rate on average over all coverages: over all shares of the predictions that may be used, "
+        "most confident first by the maximum probability. A model has a lower AURC if it makes fewer mistakes, or if "
+        "its confidence separates its mistakes better.",
     )
 
 
@@ -175,8 +175,8 @@ def mistakes_words(found: Comparison) -> str:
     if o.examples == o.both_right:
         return told
     told += (
-        f" Of the examples that at least one of them gets wrong, both get {percent(o.jaccard)} wrong. If their mistakes "
-        f"were independent, it would be {percent(o.expected_jaccard)}."
+        f" Of the examples that at least one of them gets wrong, both get {percent(o.jaccard)} wrong. If their "
+        f"mistakes were independent, it would be {percent(o.expected_jaccard)}."
     )
     times = o.both_wrong / o.expected_both_wrong if o.expected_both_wrong else 0.0
     return told + (f" They share {number(times, 1)} times as many mistakes as by chance." if times else "")

@@ -31,8 +31,8 @@ MEASURES = (
 COLLAPSE = (
     "Four measures of Papyan, Han and Donoho (2020). NC1: variability within classes, as a share of that between them. "
     "NC2: how unequal the norms of class means and templates are, and how much the angles between them vary. NC3: how "
-    "far templates are from class means, from 0 to 4. NC4: how often the model predicts another class than the one with "
-    "the nearest mean."
+    "far templates are from class means, from 0 to 4. NC4: how often the model predicts another class than the one "
+    "with the nearest mean."
 )
 
 
@@ -134,8 +134,8 @@ def _against(one: PanelView, two: PanelView) -> str:
         f"{whose}: the spread is {b.spread:.3f} against {a.spread:.3f} on the plane, and {b.spread_in_space:.3f} "
         f"against {a.spread_in_space:.3f} in the whole space. The triangle of class means is "
         f"{_shape(b.centres_equilateral, a.centres_equilateral)} ({b.centres_equilateral:.2f} against "
-        f"{a.centres_equilateral:.2f}). Over all {two.collapse.classes:,} classes, NC1 (the variability within classes) "
-        f"is {two.collapse.nc1:.3g} against {one.collapse.nc1:.3g}."
+        f"{a.centres_equilateral:.2f}). Over all {two.collapse.classes:,} classes, NC1 (the variability within "
+        f"classes) is {two.collapse.nc1:.3g} against {one.collapse.nc1:.3g}."
     )
 
 
