@@ -4,8 +4,16 @@ import io
 import re
 import sys
 
+import pytest
+
+from softtargets.runs import RunStore
 from softtargets.training import Plan, ProgressLine, Watcher, train
 from softtargets.training.engine import _watching
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "runs")
 
 
 class Terminal(io.StringIO):

@@ -1,7 +1,7 @@
 """Fine cells of confidence, from which everything about the top label is computed.
 
 Cells are nested in the equal-width bins, so sums over a bin are sums over its cells and nothing is lost. Besides, no
-cell is wider than 1/4096, and towards 0 and 1, where confidences of trained nets crowd, cells are evenly spaced in
+cell is wider than 1/4096, and towards 0 and 1, where confidences of trained models crowd, cells are evenly spaced in
 log(p / (1 - p)), 1/32 apart. Certainty, exactly 1, is a cell of its own.
 """
 

@@ -52,9 +52,9 @@ def draw_reliability(
 def draw_diagram(
     axes: Axes, curve: Reliability, colour: str = "#1f77b4", fewest: int = 1, level: float | None = 0.95
 ) -> None:
-    """A reliability diagram of one net: a bar of accuracy for each bin, and its gap to the mean confidence.
+    """A reliability diagram of one model: a bar of accuracy for each bin, and its gap to the mean confidence.
 
-    A hatched part that reaches above the bar is confidence the net does not live up to, one inside the bar is
+    A hatched part that reaches above the bar is confidence the model does not live up to, one inside the bar is
     confidence it lacks; the tick at its end is the bin's mean confidence. Bins with fewer than `fewest` examples are
     not drawn; without a `level` there are no intervals.
     """
@@ -86,7 +86,7 @@ def draw_diagram(
 def draw_counts(axes: Axes, curve: Reliability, colour: str = "#1f77b4") -> None:
     """The histogram that belongs beneath a diagram: the share of examples in each bin.
 
-    Lines mark the mean confidence (dashed) and the accuracy (solid) of all examples: apart, the net is over- or
+    Lines mark the mean confidence (dashed) and the accuracy (solid) of all examples: apart, the model is over- or
     underconfident on the whole.
     """
     table = curve.table()
@@ -102,7 +102,7 @@ def draw_counts(axes: Axes, curve: Reliability, colour: str = "#1f77b4") -> None
 def reliability_figure(
     curve: Reliability, colour: str = "#1f77b4", fewest: int = 1, level: float | None = 0.95
 ) -> Figure:
-    """A figure of one net: the diagram of `draw_diagram` above the histogram of `draw_counts`, aligned."""
+    """A figure of one model: the diagram of `draw_diagram` above the histogram of `draw_counts`, aligned."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.6, 6), layout="constrained")

@@ -2,8 +2,8 @@ r"""Intervals for what does not come out right on average: calibration errors.
 
 An error is the size :math:`\Phi(r)` of residuals: r is confidence less correctness, by group, as a share of all
 examples, and :math:`\Phi` adds up absolute values. Residuals scatter, and absolute values turn scatter into error: a
-perfectly calibrated net has an error above 0. A bootstrap adds scatter a second time, so its percentiles lie even
-higher, and for a net that is calibrated they never include the truth; to subtract the difference once is not enough.
+perfectly calibrated model has an error above 0. A bootstrap adds scatter a second time, so its percentiles lie even
+higher, and for a model that is calibrated they never include the truth; to subtract the difference once is not enough.
 
 So the question is turned round: which true errors would have shown what was observed? The residuals times a factor
 s, from none at all to more than was observed, stand for the truth. Resampling gives their scatter

@@ -88,7 +88,7 @@ def run_store(explicit: Path | None) -> RunStore:
 
 
 def worker_count(explicit: int | None, device: str) -> int:
-    """Small nets do not fill a core, so a CPU trains one run per core; a GPU is shared by the engine."""
+    """Small models do not fill a core, so a CPU trains one run per core; a GPU is shared by the engine."""
     from softtargets.training import choose_device, cores
 
     return explicit or (cores() if choose_device(device).type == "cpu" else 1)

@@ -16,7 +16,7 @@ class Rate:
     """Amounts per second over the last half minute.
 
     Time begins with the first amount, which itself is not counted: nobody knows since when it was under way, and a
-    training may have compiled its net for a minute before.
+    training may have compiled its model for a minute before.
 
     >>> moment = 0.0
     >>> rate = Rate(lambda: moment)

@@ -1,4 +1,4 @@
-"""What distillation adds: a student's accuracy against that of the same net without a teacher."""
+"""What distillation adds: a student's accuracy against that of the same model without a teacher."""
 
 from __future__ import annotations
 

@@ -28,21 +28,21 @@ class FairPanel:
 def fair_panels(panels: Sequence[PlaneView], units: str = "centres") -> tuple[FairPanel, ...]:
     """Scale panels so that what looks smaller is smaller, and say how long a unit is.
 
-    Axes have one scale in both directions and show all points. Nets differ in the scale of their activations
+    Axes have one scale in both directions and show all points. Models differ in the scale of their activations
     (Müller et al. 2019, section 2: with smoothing it is much smaller), which is not what a picture of clusters is
-    about, and would make any net with small activations look tight. So what is fair depends on the unit:
+    about, and would make any model with small activations look tight. So what is fair depends on the unit:
 
-    - "centres": distances are in units of the mean distance between the three class means of the net's first panel,
-      such as training. All panels of all nets then have the same limits: a cluster that is half as wide on paper is
+    - "centres": distances are in units of the mean distance between the three class means of the model's first panel,
+      such as training. All panels of all models then have the same limits: a cluster that is half as wide on paper is
       half as wide compared with the distance between clusters. The held-out panel keeps the unit and the origin of
       the training panel, so that it shows what moved. Templates are drawn as a triangle of the same mean side around
       the same middle: their shape and direction, not their size.
     - "templates": the same in units of the mean distance between the three templates, from their middle: how far
       activations have gone beyond the templates. All panels have the same limits.
-    - "activations": as they are, as in the papers' figures. Panels of one net have the same limits; different nets
+    - "activations": as they are, as in the papers' figures. Panels of one model have the same limits; different models
       do not.
 
-    Panels belong to one net when their `net` is the same, and to one unit when net and classes are.
+    Panels belong to one model when their `net` is the same, and to one unit when model and classes are.
 
     >>> from softtargets.geometry import plane_view
     >>> labels, weights = torch.arange(3).repeat(4), torch.eye(3)

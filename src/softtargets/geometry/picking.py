@@ -48,7 +48,7 @@ def pick_triples(vectors: ArrayLike, candidates: Iterable[int] | None = None) ->
     """Choose classes by the distances between their templates (K, D), or between class means.
 
     Müller et al. 2019, figure 1, has three different classes of ImageNet (tench, meerkat, cleaver) and two similar
-    ones with a third (toy poodle, miniature poodle, tench), picked by what they mean. A net puts the templates of
+    ones with a third (toy poodle, miniature poodle, tench), picked by what they mean. A model puts the templates of
     classes that it finds similar close together; so:
 
     - close: of all classes with their two nearest, those with the smallest sum of distances;

@@ -63,7 +63,7 @@ def cluster_spread(points: ArrayLike, labels: ArrayLike) -> float:
 
         sqrt(mean over examples of |x - centre of its class|^2) / mean over pairs of |centre - other centre|
 
-    Without units, so that nets with different scales of activation can be compared. 0 is full collapse; infinite
+    Without units, so that models with different scales of activation can be compared. 0 is full collapse; infinite
     where all centres are the same. `points` may be on a plane or in the whole space, (N, D).
 
     >>> points = torch.tensor([[0.0, 0.0], [2.0, 0.0], [10.0, 0.0], [12.0, 0.0]])

@@ -21,10 +21,10 @@ class PlaneMeasures:
     A spread is the deviation of examples from the mean of their class, sqrt(mean of |x - mean|^2), as a share of
 
     - the mean distance between the three class means: `spread` on the plane (what `cluster_spread` gives for the
-      points), `spread_in_space` before projecting. It does not change when a net scales its activations.
+      points), `spread_in_space` before projecting. It does not change when a model scales its activations.
     - the mean distance between the three templates: `spread_over_templates`, `spread_over_templates_in_space`. It
-      grows with activations and shrinks with templates, while logits depend on their product alone: for the same net,
-      or for nets of one scale.
+      grows with activations and shrinks with templates, while logits depend on their product alone: for the same model,
+      or for models of one scale.
 
     `centres_equilateral` and `templates_equilateral` say how equilateral the triangle of class means on the plane and
     that of templates are, from 0 to 1 (see `equilateral`).
@@ -43,7 +43,7 @@ class PlaneMeasures:
 class PlaneView:
     """One panel: points (N, 2) with labels (N,) of three classes, and where templates and class means (3, 2) lie.
 
-    `net` and `split` say whose activations these are; panels of one net are drawn on one scale.
+    `net` and `split` say whose activations these are; panels of one model are drawn on one scale.
     """
 
     points: Tensor
@@ -58,7 +58,7 @@ class PlaneView:
 
     @property
     def title(self) -> str:
-        """The net and the split."""
+        """The model and the split."""
         return ", ".join(part for part in (self.net, self.split) if part)
 
 

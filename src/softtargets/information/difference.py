@@ -1,4 +1,4 @@
-"""One number for each example: how much more a net is for one class than for another."""
+"""One number for each example: how much more a model is for one class than for another."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Batch:
 
     @property
     def log_p(self) -> Tensor:
-        """(N, K): the logarithm of what the net says."""
+        """(N, K): the logarithm of what the model says."""
         if self._log_p is None:
             self._log_p = F.log_softmax(self.logits, dim=-1)
         return self._log_p
@@ -156,7 +156,7 @@ class Batch:
             raise ValueError(f"{name} is for {len(table)} classes, but the logits have {self.classes}")
 
     def hard(self, log_p: Tensor | None = None) -> Tensor:
-        """Cross-entropy with the target as it was given, of what the net says or of what became of that: (N,)."""
+        """Cross-entropy with the target as it was given, of what the model says or of what became of that: (N,)."""
         log_p = self.log_p if log_p is None else log_p
         if self.labels is None:
             return soft_cross_entropy(log_p, self.mass)

@@ -15,13 +15,13 @@ from softtargets.losses.rule import Rule
 
 
 class BetaSmoothing(RuleLoss):
-    r"""Label smoothing of random strength, little for examples that an averaged net is sure of.
+    r"""Label smoothing of random strength, little for examples that an averaged model is sure of.
 
     .. math:: (1-\alpha) H(y, p) + \alpha H(t, p), \quad t_y = b,\ t_k = (1 - b) / (K - 1)
 
     Zhang and Sabuncu, "Self-distillation as instance-specific label smoothing", 2020, section 5. One
     :math:`b \sim \mathrm{Beta}(\beta, 1)` is drawn for each example of the batch, and the draws are sorted: the
-    example whose label is the most probable to an exponential moving average of the net gets the largest b. The
+    example whose label is the most probable to an exponential moving average of the model gets the largest b. The
     defaults, alpha = 0.6, beta = 3 and decay = 0.999, are those of the released code.
 
     The loss keeps the averaged net::
@@ -34,8 +34,8 @@ class BetaSmoothing(RuleLoss):
 
     As in the released code parameters are averaged with decay min(1 - 1 / (t + 1), decay) in step t; buffers, such as
     those of batch normalisation, are not: the copy, which is in training mode when the loss is, keeps its own. The
-    average starts from the net itself (in the released code from another random net). Without ``ema_logits``, the
-    third argument, examples are sorted by what the net itself says. The copy is part of ``state_dict``: attach before
+    average starts from the model itself (in the released code from another random model). Without ``ema_logits``, the
+    third argument, examples are sorted by what the model itself says. The copy is part of ``state_dict``: attach before
     ``load_state_dict``. It has no gradients and belongs into no optimiser.
 
     The draws come from torch's default generator of the device; ``torch.manual_seed`` fixes them. In evaluation
@@ -82,10 +82,10 @@ class BetaSmoothing(RuleLoss):
         return {"steps": torch.zeros((), dtype=torch.int64, device=device)}
 
     def attach(self, model: nn.Module) -> None:
-        """Start the average with a copy of this net."""
+        """Start the average with a copy of this model."""
         if runs := self._per_run():
             raise ValueError(
-                f"{', '.join(runs)} has one value per run, but the runs of a pack cannot share one averaged net: "
+                f"{', '.join(runs)} has one value per run, but the runs of a pack cannot share one averaged model: "
                 "average outside of the loss and pass ema_logits"
             )
         self.averaged = deepcopy(model).requires_grad_(False).train(self.training)
@@ -93,15 +93,17 @@ class BetaSmoothing(RuleLoss):
 
     @torch.no_grad()
     def ask(self, *inputs: Any) -> Tensor:
-        """The averaged net's logits for these inputs, without gradient."""
+        """The averaged model's logits for these inputs, without gradient."""
         if self.averaged is None:
-            raise RuntimeError("there is no averaged net to ask: call loss.attach(model) before the training")
+            raise RuntimeError(
+                "there is no averaged model to ask: call loss.attach(model) before the training"
+            )
         logits: Tensor = self.averaged(*inputs)
         return logits
 
     @torch.no_grad()
     def after_step(self, model: nn.Module) -> None:
-        """Move the average towards the net, if there is an average."""
+        """Move the average towards the model, if there is an average."""
         if self.averaged is None:
             return
         self.steps.add_(1)
@@ -111,7 +113,7 @@ class BetaSmoothing(RuleLoss):
             average.lerp_(parameter.to(average.dtype), moved.to(average.dtype))
 
     def forward(self, logits: Tensor, target: Tensor, ema_logits: Tensor | None = None) -> Tensor:
-        """The loss of a batch; the averaged net's logits have the shape of the logits."""
+        """The loss of a batch; the averaged model's logits have the shape of the logits."""
         return super().forward(logits, target, ema_logits)
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:

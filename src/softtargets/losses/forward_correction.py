@@ -15,12 +15,12 @@ from softtargets.losses.functional import soft_cross_entropy
 
 
 class ForwardCorrection(SoftTargetLoss):
-    r"""Cross-entropy of the noisy label, after the net's opinion went through the noise: :math:`-\log (T^\top p)_y`.
+    r"""Cross-entropy of the noisy label, after the model's opinion went through the noise: :math:`-\log (T^\top p)_y`.
 
     .. math:: -\log \sum_i T_{iy}\, p_i, \quad T_{ij} = P(\text{noisy label } j \mid \text{clean label } i)
 
     Patrini et al., "Making deep neural networks robust to label noise: a loss correction approach", 2017, section
-    4.2. The net's own p then estimates the *clean* label. The rows of T (``matrix``) sum to 1; Chen et al. 2020 write
+    4.2. The model's own p then estimates the *clean* label. The rows of T (``matrix``) sum to 1; Chen et al. 2020 write
     the transpose. T = I is cross-entropy. Computed with logarithms throughout, so that logits of any size are exact.
     A label that T makes impossible, by a column of zeros, has infinite loss and no gradient.
 

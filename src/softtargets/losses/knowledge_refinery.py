@@ -24,16 +24,16 @@ class KnowledgeRefinery(SoftTargetLoss):
     the K-1 classes that are not the label: :math:`p^{res}` is the softmax of the logits without the label's,
     :math:`q^{res}` that of row y of the table S, likewise without the label's entry and without gradient. S starts at
     zero. Every call in training mode moves it by a gradient step of its own, on
-    :math:`\alpha KL(q^{res} \| p^{res})` with the net held fixed:
+    :math:`\alpha KL(q^{res} \| p^{res})` with the model held fixed:
 
     .. math:: S_{yj} \leftarrow S_{yj} - \eta \alpha\, q_j \left(\log q_j - \log p_j - KL(q^{res} \| p^{res})\right)
 
-    averaged over the examples that count, whatever ``reduction`` says. An example of which the net says something that
-    is no number, or that a class is impossible, moves nothing. Of several processes each moves its own table by its
-    own examples, and `end_epoch` takes the mean of their tables. With two classes one class is left, the divergence is
-    0 and the loss is cross-entropy. For a target of probabilities the most probable class is the one left out.
+    averaged over the examples that count, whatever ``reduction`` says. An example of which the model says something
+    that is no number, or that a class is impossible, moves nothing. Of several processes each moves its own table by
+    its own examples, and `end_epoch` takes the mean of their tables. With two classes one class is left, the divergence
+    is 0 and the loss is cross-entropy. For a target of probabilities the most probable class is the one left out.
 
-    The paper gives both the net and S the same learning rate; here S has its own, constant (``table_lr``). We have
+    The paper gives both the model and S the same learning rate; here S has its own, constant (``table_lr``). We have
     found neither alpha for CIFAR nor whether S has momentum or weight decay: alpha = 1, a rate of 0.1 (the first
     rate of the usual CIFAR schedules) and plain gradient descent are ours.
 
@@ -85,7 +85,7 @@ class KnowledgeRefinery(SoftTargetLoss):
         return self.alpha * divergence(log_p, log_q)
 
     def _residuals(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What the net and the table say of the other classes, as logarithms; minus infinity for the label."""
+        """What the model and the table say of the other classes, as logarithms; minus infinity for the label."""
         batch.check_classes("the table", self.table)
         labels = batch.likeliest
         label = labels.unsqueeze(-1)

@@ -28,10 +28,10 @@ class LABOTerms(NamedTuple):
 
 
 class LABO(RuleLoss):
-    r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha P^*`, P* the net's own opinion.
+    r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha P^*`, P* the model's own opinion.
 
     Lu et al., "LABO: towards learning optimal label regularization via bi-level optimization", 2023. P* minimises
-    cross-entropy + beta KL(P || U) for the present net, and Theorem 1 gives it in closed form:
+    cross-entropy + beta KL(P || U) for the present model, and Theorem 1 gives it in closed form:
 
     .. math:: P^* = \mathrm{softmax}(z / \tau), \quad \tau = \beta / \alpha
 
@@ -42,7 +42,7 @@ class LABO(RuleLoss):
     Without ``alpha`` each example gets its own (equation 16), and ``reading`` says how that is read:
 
     * ``"literal"``, the paper's: :math:`\alpha = 1 - \rho H(p) / \log K`. A confident example moves nearly all
-      its mass, none less than 1 - rho. Trained so, nets were markedly under-confident in our tries;
+      its mass, none less than 1 - rho. Trained so, models were markedly underconfident in our tries;
     * ``"reversed"``: :math:`\alpha = \rho H(p) / \log K`. A confident example moves little.
 
     The first ``warmup_steps`` calls in training mode smooth uniformly with ``warmup_alpha`` (0.1, the smoothing of

@@ -14,7 +14,7 @@ class MaxSup(SoftTargetLoss):
     r"""Cross-entropy that holds the largest logit down: :math:`-\log p_y + \alpha (\max_k z_k - \bar z)`.
 
     Zhou et al., "MaxSup: overcoming representation collapse in label smoothing", 2025. Uniform label smoothing is
-    cross-entropy plus :math:`\alpha (z_y - \bar z)`, which also pulls down the logit of a label that the net got
+    cross-entropy plus :math:`\alpha (z_y - \bar z)`, which also pulls down the logit of a label that the model got
     wrong; here the largest logit takes its place. Where the label has the largest logit both are the same. The
     released code lets alpha grow linearly from 0.1 to 0.2 during the training; the default of 0.1 is where it
     starts, and stays.

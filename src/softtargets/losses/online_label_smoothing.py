@@ -16,9 +16,9 @@ from softtargets.losses.rule import Rule
 
 
 class OnlineLabelSmoothing(RuleLoss):
-    r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha S_y`, S learnt from the net itself.
+    r"""Cross-entropy with :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha S_y`, where S is learnt from the model itself.
 
-    Zhang et al., "Delving deep into label smoothing", 2021. Row k of the table S is what the net said, on average, of
+    Zhang et al., "Delving deep into label smoothing", 2021. Row k of the table S is what the model said, on average, of
     the training examples of class k that it classified correctly in the epoch before. At first, and for a class
     without any correct example, the row is uniform. alpha = 0.5 is theirs for CIFAR.
 
@@ -30,7 +30,7 @@ class OnlineLabelSmoothing(RuleLoss):
     1, which is alpha = 0.5 at twice the learning rate.
 
     Calls in training mode collect; `end_epoch` makes the next table of what was collected, by all processes where there
-    are several. Examples of which the net says something that is no number are not counted. For a target of
+    are several. Examples of which the model says something that is no number are not counted. For a target of
     probabilities the soft part is the average over its labels, and an example counts as one of the most probable class.
 
     >>> import torch
@@ -86,7 +86,7 @@ class OnlineLabelSmoothing(RuleLoss):
         return 1 / self.classes if self.start == "uniform" else 0.0
 
     def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
-        """The loss of a batch; in training mode what the net says is added up."""
+        """The loss of a batch; in training mode what the model says is added up."""
         loss = super().forward(logits, target, given)
         if self.learns:
             # Here and not where the target is made: a fused kernel would make it by itself.

@@ -1,4 +1,4 @@
-"""What is done to the images that a net is trained on, each time anew."""
+"""What is done to the images that a model is trained on, each time anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nets a recipe can name; `softtargets.models` builds them."""
+"""The networks a recipe can name; `softtargets.models` builds them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ __all__ = ["CNN", "MLP", "AlexNet", "MobileNetV2", "Model", "PreActResNet", "Res
 
 
 class Model(Part):
-    """The slot for a net."""
+    """The slot for a network."""
 
 
 class MLP(Model, name="mlp"):
-    """Fully connected, ReLU; the papers' MNIST nets are two hidden layers of 1200 (teacher) or 800, init_std 0.03."""
+    """A fully connected network with ReLU.
+
+    The papers' networks for MNIST have two hidden layers of 1200 units (teacher) or 800 (student), and init_std 0.03.
+    """
 
     hidden: tuple[Width, ...] = (1200, 1200)
     dropout: ProperFraction = 0.0
@@ -54,7 +57,7 @@ class PreActResNet(Model, name="preact_resnet"):
     variant: Literal["he", "tensor2tensor"] = "he"
 
     def check(self) -> None:
-        """Refused here and not by the net alone, which may be built only after its teacher has been trained."""
+        """Refused here and not by the network alone, which may be built only after its teacher has been trained."""
         if self.depth < 8 or self.depth % 6 != 2:
             raise RecipeError(f"{self.depth} is not 6n + 2, such as 20, 32, 44 or 56", "depth")
         if self.stem % 2 == 0:
@@ -81,7 +84,7 @@ class ResNeXt29(Model, name="resnext29"):
 
 
 class Timm(Model, name="timm", shorthand="net"):
-    """Any net of timm: ``{name: timm, net: resnet50}``, or ``timm:resnet50`` for short."""
+    """Any network of timm: ``{name: timm, net: resnet50}``, or ``timm:resnet50`` for short."""
 
     net: str
     pretrained: bool = False
@@ -89,4 +92,4 @@ class Timm(Model, name="timm", shorthand="net"):
     def check(self) -> None:
         """A name is needed; whether timm knows it, only timm can say."""
         if not self.net:
-            raise RecipeError("is empty; give the name of a net of timm, such as resnet50", "net")
+            raise RecipeError("is empty; give the name of a network of timm, such as resnet50", "net")

@@ -1,4 +1,4 @@
-"""What is done to the labels before a net is trained on them."""
+"""What is done to the labels before a model is trained on them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ClassConditional(Synthetic, name="class_conditional"):
 class Instance(Synthetic, name="instance"):
     """A label is wrong with probability `rate` on average, and what the image looks like decides what it becomes.
 
-    After Xia et al. 2020, on images with each channel standardised, whatever the net is shown.
+    After Xia et al. 2020, on images with each channel standardised, whatever the model is shown.
     """
 
     rate: Probability = 0.2

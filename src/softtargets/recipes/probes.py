@@ -1,4 +1,4 @@
-"""What is measured while a net trains, besides losses and accuracies."""
+"""What is measured while a model trains, besides losses and accuracies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Calibration", "Information", "Probe"]
 
 
 class Probe(Part):
-    """The slot for an instrument that looks at a net every so many steps, and at the end.
+    """The slot for an instrument that looks at a model every so many steps, and at the end.
 
     What it finds joins the row of metrics of that step, under its own name: ``calibration.test_ece``.
     """

@@ -38,8 +38,8 @@ class Recipe(Part):
     """One training. Two recipes with the same `id` are the same training, and share one run.
 
     `multiplier` is what the loss is multiplied by, `clip` the largest norm of the gradient, `average` the decay of an
-    exponential moving average of the weights, with which the net is then measured. The net is measured at the end of
-    each epoch, and with `measure_every` also whenever so many steps are done.
+    exponential moving average of the weights, with which the model is then measured. The model is measured at the end
+    of each epoch, and with `measure_every` also whenever so many steps are done.
 
     >>> from softtargets.recipes import Digits, LabelSmoothing, MLP
     >>> smoothing = LabelSmoothing(alpha=0.1)

@@ -102,7 +102,7 @@ class AntiFocal(Regulariser, name="anti_focal"):
 
 
 class LABO(Regulariser, name="labo"):
-    """Moves mass to the net's own opinion at temperature `tau`: `alpha` of it, or as the entropy says (`reading`).
+    """Moves mass to the model's own opinion at temperature `tau`: `alpha` of it, or as the entropy says (`reading`).
 
     The first `warmup_steps` steps smooth uniformly with `warmup_alpha` (default: `alpha`, or 0.1).
     """
@@ -127,14 +127,14 @@ class TFReg(Regulariser, name="tf_reg"):
 
 
 class CSKD(Regulariser, name="cs_kd"):
-    """Agreement with what the net says of another training example of the same class; a second forward pass."""
+    """Agreement with what the model says of another training example of the same class; a second forward pass."""
 
     temperature: Positive = 4.0
     strength: NonNegative = 1.0
 
 
 class BetaSmoothing(Regulariser, name="beta_smoothing"):
-    """Smoothing of random strength, least for examples that an average of the net over time is sure of."""
+    """Smoothing of random strength, least for examples that an average of the model over time is sure of."""
 
     alpha: Probability = 0.6
     beta: Positive = 3.0
@@ -142,7 +142,7 @@ class BetaSmoothing(Regulariser, name="beta_smoothing"):
 
 
 class OnlineLabelSmoothing(Regulariser, name="online_label_smoothing"):
-    """Moves `alpha` to what the net said of the class in the epoch before; `freeze` keeps rows that are sure."""
+    """Moves `alpha` to what the model said of the class in the epoch before; `freeze` keeps rows that are sure."""
 
     alpha: Probability = 0.5
     freeze: Annotated[float, Range(0, 1, open_low=True)] | None = None
@@ -157,7 +157,7 @@ class KnowledgeRefinery(Regulariser, name="knowledge_refinery"):
 
 
 class ForwardCorrection(Regulariser, name="forward_correction"):
-    """Lets the net's opinion go through the label noise, which the recipe's own `noise` says, before it is judged."""
+    """Lets the model's opinion go through the label noise, which the recipe's own `noise` says, before it is judged."""
 
 
 class LogitSmoothing(Regulariser, name="logit_smoothing"):

@@ -1,4 +1,4 @@
-"""Measurements that several studies make on a run, and its net where stored predictions are not enough."""
+"""Measurements that several studies make on a run, and its model where stored predictions are not enough."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def likelihood_and_calibration(logits: Tensor, labels: Tensor) -> dict[str, floa
 
 
 def over_epochs(run: Run) -> dict[str, float]:
-    """The highest test accuracy of any epoch, and the share of training labels that the net gives at the end."""
+    """The highest test accuracy of any epoch, and the share of training labels that the model gives at the end."""
     return {
         "early_accuracy": max(float(row["test_accuracy"]) for row in run.history()),
         "by_heart": float(run.summary["train_accuracy"]),
@@ -43,7 +43,7 @@ def over_epochs(run: Run) -> dict[str, float]:
 
 
 class TrainedNets:
-    """Data and nets of a study's runs, loaded when they are first asked for."""
+    """Data and models of a study's runs, loaded when they are first asked for."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -62,7 +62,7 @@ class TrainedNets:
     def on_training_images(
         self, run: Run, recipe: Recipe, data: Dataset, most: int | None = None
     ) -> tuple[Tensor, Tensor]:
-        """What the finished net of `recipe` says of training images without augmentation, and their labels as read.
+        """What the finished model of `recipe` says of training images without augmentation, and their labels as read.
 
         run:  any run of the same store.
         data: whose training images.

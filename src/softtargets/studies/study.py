@@ -70,7 +70,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a study was trained, for an instrument that computes with the nets again: its data and its device."""
+    """Where a study was trained, for an instrument that computes with the models again: its data and its device."""
 
     data_dir: Path | None = None
     device: str = "auto"
@@ -106,7 +106,7 @@ class Study:
     findings: tables, figures and claims from all of them.
     axes:     fields the grid itself varies, which ``--set`` therefore may not change.
     again:    makes one more measurement for a whole call, where stored predictions are not enough: it may compute
-              with the nets and the data, and keep what several runs share.
+              with the models and the data, and keep what several runs share.
     claims:   the claims alone, which can be told before there are runs.
     sizes:    names of the sizes that the grid comes in, the default first; ``--set size=NAME`` chooses.
     """

@@ -1,7 +1,7 @@
 """How much smoothing is best when some labels are wrong: the theory of Chen et al. 2020, derived again and corrected.
 
-A net learns its smoothed labels by heart, some of which are wrong. `generalization_loss` is what that costs,
-`optimal_p` what costs least. Three types differ in what the net is tested against: clean labels (``"alpha"``),
+A model memorises its smoothed labels, some of which are wrong. `generalization_loss` is what that costs,
+`optimal_p` what costs least. Three types differ in what the model is tested against: clean labels (``"alpha"``),
 labels as wrong as those of the training (``"beta"``), or clean labels smoothed like them (``"gamma"``). What
 the paper prints and does not hold is in ERRATA.md.
 """

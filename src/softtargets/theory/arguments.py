@@ -34,7 +34,7 @@ def as_choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 
 def as_kind(value: Any) -> str:
-    """What a net is tested against: one of the three types."""
+    """What a model is tested against: one of the three types."""
     return as_choice("kind", value, KINDS)
 
 

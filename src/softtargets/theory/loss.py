@@ -1,6 +1,6 @@
-"""The generalisation loss of a net that has learned its smoothed, partly wrong labels by heart.
+"""The generalisation loss of a model that has memorised its smoothed, partly wrong labels.
 
-And the other extreme: of a net that has learned no label by heart, only what labels are on the average.
+And the other extreme: of a model that has memorised no label, only what labels are on average.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = 
     r"""Mean test loss in nats: labels right with probability a, smoothed to mass p on the label, learned by heart.
 
     Chen et al., "An investigation of how label smoothing affects generalization", 2020. Of M classes a label
-    becomes each other class with probability (1-a)/(M-1), and the net is trained on p for the label that it is
+    becomes each other class with probability (1-a)/(M-1), and the model is trained on p for the label that it is
     given and (1-p)/(M-1) for each other. Its output is that target, for the right or the wrong label. What this
     costs depends on what it is tested against:
 
@@ -34,10 +34,10 @@ def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = 
               w = \begin{cases} a & \alpha \\ a^2 + \frac{(1-a)^2}{M-1} & \beta \\
               ap + \frac{(1-a)(1-p)}{M-1} & \gamma \end{cases}
 
-    **What to compare it with.** A net's plain cross-entropy with hard labels, mean over examples, without smoothing in
-    it: on a clean test set that is ``"alpha"`` (the paper's figures 5 and 6), on a test set with labels
+    **What to compare it with.** A model's plain cross-entropy with hard labels, mean over examples, without smoothing
+    in it: on a clean test set that is ``"alpha"`` (the paper's figures 5 and 6), on a test set with labels
     corrupted at the same rate ``"beta"`` (figure 7). The smoothed cross-entropy that was trained on, taken on a
-    clean test set, is ``"gamma"``. The theory takes examples of the test for ones that were trained on: a net
+    clean test set, is ``"gamma"``. The theory takes examples of the test for ones that were trained on: a model
     that has not learned wrong labels by heart does better, see `averaging_loss`.
 
     p, a and classes may be arrays that broadcast. At p = 1 the loss is infinite unless all agrees; 0 and 1 are
@@ -92,17 +92,17 @@ def joint(T: Array, B: Array, prior: Array) -> Array:
 
 
 def averaging_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
-    r"""Mean test loss in nats of a net whose output is the mean of the targets for its class.
+    r"""Mean test loss in nats of a model whose output is the mean of the targets for its class.
 
     Not from Chen et al.: it is what their assumption is to be compared with. Given endless examples, or stopped
-    before it learns single ones by heart, a net can do no better on its training set than to put v on the right
+    before it memorises single ones, a model can do no better on its training set than to put v on the right
     class and share the rest among the others, v being the mean of its targets:
 
     .. math:: \ell = -b \log v - (1-b) \log \frac{1-v}{M-1}, \quad v = ap + \frac{(1-a)(1-p)}{M-1},
 
     with b what test targets have on the right class: 1 for ``"alpha"``, a for ``"beta"``, p for ``"gamma"``.
     The logarithm being concave, this is never above `generalization_loss`; and for ``"alpha"``, a > 1/M, it
-    falls all the way to p = 1: to such a net smoothing does no good. A measured loss tells how far a net has
+    falls all the way to p = 1: to such a model smoothing does no good. A measured loss tells how far a model has
     gone from one to the other.
 
     >>> round(averaging_loss(0.9, 0.8, classes=10, kind="alpha"), 6)
@@ -117,7 +117,7 @@ def averaging_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False
 def averaging_matrix_loss(smoothing: float | Array, T: Array, kind: str, shares: Array) -> float:
     r"""`averaging_loss` for any noise, type alpha or beta, and any smoothing, by one p or by a matrix S of targets.
 
-    A net that has learned no label by heart puts out the mean target of its class, :math:`V = TS`, and loses
+    A model that has memorised no label puts out the mean target of its class, :math:`V = TS`, and loses
     :math:`-\sum_i \pi_i \sum_c B_{ic} \log V_{ic}`, B being the identity (alpha) or T (beta).
 
     >>> T = np.array([[0.8, 0.2], [0.2, 0.8]])

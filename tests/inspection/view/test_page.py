@@ -46,7 +46,7 @@ def test_a_net_with_clusters_half_as_wide_is_said_to_have_them():
         == "The clusters of smooth, train are 50 % tighter than those of hard, train on the plane"
     )
     train, test = between_nets(found)
-    assert train.startswith("smooth against hard on train: a spread of ")
+    assert train.startswith("smooth against hard on train: the spread is ")
     assert test.startswith("smooth against hard on test: a spread of ")
     hard, _, smooth, _ = (one.view.measures for one in found.panels)
     assert f"{smooth.spread:.3f} against {hard.spread:.3f} on the plane" in train
@@ -59,7 +59,7 @@ def test_nets_without_a_common_split_are_compared_with_a_caution():
     layer, other = net(0), net(1)
     found = look([panel(layer, examples(layer), "hard"), panel(other, examples(other), "smooth", "test")])
     (sentence,) = between_nets(found)
-    assert sentence.startswith("smooth, test against hard, train, which are different examples: ")
+    assert sentence.startswith("smooth, test against hard, train, which have different examples: ")
 
 
 def test_one_net_has_nothing_to_be_compared_with():
@@ -112,7 +112,7 @@ def test_few_examples_and_a_sample_for_nc4_are_said(monkeypatch):
     found = look([panel(layer, examples(layer, count=36))], classes=[0, 1, 2])
     few, sample = warnings(found)
     assert few == "net, train has fewer than 10 examples of 0, 1 and 2: too few to judge its clusters."
-    assert "is from 10 of 36 examples" in sample
+    assert "is measured on 10 of 36 examples" in sample
     assert page_of(found).warnings == (few, sample)
 
 

@@ -1,4 +1,4 @@
-"""The penultimate layers of nets, from streams of activations: what `softtargets view` shows, as data."""
+"""The penultimate layers of models, from streams of activations: what `softtargets view` shows, as data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Panel:
-    """What is to be shown: a net's activations on some examples. Panels of one net have the same `net`."""
+    """What is to be shown: a model's activations on some examples. Panels of one model have the same `net`."""
 
     net: str
     split: str
@@ -56,7 +56,7 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """The net and the split."""
+        """The model and the split."""
         return ", ".join(part for part in (self.net, self.split) if part)
 
 
@@ -66,7 +66,7 @@ class PanelView:
 
     `places` says which examples the points are, counted from 0.
     NC1 to NC3 have the class means of the panel's own examples. NC4 is measured with the means of `nc4_means`, the
-    net's first panel, on `nc4_examples` of the examples.
+    model's first panel, on `nc4_examples` of the examples.
     """
 
     view: geometry.PlaneView
@@ -102,14 +102,14 @@ def look(
     most: int = 300,
     told: Told = quiet,
 ) -> PenultimateView:
-    """Look at the penultimate layer of one net or several; each panel's examples are read twice, in chunks.
+    """Look at the penultimate layer of one model or several; each panel's examples are read twice, in chunks.
 
-    Without `classes` they are picked by the templates of the first net (`geometry.pick_triples`), among the classes
+    Without `classes` they are picked by the templates of the first model (`geometry.pick_triples`), among the classes
     with the most examples: at most 2,000, each with 10 examples in every panel if there are three such. At most `most`
     points of each class are drawn; measures come from all examples. NC4 compares each example with every class: where
     that would take more than 10^11 multiplications, evenly spaced examples are taken.
 
-    Panels are arranged by net; training examples come first, since a net's first panel is the unit of its pictures
+    Panels are arranged by model; training examples come first, since a model's first panel is the unit of its pictures
     (`geometry.fair_panels`) and has the means for NC4. `told` hears what is being done, and how much of it is.
 
     >>> labels = torch.arange(4).repeat(20)
@@ -169,24 +169,24 @@ def _check(panels: list[Panel]) -> None:
     for panel in panels:
         if titles.count(panel.title) > 1:
             raise ValueError(
-                f"two panels are called '{panel.title}'; give each net and split a name of its own"
+                f"two panels are called '{panel.title}'; give each model and split a name of its own"
             )
         weights, layer = panel.source.weights, first[panel.net].source.weights
         if weights.shape != layer.shape or not bool((weights == layer).all()):
             raise ValueError(
-                f"'{panel.title}' and '{first[panel.net].title}' have different last layers, so they are not one net; "
-                "give them different names"
+                f"'{panel.title}' and '{first[panel.net].title}' have different last layers, so they are not one "
+                "model; give them different names"
             )
         count, others = len(weights), len(panels[0].source.weights)
         if count != others:
             raise ValueError(
-                f"'{panel.title}' has {count} classes and '{panels[0].title}' {others}; nets that are compared must "
+                f"'{panel.title}' has {count} classes and '{panels[0].title}' {others}; models that are compared must "
                 "have the same classes"
             )
 
 
 def _pick(panel: Panel, least: Tensor, kind: str) -> geometry.Triple:
-    """By the templates of the first net, among classes that have been trained and can be seen in every panel."""
+    """By the templates of the first model, among classes that have been trained and can be seen in every panel."""
     for enough in (ENOUGH, 1):
         known = (least >= enough).nonzero().flatten()
         if len(known) >= 3:

@@ -10,9 +10,9 @@ study = Study(
     title="Is smoothing by a matrix the same as forward correction?",
     lead=(
         "Chen, Ziyin, Wang and Liang (2020) derive the best smoothing matrix for any label noise and say that forward "
-        "correction comes to the same. They train with symmetric noise only, where the matrix is that of the noise. "
-        "Here labels go wrong in one direction, where the matrix that they print and the one by Bayes' rule are not "
-        "the same, and both are trained beside forward correction."
+        "correction is equivalent. They train with symmetric noise only, where the best matrix is that of the noise. "
+        "Here labels go wrong in one direction: the matrix that they print and the one by Bayes' rule differ. Both are "
+        "trained and compared with forward correction."
     ),
     papers=(CHEN, PATRINI),
     trials=trials,

@@ -55,7 +55,7 @@ def _methods(axes: Axes, rows: Sequence[Row], key: str) -> None:
 
 
 def _theory(axes: Axes, rows: Sequence[Row]) -> None:
-    looks = (("heart", "-", "predicted, by heart"), ("averaging", ":", "predicted, averaging"))
+    looks = (("heart", "-", "predicted, memorised"), ("averaging", ":", "predicted, averaging"))
     for key, style, name in looks:
         there = [row for row in rows if math.isfinite(row[key])]
         for number, row in enumerate(there):

@@ -32,11 +32,11 @@ def matrices(results: Results) -> Figure:
     )
     return Figure.of(
         "matrices",
-        "What becomes of labels, and what to believe about a given one.",
+        "The noise T, and the targets S for each given label.",
         lambda: drawing.draw_matrices(shown),
         rows,
-        "T: by rows, what becomes of a clean label. S: by rows, the target for a given label, the probability of "
-        "each clean class behind it. Dark is 1. Entries that are 0 are not in the table.",
+        "T: by rows, what becomes of a clean label. S: by rows, the target for a given label, which is the probability "
+        "of each clean class given that label. Dark is 1. Entries that are 0 are not in the table.",
         "Maps of the noise matrix and the target matrix for each kind of noise; one is the other turned over.",
     )
 
@@ -51,19 +51,19 @@ def five_ways(results: Results) -> Figure:
     ]
     return Figure(
         "five_ways",
-        "Test loss, accuracy and calibration, five ways to meet noise that is not symmetric.",
+        "Test loss, accuracy and calibration of five methods under noise that is not symmetric.",
         lambda: drawing.draw_five_ways(rows),
         Table.of(
             "five_ways",
-            "Five ways to meet it, in numbers.",
-            "noise | rate .2f | method | loss: test loss | heart: predicted, by heart | "
+            "The five methods in numbers.",
+            "noise | rate .2f | method | loss: test loss | heart: predicted, memorised | "
             "averaging: predicted, averaging | through: test loss through T | accuracy .1% | "
-            "early_accuracy .1%: accuracy, best epoch | ece .1%: ECE | by_heart .1%: labels by heart",
+            "early_accuracy .1%: accuracy, best epoch | ece .1%: ECE | by_heart .1%: labels memorised",
             rows,
         ),
-        "All against clean test labels; mean, deviation and every seed. Lines in the left panels are predicted: for "
-        "a net that has learned its labels by heart (no line, and “–” in the table: infinitely much) "
-        "and for one that has learned averages. Chen et al. predict the former.",
+        "All against clean test labels: mean, standard deviation and every seed. Lines in the left panels are "
+        "predictions: for a model that has memorised its labels (no line, and “–” in the table, where it is infinite), "
+        "and for one that has learnt averages. Chen et al. predict the former.",
         "Test loss with predictions, accuracy and calibration error for five methods, a row for each noise.",
     )
 

@@ -42,41 +42,41 @@ def findings(results: Results) -> Findings:
         sections=(
             Section.of(
                 "Noise in one direction",
-                "“Pair” takes every digit for the next one, and 9 for 0, as often as the rate says; “alike” takes "
-                "2 for 7, 3 for 8, 5 for 6 and 6 for 5, 7 for 1. A net that knows the noise T can be trained on "
-                "what to believe about a label: S, for each given label the probability of each clean class. That "
-                "is Bayes' rule. The paper prints S = T (section 4.1), what would become of the given label if "
-                "it went wrong once more. For symmetric noise both are the same.",
+                "“Pair” noise replaces a digit by the next one, and 9 by 0, with the probability that the rate says. "
+                "“Alike” noise replaces 2 by 7, 3 by 8, 5 by 6, 6 by 5, and 7 by 1. If the noise T is known, a model "
+                "can be trained on S: for each given label the probability of each clean class, by Bayes' rule. The "
+                "paper prints S = T (section 4.1), which is what becomes of the given label if it is corrupted once "
+                "more. For symmetric noise both are the same.",
                 matrices(results),
             ),
             Section.of(
-                "Five ways to meet it",
+                "Five ways to handle the noise",
                 f"MNIST, {size} size: {examples['train']:,} training images with some labels wrong, "
-                f"{examples['test']:,} test images with clean labels, the net and training of the study chen-mnist. "
-                "None: hard labels as they are given. Uniform: smoothing by one p, the share of right labels, which "
-                f"the theory finds best. S = T: as printed, with {100 * MIXED:g} % of it spread evenly, since T alone "
-                "holds what happens for impossible. S by Bayes: the best matrix of the theory. Forward: labels stay as "
-                "they are, and what the net says goes through T before it is judged.",
-                "A net that has learned its labels by heart says S[k] of an example with label k. Under forward "
-                "correction it says with all its confidence what most likely led to the label, and pays "
-                "infinitely much where it is wrong. A net that has learned only what labels of a class are on "
-                "the average loses nothing under forward correction, and with smoothing still does. So which is "
-                "better depends on how much is learned by heart.",
+                f"{examples['test']:,} test images with clean labels, the model and training of the study chen-mnist. "
+                "None: hard labels as given. Uniform: smoothing by one p, the share of right labels, which the theory "
+                f"finds best. S = T: as printed, with {100 * MIXED:g} % of it spread evenly, since T alone gives "
+                "probability 0 to classes that do occur. S by Bayes: the best matrix of the theory. Forward: labels "
+                "stay as given, and the model's predictions pass through T before the loss is computed.",
+                "Which method is better depends on how much the model memorises. A model that has memorised its labels "
+                "predicts S[k] for an example with label k. Under forward correction it predicts the most likely "
+                "origin of the label with full confidence, and its loss is infinite where that is wrong. A model that "
+                "has learnt only the average label of each class has no loss under forward correction, but still has "
+                "one with smoothing.",
                 ways,
                 ways.data,
             ),
             Section.of(
-                "What this is and is not",
-                "The paper does not train with such noise: questions are ours where nothing is quoted beside them. "
-                "T is known here to the last digit. Where it must be estimated, both S and forward correction "
-                "inherit its errors; this study does not say how they bear them.",
-                "The paper sends the output of forward correction through T once more before it is tested. That "
-                "is the column “test loss through T”; everywhere else the net is tested as a user would use it.",
+                "Limits of this study",
+                "The paper does not train with such noise. Where nothing is quoted beside a claim, the question is "
+                "ours. T is known exactly here. Where it has to be estimated, both S and forward correction inherit "
+                "its errors, and this study does not say how much that costs.",
+                "The paper passes the output of forward correction through T once more before it is tested. That is "
+                "the column “test loss through T”. Everywhere else the model is tested as a user would use it.",
                 unless_full(
                     size,
-                    "This is the small size, for a CPU: a fully connected net with one hidden layer on few digits, "
-                    "which errs on some test images whatever its labels. With --set size=full the paper's "
-                    "convolutional net is trained on all digits.",
+                    "This is the small size, for a CPU: a fully connected model with one hidden layer on few digits, "
+                    "which misclassifies some test images even if its labels are right. --set size=full trains the "
+                    "paper's convolutional network on all digits.",
                 ),
             ),
         ),
@@ -126,10 +126,10 @@ def claims(results: Results) -> tuple[Claim, ...]:
             "Smoothing by Bayes' rule has a lower test loss than by S = T.",
             ("loss", BAYES, PRINTED),
             "section-4.1/matrix",
-            remark="The paper prints S = T for the best matrix; it is not, unless T is symmetric (ERRATA.md, 3).",
+            remark="The paper prints S = T as the best matrix. It is best only if T is symmetric (ERRATA.md, 3).",
         ),
         better(
-            "With it, more test images are classified rightly than with S = T.",
+            "Smoothing by Bayes' rule has a higher accuracy than by S = T.",
             ("accuracy", BAYES, PRINTED),
             "section-4.1/matrix",
         ),
@@ -147,20 +147,20 @@ def claims(results: Results) -> tuple[Claim, ...]:
             remark="The paper has symmetric noise only.",
         ),
         claim(
-            "Sent through T, forward correction has the same test loss as smoothing by Bayes' rule.",
-            "its difference from the latter, as a share of that, for every noise",
+            "Passed through T, forward correction has the same test loss as smoothing by Bayes' rule.",
+            "relative difference of the two losses, for every noise",
             lambda cell: cell[FORWARD]["through"] / cell[BAYES]["loss"] - 1,
             Region(-CLOSE, CLOSE),
             "section-4.1/forward",
-            remark=f"“The same” is taken for within {percent(CLOSE)}. In theory it is, if T is symmetric "
+            remark=f"“The same” means within {percent(CLOSE)}. In theory the two are the same if T is symmetric "
             "(ERRATA.md, 9).",
         ),
         better(
-            "As it stands, forward correction has a lower test loss than smoothing by Bayes' rule.",
+            "Forward correction, tested without T, has a lower test loss than smoothing by Bayes' rule.",
             ("loss", FORWARD, BAYES),
         ),
         better(
-            "Forward correction classifies more test images rightly than smoothing by Bayes' rule.",
+            "Forward correction has a higher accuracy than smoothing by Bayes' rule.",
             ("accuracy", FORWARD, BAYES),
         ),
         better(

@@ -1,4 +1,4 @@
-"""What is read from each net: loss, accuracy and calibration against clean labels, beside what is predicted."""
+"""What is read from each model: loss, accuracy and calibration against clean labels, beside what is predicted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softtargets.theory import matrix_loss
 
 
 class Expected(NamedTuple):
-    """Clean test loss in nats of a net that has learned its labels by heart, and of one that has learned averages."""
+    """Clean test loss in nats of a model that has memorised its labels, and of one that has learned averages."""
 
     by_heart: float
     averaging: float
@@ -26,8 +26,8 @@ class Expected(NamedTuple):
 def expected(method: str, T: Matrix) -> Expected:
     r"""Both losses for noise T, classes being equally frequent.
 
-    By heart a net says S[k] of an example with label k: `matrix_loss`. A net that has only learned what labels of a
-    class are on the average says of clean class i the mean of its targets:
+    By heart a model says S[k] of an example with label k: `matrix_loss`. A model that has only learned what labels of a
+    class are on average says of clean class i the mean of its targets:
 
     .. math:: -\frac1M \sum_i \log (TS)_{ii}
 
@@ -49,13 +49,13 @@ def expected(method: str, T: Matrix) -> Expected:
 
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:
-    """All on clean test labels, as the net stands after the last epoch.
+    """All on clean test labels, as the model stands after the last epoch.
 
-    loss, accuracy, ece: of softmax(z), which is what a user of the net would take; ECE with 15 bins.
-    through:   forward correction only: the loss of the corrected output, what the net says sent through T.
-    by_heart:  the share of training labels, wrong ones included, that the net gives.
+    loss, accuracy, ece: of softmax(z), which is what a user of the model would take; ECE with 15 bins.
+    through:   forward correction only: the loss of the corrected output, what the model says sent through T.
+    by_heart:  the share of training labels, wrong ones included, that the model gives.
     early_accuracy: the highest accuracy of any epoch.
-    deviation: the loss against what is predicted for a net that has learned all by heart: 0.1 is a tenth above.
+    deviation: the loss against what is predicted for a model that has memorised everything: 0.1 is a tenth above.
     """
     method, T = str(trial.labels["method"]), transitions(str(trial.labels["noise"]), trial.labels["rate"])
     test = run.predictions("test")

@@ -33,8 +33,8 @@ def human_noise(results: Results) -> Figure:
         "Test loss and accuracy with human labels and with symmetric noise.",
         lambda: _draw(rows, rates),
         rows,
-        "Mean and deviation over seeds; the loss without smoothing, p = 1, is not shown. Grey: predicted from the "
-        "share of right labels alone. The share is counted on the images that were trained on.",
+        "Mean and standard deviation over seeds. The loss without smoothing, p = 1, is not shown. Grey: predicted from "
+        "the share of right labels alone. The share is counted on the images that were trained on.",
         "Test loss and accuracy over p for two kinds of noise, a pair of panels for each set of human labels.",
     )
 
@@ -50,7 +50,7 @@ def _draw(rows: Sequence[Row], rates: dict[str, float]) -> Drawing:
 
 def _draw_pair(loss: Axes, right: Axes, rows: Sequence[Row], rate: float) -> None:
     known = generalization_loss(_FINE, rate, CLASSES, "alpha")
-    loss.plot(_FINE, known, color=GREY, label="predicted, by heart")
+    loss.plot(_FINE, known, color=GREY, label="predicted, memorised")
     averaged = averaging_loss(_FINE, rate, CLASSES, "alpha")
     loss.plot(_FINE, averaged, color=GREY, linestyle=":", label="predicted, averaging")
     for source, (colour, marker) in _LOOKS.items():

@@ -32,18 +32,18 @@ def findings(results: Results) -> Findings:
                 "Human labels and random ones",
                 f"CIFAR-10, {size} size: {examples['train']:,} training images, {examples['test']:,} test images "
                 "with clean labels. CIFAR-10N has labels that people gave to the training images: “aggregate” is "
-                "the majority of three, “worse” is a wrong one wherever one of three was wrong. Beside each stands "
-                "symmetric noise that is wrong as often.",
+                "the majority of three, “worse” is a wrong one wherever one of three was wrong. Each is compared with "
+                "symmetric noise that is wrong equally often.",
                 _counted(results),
-                "For smoothing with one p, the theory of the alpha type depends on the noise only through the "
-                "share of labels that are right. People, though, confuse what looks alike: their mistakes are not "
-                "spread evenly, and depend on the image.",
+                "For smoothing with one p, the alpha type depends on the noise only through the share of right labels. "
+                "But people confuse classes that look alike: their mistakes are not spread evenly, and they depend on "
+                "the image.",
                 unless_full(
                     size,
-                    "This is the tiny size, for a CPU: a fully connected net on few images, which errs on most "
-                    "test images whatever its labels. The theory cannot hold for it in absolute numbers; what can "
-                    "be compared is human noise with random noise. With --set size=full the net of the study "
-                    "chen-cifar10 is trained.",
+                    "This is the tiny size, for a CPU: a fully connected model on few images, which misclassifies most "
+                    "test images even if its labels are right. The theory cannot hold for it in absolute numbers, but "
+                    "human noise can be compared with random noise. --set size=full trains the model of the study "
+                    "chen-cifar10.",
                 ),
                 human_noise(results),
             ),
@@ -59,8 +59,8 @@ def _counted(results: Results) -> str:
         people, random = (
             percent(results.sample("clean_rate", labels=kind, source=source).mean, 1) for source in SOURCES
         )
-        said.append(f"{people} ({kind}; {random} beside it)")
-    return f"Of the labels that were trained on so many are right: {', '.join(said)}."
+        said.append(f"{people} in “{kind}” ({random} with symmetric noise)")
+    return f"The share of right training labels is {', '.join(said)}."
 
 
 def claims(results: Results) -> tuple[Claim, ...]:
@@ -98,16 +98,16 @@ def claims(results: Results) -> tuple[Claim, ...]:
 
     return (
         Claim.every(
-            "Only the share of right labels counts: human noise costs as much as symmetric noise that is as frequent.",
+            "Human noise has the same test loss as symmetric noise with the same share of right labels.",
             effective,
             "deviation of the test loss from that with symmetric noise, for all labels and every p below 1",
             every(apart),
             Region(-CLOSE, CLOSE),
-            remark=f"“As much” is taken for within {percent(CLOSE)}.",
+            remark=f"“The same” means within {percent(CLOSE)}.",
             seeds=SEEDS,
         ),
         Claim.every(
-            "The alpha type predicts the test loss from that share.",
+            "The alpha type predicts the test loss from the share of right labels.",
             sources("chen-2020/figure-6/agreement"),
             "deviation from the prediction with human noise, for all labels and every p below 1",
             every(deviation),
@@ -116,12 +116,12 @@ def claims(results: Results) -> tuple[Claim, ...]:
             seeds=SEEDS,
         ),
         Claim.every(
-            "The p with the lowest test loss is that share.",
+            "The p with the lowest test loss is the share of right labels.",
             effective,
             "best p of the grid minus the share, for all labels",
             by_labels(best_p),
             Region(-near, near),
-            remark=f"The next p of the grid still counts: up to {near:.2g}, one and a half of its largest steps.",
+            remark=f"A neighbour on the grid still counts: up to {near:.2g}, one and a half of its largest steps.",
             seeds=SEEDS,
         ),
         Claim.every(

@@ -1,4 +1,4 @@
-"""What is read from each net, and how many of the labels it was trained on are right."""
+"""What is read from each model, and how many of the labels it was trained on are right."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CleanRate:
 
     clean_rate: the share of labels that are right.
     effective:  the same with every class counted alike, the effective clean rate of section 4.4.
-    predicted, averaging: losses of nets that have learned the labels by heart, or only what they are on the average.
+    predicted, averaging: losses of models that have memorised the labels, or only what they are on average.
     """
 
     def __init__(self, place: Place) -> None:

@@ -10,9 +10,9 @@ study = Study(
     name="chen-logit-smoothing",
     title="Does logit smoothing work?",
     lead=(
-        "Chen, Ziyin, Wang and Liang (2020) put label smoothing and forward correction side by side: one matrix, "
-        "outside of the logarithm or inside. Moved inside once more, onto the logits, they call it logit smoothing, "
-        "and ask whether it works. Here it is tried against both, on MNIST with wrong labels."
+        "Chen, Ziyin, Wang and Liang (2020) compare label smoothing and forward correction: the same matrix, outside "
+        "the logarithm or inside. They call it logit smoothing if the matrix acts on the logits, and ask whether that "
+        "works. This page compares all three on MNIST with wrong labels."
     ),
     papers=(CHEN,),
     trials=trials,

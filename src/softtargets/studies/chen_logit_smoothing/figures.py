@@ -28,9 +28,9 @@ def four_ways(results: Results) -> Figure:
         "Test loss and accuracy with smoothed labels, smoothed logits, corrected outputs and none of these.",
         lambda: _draw(rows),
         rows,
-        "Left: what the net says. Middle: what it says through the matrix it was trained with, which for smoothed "
-        "labels is the same. p is the diagonal of the matrix; forward correction has the true one, p = a. Mean and "
-        "deviation over seeds.",
+        "Left: the model's own predictions. Middle: predictions passed through the matrix that it was trained with, "
+        "which for smoothed labels are the same. p is the diagonal of the matrix; forward correction has the true one, "
+        "p = a. Mean and standard deviation over seeds.",
         "Test loss, test loss as trained, and test accuracy over p for four methods, a row for each clean rate.",
     )
 

@@ -27,29 +27,28 @@ def findings(results: Results) -> Findings:
     return Findings(
         sections=(
             Section.of(
-                "Four ways",
-                f"MNIST, {size} size: {examples['train']:,} training images with some labels wrong, the net and "
-                "training of the study chen-mnist. Label smoothing puts a matrix S outside of the logarithm of "
-                "the softmax, forward correction between them, and logit smoothing on the logits: the loss is "
-                "the cross-entropy of softmax(Sz) with the label as it is given.",
-                "With equal mass for all other classes, S adds the same to every logit and shrinks their "
-                "differences by one factor. So softmax(Sz) is softmax(z) at a temperature, and every fit of the "
-                "labels that plain cross-entropy has, logit smoothing has too, with larger logits. What is left "
-                "to find out is whether training finds another one.",
+                "Four methods",
+                f"MNIST, {size} size: {examples['train']:,} training images with some labels wrong, the model and "
+                "training of the study chen-mnist. Label smoothing puts a matrix S outside the logarithm of the "
+                "softmax, forward correction puts it between the two, and logit smoothing applies it to the logits: "
+                "the loss is the cross-entropy of softmax(Sz) with the given label.",
+                "With equal mass for all other classes, S adds the same number to every logit and shrinks their "
+                "differences by one factor. So softmax(Sz) is softmax(z) at a temperature, and logit smoothing can fit "
+                "the labels exactly as plain cross-entropy does, with larger logits. The question is whether training "
+                "finds a different solution.",
                 four_ways(results),
             ),
             Section.of(
-                "What this is and is not",
-                "The paper asks the question and does not train. That S acts on the logits of a row and the "
-                "softmax is taken over the result is our reading of equation 19, which does not say how smoothed "
-                "logits are normalised.",
-                "Smoothed logits also have smaller gradients, by the same factor, at an equal learning rate. What "
-                "training finds with them may be what a lower rate would find without: this study does not tell "
-                "the two apart.",
+                "Limits of this study",
+                "The paper asks the question and trains no model. We read equation 19 so that S acts on the logits of "
+                "an example and the softmax is taken of the result. The equation does not say how smoothed logits are "
+                "normalised.",
+                "Smoothed logits also have smaller gradients, by the same factor, at the same learning rate. A lower "
+                "learning rate without smoothing might have the same effect. This study does not separate the two.",
                 unless_full(
                     size,
-                    "This is the small size, for a CPU, with a fully connected net; --set size=full trains the "
-                    "paper's convolutional net on all digits.",
+                    "This is the small size, for a CPU, with a fully connected model. --set size=full trains the "
+                    "paper's convolutional network on all digits.",
                 ),
             ),
         ),
@@ -79,7 +78,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
 
     fixed: dict[str, Any] = {"seeds": SEEDS}
     best = "at the best p minus that without, mean over a"
-    chosen = "The best p is chosen with the first seed, and judged on the others."
+    chosen = "The best p was chosen with the first seed and is judged on the others."
     return (
         Claim(
             "Smoothing logits lowers the test loss.",
@@ -90,7 +89,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             **fixed,
         ),
         Claim(
-            "It does so if the net is used as it was trained, with smoothed logits.",
+            "Smoothing logits lowers the test loss if the model is also tested with smoothed logits.",
             asked,
             f"test loss of softmax(Sz) {best}",
             *below(0, lowest(1, "loss_trained", "logit smoothing")),
@@ -107,7 +106,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             **fixed,
         ),
         Claim(
-            "Smoothing labels lowers the test loss, for comparison.",
+            "For comparison: smoothing labels lowers the test loss.",
             sources("chen-2020/section-3.1/optimum"),
             f"test loss {best}",
             *below(0, lowest(1, "loss", "label smoothing")),
@@ -115,18 +114,18 @@ def claims(results: Results) -> tuple[Claim, ...]:
             **fixed,
         ),
         Claim.every(
-            "Label smoothing lies below forward correction, on every test image.",
+            "The loss of label smoothing is below that of forward correction on every test image.",
             chained,
-            "share of test images, for every a and p, nets trained with label smoothing",
+            "share of test images, for every a and p, models trained with label smoothing",
             shares("jensen"),
             Region(low=ALL),
             digits=4,
             **fixed,
         ),
         Claim.every(
-            "Forward correction lies below logit smoothing, on every test image.",
+            "The loss of forward correction is below that of logit smoothing on every test image.",
             chained,
-            "share of test images, for every a and p, nets trained with label smoothing",
+            "share of test images, for every a and p, models trained with label smoothing",
             shares("next"),
             Region(low=ALL),
             remark="It does not follow from Jensen's inequality (ERRATA.md, 11).",

@@ -1,4 +1,4 @@
-"""What is read from each net: its loss as it stands and as it was trained, and the chain of equation 19."""
+"""What is read from each model: its loss as it stands and as it was trained, and the chain of equation 19."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from softtargets.studies.study import Trial
 def measure(trial: Trial, run: Run) -> dict[str, float]:
     """Losses against clean test labels, accuracy, and how often equation 19 holds.
 
-    loss:          of softmax(z), which is what a user of the net would take.
+    loss:          of softmax(z), which is what a user of the model would take.
     loss_trained:  of what the training looked at: softmax(Sz) for logit smoothing, T softmax(z) for forward correction.
-    by_heart:      the share of training labels, wrong ones included, that the net gives.
+    by_heart:      the share of training labels, wrong ones included, that the model gives.
     jensen, next:  for how many test images the first and the second inequality of equation 19 hold.
     """
     method, a, p = str(trial.labels["method"]), float(trial.labels["a"]), float(trial.labels["p"])

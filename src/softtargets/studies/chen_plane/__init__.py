@@ -1,6 +1,6 @@
 """The plane of clean rates a and smoothings p of Chen et al. 2020, trained and measured: figures 5 to 11.
 
-The studies of MNIST and of CIFAR-10 differ in nets, data and grids only; the rest is here.
+The studies of MNIST and of CIFAR-10 differ in models, data and grids only; the rest is here.
 """
 
 from functools import partial

@@ -25,7 +25,7 @@ POINT, NOTHING = 0.01, 0.001
 # The largest drop in accuracy, which the paper prints as “8 %”, and how near ours must come.
 DROP, DROP_MARGIN = 0.08, 0.02
 
-_CHOSEN = "Chosen with the first seed, and judged on the others."
+_CHOSEN = "The cells were chosen with the first seed and are judged on the others."
 
 # A cell of the plane beside another of the same clean rate.
 Pair = tuple[Row, Row]
@@ -50,22 +50,22 @@ def _losses(results: Results) -> tuple[Claim, ...]:
     away = f"up to p = {AWAY:g}"
     return (
         _every(
-            "The measured test loss is that which the alpha type predicts, everywhere on the plane away from p = 1.",
+            "The alpha type predicts the measured test loss everywhere on the plane away from p = 1.",
             "figure-5/agreement",
             f"deviation from the prediction, in every cell of the grid {away}",
             deviations("alpha", rates),
             Region(-CLOSE, CLOSE),
-            f"“That” is taken for within {percent(CLOSE)}.",
+            f"“Predicts” means within {percent(CLOSE)}.",
         ),
         _claim(
-            "On average over the plane the test loss is near the prediction of the alpha type.",
+            "On average over the plane, the test loss is near the prediction of the alpha type.",
             "figure-6/agreement",
             f"mean distance from the prediction over the grid {away}",
             *below(CLOSE, results.each_seed(distance)),
-            f"“Near” is taken for within {percent(CLOSE)}. This tests the number, not the trend.",
+            f"“Near” means within {percent(CLOSE)}. This tests the number, not the trend.",
         ),
         _every(
-            "Against a corrupted test set the beta type predicts the loss, at a = 0.5 and 0.95.",
+            "The beta type predicts the loss against a corrupted test set, at a = 0.5 and 0.95.",
             "figure-7/agreement",
             f"deviation from the prediction, in every cell {away}",
             deviations("beta", BETA_RATES),
@@ -97,7 +97,7 @@ def _optima(results: Results, classes: int) -> tuple[Claim, ...]:
             "best p of the grid minus a, for every a",
             {f"a = {a:g}": off(a) for a in rates},
             Region(-near, near),
-            f"The next p of the grid still counts: up to {near:.2g}, one and a half of its largest steps.",
+            f"A neighbour on the grid still counts: up to {near:.2g}, one and a half of its largest steps.",
         ),
         _every(
             "The gamma type predicts the p with the lowest test loss best.",
@@ -108,7 +108,7 @@ def _optima(results: Results, classes: int) -> tuple[Claim, ...]:
             "Against each of the two other types.",
         ),
         _claim(
-            "Smaller p than that of the lowest loss give a higher accuracy.",
+            "Accuracy is highest at a smaller p than the one with the lowest loss.",
             "figure-8/discrepancy",
             "accuracy at the best of the smaller p minus that at the p of the lowest loss, mean over a",
             *above(0, judging.gain("accuracy", smaller)),
@@ -139,11 +139,11 @@ def _accuracies(results: Results) -> tuple[Claim, ...]:
     weakly = " and ".join(f"{p:g}" for p in WEAK)
     return (
         _claim(
-            "Whoever stops early needs no smoothing.",
+            "With early stopping, smoothing is not needed.",
             "figure-9/early",
             "accuracy at the best p minus that without smoothing, each at its best epoch, mean over a",
             *below(POINT, judging.gain("early_accuracy", early)),
-            f"Less than one point is taken for none. {_CHOSEN}",
+            f"A gain of less than one point counts as none. {_CHOSEN}",
         ),
         _every(
             "With much noise, strong smoothing has the lowest test error.",
@@ -154,15 +154,15 @@ def _accuracies(results: Results) -> tuple[Claim, ...]:
             _CHOSEN,
         ),
         _every(
-            f"Weak smoothing is of use only from a = {MILD:g} on: with more noise it does harm.",
+            f"Weak smoothing helps accuracy only from a = {MILD:g} on; with more noise it harms.",
             "figure-11/mild",
             f"accuracy at p = {weakly} minus that without smoothing, for every a up to {TWO_MINIMA:g}",
             weak(noisy),
             Region(high=0),
-            "So no smoothing is a minimum of its own.",
+            "Training without smoothing would then be a minimum of its own.",
         ),
         _every(
-            f"From a = {MILD:g} on weak smoothing is of use.",
+            f"Weak smoothing helps accuracy from a = {MILD:g} on.",
             "figure-11/mild",
             f"accuracy at p = {weakly} minus that without smoothing, for every a from {MILD:g} and below 1",
             weak(mild),

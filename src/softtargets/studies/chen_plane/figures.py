@@ -55,8 +55,8 @@ def slices(results: Results, classes: int) -> Figure:
         "Test loss over p at some clean rates (figures 6 and 7).",
         lambda: drawing.draw_slices(rows, chosen, classes),
         rows,
-        "Dots: measured, mean and deviation over seeds. Lines: predicted for a net that has learned every label by "
-        "heart. Dotted: for one that has learned only what the labels of a class are on the average.",
+        "Dots: measured, mean and standard deviation over seeds. Lines: predicted for a model that has memorised every "
+        "label. Dotted: for a model that has learnt only the average label of each class.",
         "Measured test losses as dots over p, between two theoretical curves for each clean rate.",
     )
 
@@ -74,8 +74,8 @@ def best_smoothing(results: Results, classes: int) -> Figure:
         "The best p of the grid, by loss and by accuracy (figures 8 and 9).",
         lambda: drawing.draw_best(rows, classes),
         rows,
-        "Mean and deviation over seeds of the p that was best; faint dots are seeds. The grid is coarse, so a step of "
-        "it is the least that can be told apart.",
+        "Mean and standard deviation over seeds of the best p; faint dots are seeds. The grid is coarse: differences "
+        "below one step of it cannot be seen.",
         "The best p over the clean rate by test loss, by test accuracy, and by accuracy with early stopping.",
     )
 
@@ -90,8 +90,8 @@ def accuracy_over_p(results: Results) -> Figure:
         "Test error over p (figures 10 and 11).",
         lambda: drawing.draw_errors(rows, chosen),
         rows,
-        "p = 1 is training without smoothing. The best epoch is chosen by the test set itself, as in the paper, which "
-        "flatters it.",
+        "p = 1 is training without smoothing. The best epoch is chosen on the test set itself, as in the paper, so its "
+        "error is an underestimate.",
         "Test error over p for some clean rates, after the last epoch and at the best one.",
     )
 

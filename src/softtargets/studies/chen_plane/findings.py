@@ -56,14 +56,15 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
         f"{examples['test']:,} test images."
         + unless_full(
             size,
-            " Verdicts on this page are about these nets; those of the paper are trained with --set size=full.",
+            " The verdicts on this page are about these models. --set size=full trains those of the paper.",
         ),
-        "The theory supposes that a net gives each example the target it was trained on, wrong labels included, and "
-        "that a test example fares like a training example. Both are measured: how many of the given training labels "
-        "the net gives back, and where the test loss lies between that of a net that has learned all by heart "
-        "(position 1) and one that has learned only what labels are on the average (position 0). The formula itself "
-        "is about the training images, judged by their clean labels: their loss is measured too. What it lies away "
-        "from the prediction the net has not learned by heart; what the test loss lies away from it is generalisation.",
+        "The theory assumes that a model memorises its targets, wrong labels included, and that a test example behaves "
+        "like a training example. Both assumptions are measured. The first by the share of training labels that the "
+        "model predicts as given. The second by the position of the test loss between two extremes: a model that has "
+        "memorised every label (position 1), and one that has learnt only the average label of each class (position "
+        "0). The formula itself is about training images with clean labels, so their loss is measured too. Its "
+        "distance from the prediction comes from labels that were not memorised. The distance of the test loss from "
+        "the training loss is generalisation.",
     )
     return (
         Section.of(
@@ -76,14 +77,14 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
         ),
         Section.of(
             "Slices, clean and corrupted test labels",
-            "The loss against corrupted test labels is the mean over all ways to corrupt them, computed from what "
-            "the net says of the clean test set: no draw adds its chance.",
+            "The loss against corrupted test labels is the expectation over all ways to corrupt them. It is computed "
+            "from the predictions for the clean test set, so no random draw is involved.",
             figures.slices(results, classes),
         ),
         Section.of(
             "Which p is best",
-            "Predicted is the p of the lowest loss; nothing is predicted about accuracy. The best epoch, for each "
-            "net, is that of its highest test accuracy."
+            "The theory predicts the p with the lowest loss. It predicts nothing about accuracy. The best epoch of "
+            "each model is the one with the highest test accuracy."
             + (" The paper shows this for MNIST only." if scope.losses_only else ""),
             figures.best_smoothing(results, classes),
             figures.accuracy_over_p(results),
@@ -96,14 +97,11 @@ def _where(cells: list[Cell]) -> str:
     """In how many cells the prediction is off by more than it may, and what is the matter there."""
     off = [cell for cell in cells if abs(cell.deviation) > CLOSE]
     if not off:
-        return (
-            f"In all {len(cells)} cells up to p = 0.9 the measured loss is within {percent(CLOSE)} of the predicted "
-            "one."
-        )
+        return f"The measured loss is within {percent(CLOSE)} of the predicted one in all {len(cells)} cells up to p = 0.9."
     below = [cell for cell in off if cell.deviation < 0]
     return (
-        f"In {len(off)} of {len(cells)} cells up to p = 0.9 the measured loss is more than {percent(CLOSE)} away from "
-        f"the predicted one: {len(below)} times below it, {len(off) - len(below)} times above."
+        f"The measured loss is more than {percent(CLOSE)} away from the predicted one in {len(off)} of {len(cells)} "
+        f"cells up to p = 0.9: below it in {len(below)}, above it in {len(off) - len(below)}."
         + _why_below(below)
         + _why_above([cell for cell in off if cell.deviation > 0])
     )
@@ -115,9 +113,8 @@ def _why_below(cells: list[Cell]) -> str:
     # Without noise there is no way between the two.
     position = _mean(cell.position for cell in cells if cell.a < 1)
     return (
-        f" Where it is below, nets give back {percent(_mean(cell.by_heart for cell in cells))} of their training "
-        f"labels, wrong ones included, but the loss on test images lies at {position:.2f} on the way from averaging "
-        "to learning by heart."
+        f" Where it is below, the models have memorised {percent(_mean(cell.by_heart for cell in cells))} of their "
+        f"training labels, wrong ones included, but the position of the test loss is {position:.2f}."
     )
 
 
@@ -126,13 +123,13 @@ def _why_above(cells: list[Cell]) -> str:
         return ""
     error = _mean(1 - cell.accuracy - (1 - cell.a) for cell in cells)
     return (
-        f" Where it is above, the net errs on the test set by {100 * error:.1f} points more than its training "
-        "labels are wrong, which the theory leaves out: it knows no error but that of the labels."
+        f" Where it is above, the test error is {100 * error:.1f} points higher than the share of wrong training "
+        "labels. The theory leaves this out: it assumes that labels are the only cause of errors."
     )
 
 
 def _on_training_images(cells: list[Cell]) -> str:
-    """How the prediction fares where the theory makes it: on the images the net was trained on."""
+    """How the prediction fares where the theory makes it: on the images the model was trained on."""
     cells = [cell for cell in cells if cell.trained == cell.trained]
     if not cells:
         return ""
@@ -140,7 +137,8 @@ def _on_training_images(cells: list[Cell]) -> str:
     trained, tested = _mean(abs(cell.trained) for cell in cells), _mean(abs(cell.deviation) for cell in cells)
     return (
         f"On training images the loss against clean labels is within {percent(CLOSE)} of the prediction in {close} of "
-        f"{len(cells)} cells, and {percent(trained)} away from it in the mean; on test images {percent(tested)}."
+        f"{len(cells)} cells, and {percent(trained)} away from it on average. On test images it is {percent(tested)} "
+        "away on average."
     )
 
 
@@ -165,12 +163,12 @@ def _table(cells: list[Cell]) -> Table:
         "deviations",
         "How far the measured loss lies from the prediction of the alpha type, p up to 0.9.",
         "a .2f: clean rate a | mean .1%: mean distance | worst .1%: largest deviation | where .2f: at p | "
-        "trained .1%: mean distance on training images | by_heart .1%: training labels given back | "
+        "trained .1%: mean distance on training images | by_heart .1%: training labels memorised | "
         "position .2f | explained .1%: mean distance with the accuracy for a",
         rows,
-        "Means over seeds. Position 1 is learned by heart, 0 averaging, and above 1 is worse than both. The last "
-        "column puts the net's test accuracy "
-        "in the place of a: what is left of the distance then is how sure the net is, not how often it is right.",
+        "Means over seeds. Position 1 is a model that has memorised every label, 0 one that has learnt averages; above "
+        "1 is worse than both. The last column takes the test accuracy of the model for a: what is left of the "
+        "distance comes from how confident the model is, not from how often it is right.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The grid: a clean rate for each column, a smoothing for each row, a net for each seed; and which p is best."""
+"""The grid: a clean rate for each column, a smoothing for each row, a model for each seed; and which p is best."""
 
 from __future__ import annotations
 

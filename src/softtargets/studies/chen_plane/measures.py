@@ -1,4 +1,4 @@
-"""What is read from each net of the plane."""
+"""What is read from each model of the plane."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ TRAINED = 10_000
 
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:
-    """Test loss of both types beside what is predicted; accuracy; and how much was learned by heart.
+    """Test loss of both types beside what is predicted; accuracy; and how much was memorised.
 
     loss_alpha:    cross-entropy with the clean test labels.
-    loss_beta:     the same with labels as wrong as those of the training, in the mean over all ways to draw them.
+    loss_beta:     the same with labels as wrong as those of the training, on average over all ways to draw them.
     accuracy:      against clean labels, after the last epoch.
     early_*:       the lowest loss and the highest accuracy of any epoch, each for itself.
-    by_heart:      the share of training labels, wrong ones included, that the net gives.
-    left:          what the training loss still lies above the entropy of its targets, in nats: 0 is learned by heart.
-    deviation_*:   the loss against what is predicted for a net that has learned all by heart: 0.1 is a tenth above.
-    explained:     the same with the net's test accuracy in place of a, which leaves only how sure it is.
-    position_*:    where it lies between that (1) and the loss of a net that has learned only averages (0).
+    by_heart:      the share of training labels, wrong ones included, that the model gives.
+    left:          what the training loss still lies above the entropy of its targets, in nats: 0 is memorised.
+    deviation_*:   the loss against what is predicted for a model that has memorised everything: 0.1 is a tenth above.
+    explained:     the same with the model's test accuracy in place of a, which leaves only how sure it is.
+    position_*:    where it lies between that (1) and the loss of a model that has learned only averages (0).
     """
     a, p = float(trial.labels["a"]), float(trial.labels["p"])
     test = run.predictions("test")
@@ -56,8 +56,8 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
 class TrainingLoss:
     """Measures the loss on training images against their clean labels, which the formula is about.
 
-    The theory computes it for the examples a net was trained on and takes test examples to fare alike (section 2).
-    What the loss on training images lies away from the prediction was not learned by heart; what the loss on test
+    The theory computes it for the examples a model was trained on and takes test examples to fare alike (section 2).
+    What the loss on training images lies away from the prediction was not memorised; what the loss on test
     images lies away from that is generalisation.
 
     deviation_trained: the loss on training images against what is predicted: 0.1 is a tenth above.
@@ -90,7 +90,7 @@ def both_losses(logits: Tensor, labels: Tensor, a: float) -> tuple[float, float]
 
 
 def target_entropy(p: float, classes: int) -> float:
-    """Entropy of a smoothed target in nats: what is left of the training loss when all is learned by heart.
+    """Entropy of a smoothed target in nats: what is left of the training loss when all is memorised.
 
     >>> import math
     >>> target_entropy(0.5, 2) == math.log(2), target_entropy(1.0, 10)

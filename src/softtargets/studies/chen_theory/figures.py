@@ -41,8 +41,8 @@ def landscapes() -> Figure:
         "The loss over the clean rate a and the smoothing p, two classes (figure 1).",
         lambda: _draw_landscapes(found),
         rows,
-        "Dark is low; the white line is the best p for each a. Colours end at the loss that nine tenths of the plane "
-        "stay below, since at the edges it has no bounds. With the gamma type 1 − p is as good as p.",
+        "Dark is a low loss; the white line is the best p for each a. Colours end at the loss that nine tenths of the "
+        "plane stay below, since it grows without bound at the edges. With the gamma type 1 − p is as good as p.",
         "Three maps of the loss over clean rate and smoothing, with the best smoothing as a line.",
     )
 
@@ -54,7 +54,7 @@ def two_classes() -> Figure:
         "The best p for two classes (figure 2).",
         {kind: optimum_curve(2, kind, RATES) for kind in KINDS},
         _COLOURS,
-        "The three types, as a line over the clean rate each; dashed is p = a.",
+        "One line for each type; the dashed line is p = a.",
         "The best p over the clean rate for the alpha, beta and gamma types with two classes.",
     )
 
@@ -84,7 +84,8 @@ def gamma_classes() -> Figure:
         "The best p of the gamma type for M classes (figure 4).",
         curves,
         dict(zip(curves, _BY_CLASSES, strict=True)),
-        "Dotted where it jumps: below, the best is p = 1/M, to learn nothing. With two classes it only bends.",
+        "Dotted where the best p jumps. Below the jump the best is p = 1/M, which learns nothing. With two classes it "
+        "only bends.",
         "The best p of the gamma type over the clean rate; from three classes on it jumps.",
     )
 

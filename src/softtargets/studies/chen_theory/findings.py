@@ -20,34 +20,32 @@ def _sections() -> tuple[Section, ...]:
     return (
         Section.of(
             "Two classes",
-            "A label is right with probability a and otherwise another class. The net is trained on p for its "
-            "label and (1 − p)/(M − 1) for each of the M − 1 others, and puts out exactly that. It is tested "
-            "against clean labels (alpha), against labels that are wrong as often and independently (beta), or "
-            "against clean labels that are smoothed like those it learned (gamma).",
+            "A label is right with probability a, and otherwise another class. The model is trained on a target of p "
+            "for its label and (1 − p)/(M − 1) for each of the M − 1 others, and predicts exactly that. It is tested "
+            "against clean labels (alpha type), against labels that are wrong equally often and independently (beta "
+            "type), or against clean labels that are smoothed like the training labels (gamma type).",
             figures.landscapes(),
             figures.two_classes(),
         ),
         Section.of(
             "More classes",
-            "For the alpha type the best p is a, whatever the number of classes. For the beta type it tends to "
-            "the square of a. For the gamma type learning is not worth while below some clean rate, and beyond it "
-            "the best p jumps.",
+            "For the alpha type the best p is a, for any number of classes. For the beta type it tends to the square "
+            "of a. For the gamma type it is best to learn nothing below some clean rate; there the best p jumps.",
             figures.many_classes(),
             figures.gamma_classes(),
             _transition_table(),
         ),
         Section.of(
-            "What is printed and does not hold",
-            "Some equations of the paper do not follow from its own assumptions. The table has what it would cost "
-            "to go by them. ERRATA.md has each of these derived, and others that cost nothing.",
+            "Equations that do not hold as printed",
+            "Some equations of the paper do not follow from its own assumptions. The table says what it costs to use "
+            "them. ERRATA.md derives each of these, and others that cost nothing.",
             _errata_table(),
         ),
         Section.of(
             "How the claims are judged",
-            "Nothing is drawn here, so there are no seeds: each claim rests on one computed number, the worst of "
-            "all that were looked at, and is “reproduced” if that lies in its region, and not on the edge of it. The "
-            "best p is searched for in the equations as they are printed, and not taken from the formulas that are to "
-            "be checked.",
+            "Nothing is random here, so there are no seeds. Each claim rests on one computed number, the worst of all "
+            "that were looked at. It is “reproduced” if that number lies in its region and not on the edge. The best p "
+            "is searched for in the equations as they are printed. It is not taken from the formulas that are checked.",
         ),
     )
 
@@ -87,7 +85,7 @@ def _errata_table() -> Table:
     )
     return Table.of(
         "errata",
-        "What it costs to go by the equations as printed, in nats.",
+        "What it costs to use the equations as printed, in nats.",
         "printed | holds | at: for example | theirs: loss as printed | best: lowest loss",
         rows,
     )

@@ -20,7 +20,7 @@ Course = dict[int, float]
 
 
 def accuracy_over_epochs(results: Results) -> Figure:
-    """Test accuracy at the end of every epoch, for each seed and in the mean."""
+    """Test accuracy at the end of every epoch, for each seed and on average."""
     courses = {alpha: _courses(results, alpha) for alpha in ALPHAS}
     rows = [
         {

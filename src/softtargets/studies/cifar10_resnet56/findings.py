@@ -37,15 +37,15 @@ def _sections(results: Results) -> tuple[Section, ...]:
             f"A pre-activation ResNet-56 with {run.provenance['parameters']:,} weights is trained on "
             f"{examples['train']:,} images for {epochs} epochs and tested on {examples['test']:,} others, without "
             "smoothing and with a share of 0.1 of each target spread over all ten classes. There is no "
-            "validation set, so nothing is chosen: the numbers are those of the last epoch.",
+            "validation set and nothing is tuned: the numbers are those of the last epoch.",
             _table(results),
             figures.accuracy_over_epochs(results),
         ),
         Section.of(
             "What differs from the replication",
-            "Training images are crops of 32 x 32 from images padded by four pixels, as in tensor2tensor, which "
-            "Müller et al. build on, and each image is standardised by its own mean and deviation. The "
-            "replication cuts crops of 24 x 24, which belong to AlexNet, and standardises by channel.",
+            "Training images are crops of 32 x 32 from images padded by four pixels, and each image is standardised by "
+            "its own mean and standard deviation. That is what tensor2tensor does, which Müller et al. build on. The "
+            "replication takes crops of 24 x 24, which belong to AlexNet, and standardises by channel.",
             _longer_or_shorter(epochs),
             f"{_width(recipe.model)} Matrix products and convolutions are computed in {recipe.precision}.",
             "As in both papers the cross-entropy is multiplied by three and the norm of the gradient is clipped "
@@ -58,19 +58,22 @@ def _longer_or_shorter(epochs: int) -> str:
     if epochs == NET.epochs:
         return ""
     return (
-        f"Training lasts {epochs} epochs instead of the replication's {NET.epochs}; the learning rate drops at "
-        "the same shares of it, a half and three quarters."
+        f"Training takes {epochs} epochs instead of the replication's {NET.epochs}. The learning rate drops after the "
+        "same shares of it, a half and three quarters."
     )
 
 
 def _width(model: Any) -> str:
     channels = "{}, {} and {}".format(*model.stages)
     if model == MODEL:
-        return f"The net is the replication's and Müller et al.'s: tensor2tensor's, with stages of {channels} channels."
+        return (
+            "The network is tensor2tensor's, as in the replication and in Müller et al., with stages of "
+            f"{channels} channels."
+        )
     theirs = "{}, {} and {}".format(*MODEL.stages)
     return (
-        f"Stages have {channels} channels (variant {model.variant}); those of the replication and of Müller et al., "
-        f"who use tensor2tensor's net, have {theirs}."
+        f"Stages have {channels} channels (variant {model.variant}). The replication and Müller et al. use "
+        f"tensor2tensor's network, whose stages have {theirs}."
     )
 
 
@@ -99,28 +102,30 @@ def _table(results: Results) -> Table:
 def claims(results: Results) -> tuple[Claim, ...]:
     """Statements with the quantities that test them; without results they are not run yet."""
     return (
-        _printed(results, HARD, "ResNet-56 with hard targets gets {} of the test images right."),
+        _printed(results, HARD, "ResNet-56 with hard targets classifies {} of the test images correctly."),
         _printed(
-            results, SMOOTHED, "ResNet-56 with label smoothing of 0.1 gets {} of the test images right."
+            results,
+            SMOOTHED,
+            "ResNet-56 with label smoothing of 0.1 classifies {} of the test images correctly.",
         ),
         Claim(
             "Label smoothing costs no accuracy worth mentioning.",
             sources("wagner-2023/accuracy/cifar10-resnet56", *KINDS.values()),
             "accuracy at alpha 0.1 minus accuracy at alpha 0",
             *above(-WORTH, results.difference("accuracy", SMOOTHED, HARD)),
-            results.then("accuracy", ".2%", HARD, SMOOTHED).replace("%", " %") + " at alpha = 0.1",
-            f"“Worth mentioning” is one point of accuracy; the replication loses {-100 * _change('accuracy'):.2f}.",
+            results.then("accuracy", ".2%", HARD, SMOOTHED) + " at alpha = 0.1",
+            f"“Worth mentioning” is one point of accuracy. The replication loses {-100 * _change('accuracy'):.2f} points.",
             digits=4,
             seeds=SEEDS,
         ),
         Claim(
-            "Smoothing of 0.1 is too much for the calibration of ResNet-56 on CIFAR-10: without a temperature its "
-            "calibration error is higher than that of hard targets.",
+            "Label smoothing of 0.1 raises the calibration error of ResNet-56 on CIFAR-10 above that of hard targets, "
+            "both without a temperature.",
             sources("wagner-2023/ece/cifar10-resnet56", *KINDS.values()),
             "ECE at alpha 0.1 minus ECE at alpha 0",
             *above(0, results.difference("ece", SMOOTHED, HARD)),
             results.then("ece", ".3f", HARD, SMOOTHED) + " at alpha = 0.1",
-            "Only the replication prints this; Müller et al. give no calibration for CIFAR-10.",
+            "Only the replication prints this. Müller et al. give no calibration error for CIFAR-10.",
             seeds=SEEDS,
             zone=zone(SAME_ECE),
             printed=round(_change("ece"), 6),

@@ -34,8 +34,8 @@ JUDGING = SEEDS - 1
 NOTHING, NO_BETTER = 0.03, 0.05
 TEST_DIGITS = 10_000
 
-_SHIFTS = "Teachers saw shifted digits and students alone did not, which may be all the difference."
-_CHOSEN = "Both chosen by their error with the first seed, and judged on the others."
+_SHIFTS = "Teachers saw shifted digits and students alone did not, which may explain the difference."
+_CHOSEN = "Both were chosen by their error with the first seed, and are judged on the others."
 
 
 def claims(results: Results) -> tuple[Claim, ...]:
@@ -52,7 +52,7 @@ def _directions(results: Results) -> tuple[Claim, ...]:
     fixed: dict[str, Any] = {"seeds": SEEDS, "zone": zone(NOTHING)}
     return (
         Claim(
-            "A teacher with label smoothing of 0.1 errs less than one with hard targets and dropout.",
+            "A teacher with label smoothing of 0.1 has a lower test error than one with hard targets and dropout.",
             _both_papers("teacher-error/mnist/hard", "teacher-error/mnist/smoothed"),
             "error of the smoothed teacher minus the dropout teacher's, points",
             *below(0, _difference(results, SMOOTHED_TEACHER, HARD_TEACHER)),
@@ -60,7 +60,7 @@ def _directions(results: Results) -> tuple[Claim, ...]:
             **fixed,
         ),
         Claim(
-            "The student of the smoothed teacher errs more than the student of the dropout teacher.",
+            "The student of the smoothed teacher has a higher test error than the student of the dropout teacher.",
             _both_papers("student-error/mnist/hard", "student-error/mnist/smoothed"),
             "error of the smoothed teacher's student minus the dropout teacher's student, points",
             *above(0, _difference(results, STUDENT_OF_SMOOTHED, STUDENT_OF_HARD)),
@@ -83,7 +83,7 @@ def _against_students_alone(results: Results) -> tuple[Claim, ...]:
     }
     return (
         Claim.every(
-            "Every student of the hard teacher (M3) errs less than every student alone (M2).",
+            "Every student of the hard teacher (M3) has a lower test error than every student alone (M2).",
             sources("muller-2019/distillation/hard"),
             "error of the student minus that of a student alone, at every temperature and alpha, points",
             every,
@@ -93,13 +93,13 @@ def _against_students_alone(results: Results) -> tuple[Claim, ...]:
             seeds=SEEDS,
         ),
         Claim.every(
-            "Students of smoothed teachers (M4) are no better than students alone with as much smoothing (M2).",
+            "Students of smoothed teachers (M4) are no better than students alone with the same smoothing (M2).",
             sources("muller-2019/distillation/smoothed"),
             "error of the student minus that of the student alone, at every alpha above 0, points",
             no_better,
             Region(low=-NO_BETTER),
             _by_points(no_better),
-            f"“No better” is taken for not by {NO_BETTER:g} points. {_SHIFTS}",
+            f"“No better” means better by less than {NO_BETTER:g} points. {_SHIFTS}",
             seeds=SEEDS,
         ),
     )
@@ -112,7 +112,8 @@ def _best_points(results: Results) -> tuple[Claim, ...]:
     )
     return (
         Claim(
-            "Students of a hard teacher, at the best temperature, err less than students alone, at the best alpha.",
+            "Students of a hard teacher, at the best temperature, have a lower test error than students alone, at the "
+            "best alpha.",
             _both_papers("distillation/hard"),
             f"error at T = {_of(of_hard, 'temperature')} minus error alone at alpha {_of(alone, 'alpha')}, points",
             *below(0, _difference(judging, of_hard, alone)),
@@ -122,8 +123,8 @@ def _best_points(results: Results) -> tuple[Claim, ...]:
             zone=zone(NOTHING),
         ),
         Claim(
-            "Students of smoothed teachers, at the best alpha, err more than students of a hard teacher, at the best "
-            "temperature.",
+            "Students of smoothed teachers, at the best alpha, have a higher test error than students of a hard "
+            "teacher, at the best temperature.",
             (published("muller-2019/distillation/inferior"), published("wagner-2023/distillation/smoothed")),
             f"error at alpha {_of(of_smoothed, 'alpha')} minus error at T = {_of(of_hard, 'temperature')}, points",
             *above(0, _difference(judging, of_smoothed, of_hard)),
@@ -141,7 +142,7 @@ def _errors(results: Results) -> tuple[Claim, ...]:
         assert printed is not None
         margin = round(100 * two_standard_errors(printed, TEST_DIGITS), 2)
         return Claim(
-            f"{words} errs on {percent(printed, 2)} of the test digits.",
+            f"{words} has a test error of {percent(printed, 2)}.",
             _both_papers(key),
             "test error, %",
             _in_percent(results.sample("error", **labels)),

@@ -22,7 +22,7 @@ _LOOKS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 
 def distillation(results: Results) -> Figure:
-    """Müller et al., figure 5, for the nets of the replication's figure 7."""
+    """Müller et al., figure 5, for the models of the replication's figure 7."""
     rows = (
         {
             "curve": curve.name,
@@ -37,13 +37,13 @@ def distillation(results: Results) -> Figure:
     alone, of_smoothed = best(results, BASELINES.points), best(results, OF_SMOOTHED.points[1:])
     return Figure.of(
         "distillation",
-        "Distillation from nets of 1200 units a layer to nets of 800, on MNIST.",
+        "Distillation on MNIST, from models with layers of 1200 units to models with layers of 800.",
         lambda: _draw(results, alone, of_smoothed),
         rows,
         "Points are means over seeds, bars one standard deviation, faint dots the seeds. gamma is the mass that the "
-        "targets put on wrong digits, counted as a strength of label smoothing: alpha itself for M1 and M2, for M3 and "
-        "M4 measured on what the teacher says of the training digits. M3 at T = 1 and M4 at alpha 0 are the same "
-        "students.",
+        "targets put on wrong digits, expressed as a strength of label smoothing: alpha itself for M1 and M2, and "
+        "measured on the teacher's outputs for the training digits for M3 and M4. M3 at T = 1 and M4 at alpha 0 are "
+        "the same students.",
         "Test accuracy of teachers, of students alone and of students of hard and of smoothed teachers over the "
         "smoothness index; beside it the students of the hard teacher over temperature.",
     )

@@ -56,7 +56,7 @@ def draw_reliabilities(curves: Mapping[str, Reliability]) -> Drawing:
 
 
 def draw_planes(clouds: Mapping[tuple[float, str], tuple[Tensor, Tensor]]) -> Drawing:
-    """A panel for each alpha and split; the panels of one net share their scale."""
+    """A panel for each alpha and split; the panels of one model share their scale."""
     names = {label: plain(f"digit {label}") for label in PLANE}
     colours = dict(zip(PLANE, (BLUE, ORANGE, PURPLE), strict=True))
     drawing, axes = panels(4, width=10.4, height=3.0)

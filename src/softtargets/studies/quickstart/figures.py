@@ -22,7 +22,7 @@ def sweep(results: Results) -> Figure:
         lambda: drawing.draw_sweep(rows),
         rows,
         "Points are means over seeds, bars one standard deviation. ECE has 15 bins; the temperature is fitted "
-        "on the validation digits, never on the test digits.",
+        "to the validation digits, never to the test digits.",
         "Two line charts over alpha: test accuracy, and expected calibration error before and after scaling.",
     )
 
@@ -49,10 +49,10 @@ def reliability_diagram(results: Results, tuned: float) -> Figure:
         "Does confidence mean what it says?",
         lambda: drawing.draw_reliabilities(curves),
         rows,
-        "Below the diagonal a net is over-confident, above it under-confident. Predictions of all seeds are "
-        "pooled; the area of a point is the share of predictions in its bin, and bins with fewer than "
+        "Below the diagonal a model is overconfident, above it underconfident. Predictions of all seeds are "
+        "pooled. The area of a point is the share of predictions in its bin, and bins with fewer than "
         f"{drawing.FEWEST} predictions are left out of the diagram (they are in the CSV).",
-        "Reliability diagram of several nets beside a histogram of their confidences.",
+        "Reliability diagram of several models beside a histogram of their confidences.",
     )
 
 
@@ -74,8 +74,8 @@ def template_planes(results: Results) -> Figure:
         "Penultimate activations on the plane through three class templates.",
         lambda: drawing.draw_planes(clouds),
         rows,
-        f"One net of each kind, seed {results.first(role='net').seed}. The two panels of a net share "
-        "their scale; the two nets do not, since smoothing also shrinks the activations.",
+        f"One model of each kind, seed {results.first(role='net').seed}. The two panels of a model share "
+        "their scale; the two models do not, since smoothing also shrinks the activations.",
         "Four scatter plots of three digit classes: training and held out, with hard targets and with smoothing.",
     )
 
@@ -101,7 +101,7 @@ def distillation(results: Results) -> Figure:
         lambda: drawing.draw_distillation(rows),
         rows,
         f"Students see {seen['student']} digits and only the teacher's probabilities; teachers saw "
-        f"{seen['teacher']}. Dotted: the same small net trained on the true labels of the student's digits.",
+        f"{seen['teacher']}. Dotted: the same small model trained on the true labels of the student's digits.",
         "Teacher accuracies beside student accuracies over temperature, for a hard and a smoothed teacher.",
     )
 

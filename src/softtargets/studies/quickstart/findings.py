@@ -10,6 +10,7 @@ from softtargets.studies.quickstart import figures
 from softtargets.studies.quickstart.grid import ALPHAS
 from softtargets.studies.results import Results, over
 from softtargets.studies.study import Findings
+from softtargets.studies.words import percent
 
 HARD, SMOOTHED = {"role": "net", "alpha": 0.0}, {"role": "net", "alpha": 0.1}
 SAME_ALPHA_AS_PAPER = {"role": "net", "alpha": 0.05}
@@ -33,59 +34,60 @@ def _sections(results: Results) -> tuple[Section, ...]:
     hard_accuracy, hard_temperature = (
         nets.sample(key, alpha=0.0).mean for key in ("accuracy", "temperature")
     )
-    confidence = "over-confident" if hard_temperature > 1 else "under-confident"
+    confidence = "overconfident" if hard_temperature > 1 else "underconfident"
     strong_temperature = nets.sample("temperature", alpha=0.2).mean
     overshoot = (
-        "below 1 means under-confident, so that is too much of it. The 2023 replication saw the same for its nets "
-        "on MNIST; the easier the data, the less smoothing it takes."
+        "below 1, so these models are underconfident: that is too much smoothing. The 2023 replication saw the same "
+        "with its models on MNIST."
         if strong_temperature < 1
-        else "which is still not below 1: even so much smoothing leaves no under-confidence here."
+        else "not below 1, so even this much smoothing does not make the models underconfident."
     )
     examples = results.first(role="net").run.provenance["examples"]
     return (
         Section.of(
             "Accuracy and calibration",
-            f"Small nets were trained on {examples['train']} of scikit-learn's handwritten digits with more and "
-            "more label smoothing: a share alpha of each target is taken from the true digit and spread evenly "
-            "over all ten. The training set is small on purpose; a net that is always right has nothing to be "
-            "over-confident about.",
-            f"With hard targets the nets get {hard_accuracy:.1%} of {examples['test']} test digits right, and the "
-            f"temperature that calibrates them is {hard_temperature:.2f}: as trained they are {confidence}. Of "
-            f"the strengths tried, alpha {tuned:g} gives the lowest calibration error on validation digits. At "
-            f"alpha 0.2 the fitted temperature is {strong_temperature:.2f}; {overshoot}",
+            f"Small models were trained on {examples['train']} of scikit-learn's handwritten digits, with six "
+            "strengths of label smoothing: a share alpha of each target is taken from the true digit and spread "
+            "evenly over all ten. The training set is small on purpose, since a model that is always right cannot be "
+            "overconfident.",
+            f"With hard targets the models are {confidence}: the temperature that calibrates them is "
+            f"{hard_temperature:.2f}. They classify {percent(hard_accuracy, 1)} of {examples['test']} test digits "
+            f"correctly. Of the strengths tried, alpha {tuned:g} gives the lowest calibration error on validation "
+            f"digits. At alpha 0.2 the fitted temperature is {strong_temperature:.2f}, {overshoot}",
             figures.sweep(results),
             figures.reliability_diagram(results, tuned),
             _net_table(results),
         ),
         Section.of(
-            "Where the penultimate layer puts the digits",
-            "Each class has a template, a row of the last layer's weights. Through the templates of three "
-            "classes passes a plane; projected onto it, the activations show how a net arranges its "
-            "examples. In the paper smoothing gathers the training examples of a class into tight clusters "
-            "while held-out examples stay spread. The cluster spread in the table above puts a number on it.",
+            "How the penultimate layer arranges the digits",
+            "Each class has a template, a row of the last layer's weights. The templates of three classes span a "
+            "plane, and activations projected onto it show how a model arranges its examples. In the paper, smoothing "
+            "pulls the training examples of a class into tight clusters, while held-out examples stay spread out. The "
+            "cluster spread in the table above measures this.",
             figures.template_planes(results),
         ),
         Section.of(
             "Distillation",
-            f"Two kinds of teacher, {teachers.sample('accuracy', alpha=0.0).mean:.1%} accurate with hard targets and "
-            f"{teachers.sample('accuracy', alpha=0.1).mean:.1%} with smoothing, teach the same small student. The "
-            "paper finds that a smoothed teacher, having pulled its classes together, no longer says how much one "
-            "example resembles another class, which is what a student could have learnt from it; a temperature on a "
-            "hard teacher's outputs brings such resemblances out. At temperature 1 a hard teacher says little more "
-            "than the label, so the comparison to make is between the best points of the two curves.",
+            "Two kinds of teacher teach the same small student. Teachers with hard targets have an accuracy of "
+            f"{percent(teachers.sample('accuracy', alpha=0.0).mean, 1)}, smoothed ones of "
+            f"{percent(teachers.sample('accuracy', alpha=0.1).mean, 1)}. The paper finds that a smoothed teacher, "
+            "which has pulled its classes together, no longer tells how much an example resembles other classes. That "
+            "is what a student could have learnt from it. A temperature on a hard teacher's outputs brings these "
+            "resemblances out. At temperature 1 a hard teacher tells little more than the label, so compare the best "
+            "points of the two curves.",
             figures.distillation(results),
         ),
         Section.of(
             "What digits cannot show",
-            f"There are 1,797 images in all. With {examples['test']} test digits the accuracy of one net is "
-            "known to little better than a point, and its ECE is inflated by a hundredth or two because most of "
-            "the 15 bins hold few examples; so only differences between nets, seed by seed, are judged here.",
-            "The sizes of the nets and the numbers of examples and epochs were chosen so that the effects can be "
-            "seen at all. Train the teachers for fewer steps, for instance, and their students can no longer be "
-            "told apart: the paper too sees information lost late in training.",
-            "The paper's own figures come from other data and larger nets: the claims below compare the "
-            "direction of each effect, not its size. Translation, ImageNet and the mutual-information "
-            "curves need data that does not ship with a Python package.",
+            f"The dataset is small: 1,797 images in all. With {examples['test']} test digits the accuracy of one model "
+            "is known to about one point. Its ECE is too high by 0.01 to 0.02, because most of the 15 bins hold few "
+            "examples. So only differences between models with the same seed are judged here.",
+            "The sizes of the models and the numbers of examples and epochs were chosen so that the effects show. If "
+            "the teachers are trained for fewer steps, for instance, their students become indistinguishable. The "
+            "paper too sees information lost late in training.",
+            "The paper's own figures come from other data and larger models. The claims compare the direction of each "
+            "effect, not its size. Translation, ImageNet and the mutual-information curves need data that does not "
+            "ship with a Python package.",
         ),
     )
 
@@ -94,12 +96,12 @@ def _net_table(results: Results) -> Table:
     keys = ("accuracy", "nll", "ece", "temperature", "ece_scaled", "spread_train", "spread_test")
     return Table.of(
         "nets",
-        "All nets.",
+        "All models.",
         "alpha .2f | accuracy .1% | nll: NLL | ece: ECE at T = 1 | temperature .2f: fitted T | ece_scaled: ECE at "
         "fitted T | spread_train: cluster spread, training | spread_test: cluster spread, held out",
         results.where(role="net").rows(over(alpha=ALPHAS), *keys),
-        "Mean ± standard deviation over seeds, on the test digits. Cluster spread is the within-class deviation "
-        "on the plane of three templates over the mean distance between class centres.",
+        "Mean ± standard deviation over seeds, on the test digits. Cluster spread is the within-class standard "
+        "deviation on the plane of three templates, divided by the mean distance between class centres.",
     )
 
 
@@ -123,7 +125,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
     )
     return (
         Claim(
-            "Nets trained with hard targets are over-confident: the best temperature is above 1.",
+            "Models trained with hard targets are overconfident: the best temperature is above 1.",
             sources("muller-2019/temperature/cifar100/hard"),
             "fitted temperature",
             *above(1, results.sample("temperature", **HARD)),
@@ -146,7 +148,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             "ECE at alpha 0.05 minus ECE at alpha 0",
             *below(0, results.difference("ece", SAME_ALPHA_AS_PAPER, HARD)),
             results.then("ece", ".3f", HARD, SAME_ALPHA_AS_PAPER) + " at alpha = 0.05",
-            "The paper's alpha for CIFAR-100; digits are easier and want less.",
+            "0.05 is the paper's alpha for CIFAR-100. Digits are easier and need less.",
             seeds=SEEDS,
             zone=zone(SAME_ECE),
         ),
@@ -156,8 +158,8 @@ def claims(results: Results) -> tuple[Claim, ...]:
             f"ECE at alpha {tuned:g} minus ECE at alpha 0",
             *below(0, judging.difference("ece", suitable, HARD)),
             f"{judging.then('ece', '.3f', HARD, suitable)} at alpha = {tuned:g}",
-            "The alpha with the lowest ECE on validation digits with the first seed; judged on test digits with the "
-            "others.",
+            "The alpha was chosen with the first seed, by the lowest ECE on validation digits. It is judged with the "
+            "other seeds, on test digits.",
             seeds=SEEDS - 1,
             zone=zone(SAME_ECE),
         ),

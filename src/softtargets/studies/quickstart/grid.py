@@ -1,4 +1,4 @@
-"""What the quickstart trains, nets over alpha, two kinds of teacher, and their students; and what it measures."""
+"""What the quickstart trains, models over alpha, two kinds of teacher, and their students; and what it measures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLANE = (3, 8, 9)
 _TRAINING: dict[str, Any] = {"optimiser": SGD(lr=0.1, momentum=0.9), "schedule": Linear(), "batch": 32}
 
 # Few examples on purpose: with 200 of them a net fits the training set perfectly and still errs on one
-# held-out digit in ten, which is where over-confidence can be seen.
+# held-out digit in ten, which is where overconfidence can be seen.
 NET = Recipe(data=Digits(validation=400, limit=200), model=MLP(hidden=(128, 128)), epochs=40, **_TRAINING)
 
 # The teacher has seen all the training digits, its student only a hundred: what the student can learn beyond
@@ -33,7 +33,7 @@ STUDENT = Recipe(data=Digits(validation=400, limit=100), model=MLP(hidden=(64, 6
 
 
 def trials(settings: Settings) -> list[Trial]:
-    """Nets over alpha, two kinds of teacher, and students of each at several temperatures."""
+    """Models over alpha, two kinds of teacher, and students of each at several temperatures."""
     net, teacher, student = (settings.base(recipe) for recipe in (NET, TEACHER, STUDENT))
     grid = []
     for seed in range(settings.seeds):
