@@ -43,7 +43,8 @@ SCOPE = Scope(
             "This is the small size, for a CPU. It trains a fully connected model with one hidden layer on the first "
             "2,000 digits, at a learning rate that falls from 0.1 to 0. The paper trains a convolutional network on "
             "all 60,000 for 100 epochs at 0.01. The small size shows how theory and models are compared. It neither "
-            "confirms nor refutes the paper's figures. --set size=full trains the paper's models, on a grid of 120 cells.",
+            "confirms nor refutes the paper's figures. --set size=full trains the paper's models, on a grid of 120 "
+            "cells.",
             "With few images the model makes mistakes on the test set even if all labels are right. The theory has no "
             "such error, so at high clean rates the measured loss lies above it.",
         ),

@@ -97,7 +97,10 @@ def _where(cells: list[Cell]) -> str:
     """In how many cells the prediction is off by more than it may, and what is the matter there."""
     off = [cell for cell in cells if abs(cell.deviation) > CLOSE]
     if not off:
-        return f"The measured loss is within {percent(CLOSE)} of the predicted one in all {len(cells)} cells up to p = 0.9."
+        return (
+            f"The measured loss is within {percent(CLOSE)} of the predicted one in all {len(cells)} cells up to "
+            "p = 0.9."
+        )
     below = [cell for cell in off if cell.deviation < 0]
     return (
         f"The measured loss is more than {percent(CLOSE)} away from the predicted one in {len(off)} of {len(cells)} "

@@ -136,9 +136,10 @@ def _figure_three() -> tuple[Claim, ...]:
             "figure-3/limit",
             "largest distance from a² with 101 classes, a from 0.000001",
             *below(SEEN, np.abs(searched_p(whole, 101, "beta") - whole**2).max()),
-           
-            remark=f"The limit is {SEEN:g}, two lines' width in a figure of 5 inches. At a
-        = 0 the difference is just that.", digits=4, ),
+            remark=f"The limit is {SEEN:g}, two lines' width in a figure of 5 inches. At a = 0 the difference is just "
+            "that.",
+            digits=4,
+        ),
         _claim(
             "From a = 0.8 on, the best p for different numbers of classes are close to each other.",
             "section-4.2/close",

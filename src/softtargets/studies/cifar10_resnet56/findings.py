@@ -114,7 +114,8 @@ def claims(results: Results) -> tuple[Claim, ...]:
             "accuracy at alpha 0.1 minus accuracy at alpha 0",
             *above(-WORTH, results.difference("accuracy", SMOOTHED, HARD)),
             results.then("accuracy", ".2%", HARD, SMOOTHED) + " at alpha = 0.1",
-            f"“Worth mentioning” is one point of accuracy. The replication loses {-100 * _change('accuracy'):.2f} points.",
+            "“Worth mentioning” is one point of accuracy. The replication loses "
+            f"{-100 * _change('accuracy'):.2f} points.",
             digits=4,
             seeds=SEEDS,
         ),
