@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
 
-.PHONY: help quickstart test mutations install install-test lint format clean
+.PHONY: help quickstart test mutations pictures check-pictures install install-test lint format clean
 
 help:
 	@echo "make quickstart  install, train on real digits, print the path of an HTML report"
 	@echo "make test        install what tests need, lint, type-check, run every test"
 	@echo "make mutations   break the code in many places, one at a time, and see that tests notice"
+	@echo "make pictures    make the pictures of the README again; check-pictures fails where they are stale"
 	@echo "make format      format the code"
 	@echo "make clean       remove the virtual environment and caches"
 
@@ -23,14 +24,20 @@ test: install-test lint
 mutations: install-test
 	$(BIN)/python tests/mutations/run.py --jobs $(JOBS)
 
+pictures: install
+	$(BIN)/python docs/pictures.py
+
+check-pictures: install
+	$(BIN)/python docs/pictures.py --check
+
 lint: install-test
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks docs
 	$(BIN)/mypy
 
 format: install-test
-	$(BIN)/ruff check --fix src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks docs
+	$(BIN)/ruff format src tests benchmarks docs
 
 install: $(VENV)/installed
 install-test: $(VENV)/installed-test

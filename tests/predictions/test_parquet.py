@@ -95,7 +95,7 @@ def test_without_pyarrow_it_is_said_how_to_get_it(tmp_path, monkeypatch):
         patch.setattr(pa, "__version__", "14.0.0")
         refusal(tmp_path / "a.parquet", "executes what a file says")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    refusal(tmp_path / "a.parquet", "pip install softtargets[parquet]")
+    refusal(tmp_path / "a.parquet", "pip install pyarrow")
 
 
 def test_metadata_without_end_is_not_read(tmp_path):

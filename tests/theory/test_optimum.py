@@ -12,7 +12,9 @@ from softtargets.losses import LabelSmoothing
 from softtargets.theory import (
     gamma_transition,
     generalization_loss,
+    landscape,
     matrix_loss,
+    mean_field_p,
     optimal_alpha,
     optimal_matrix,
     optimal_p,
@@ -206,3 +208,18 @@ def test_what_is_refused():
         optimal_alpha(0.5, 10, "alpha", "K")
     with pytest.raises(ValueError, match="T must have rows that sum to 1"):
         optimal_matrix([[0.5, 0.4], [0.5, 0.5]], "alpha")
+
+
+@pytest.mark.parametrize(("name", "kind"), [("clean", "alpha"), ("noisy", "beta"), ("smoothed", "gamma")])
+def test_types_have_names_by_their_test_labels(name, kind):
+    assert optimal_alpha(0.8, 10, name) == optimal_alpha(0.8, 10, kind)
+    T = uniform_matrix(0.8, 4)
+    if kind != "gamma":
+        assert np.array_equal(optimal_matrix(T, name), optimal_matrix(T, kind))
+    assert mean_field_p(T, name) == mean_field_p(T, kind)
+    assert landscape(3, name).kind == kind
+
+
+def test_a_misspelt_name_of_a_type_gets_the_nearest():
+    with pytest.raises(ValueError, match=r"not 'noizy' \(did you mean 'noisy'\?\)"):
+        optimal_alpha(0.8, 10, "noizy")

@@ -61,7 +61,7 @@ def _timm() -> Any:
         return import_module("timm")
     except (ImportError, RuntimeError) as error:  # torchvision for another torch fails with a RuntimeError
         raise SofttargetsError(
-            f"nets of timm need timm, which cannot be imported ({error}); pip install softtargets[timm]"
+            f"networks of timm need timm, which cannot be imported ({error}); pip install timm"
         ) from error
 
 

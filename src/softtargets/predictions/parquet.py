@@ -180,11 +180,11 @@ def _pyarrow(file: FoundFile) -> Any:
         import_module("pyarrow.compute")
         import_module("pyarrow.parquet")
     except ImportError:
-        raise file.refused("needs pyarrow to be read", "pip install softtargets[parquet]") from None
+        raise file.refused("needs pyarrow to be read", "pip install pyarrow") from None
     numbers = tuple(int(part) if part.isdigit() else 0 for part in arrow.__version__.split(".")[:3])
     if numbers < SAFE:
         raise file.refused(
             f"is not read with pyarrow {arrow.__version__}, which executes what a file says",
-            "pip install -U softtargets[parquet]",
+            "pip install -U pyarrow",
         )
     return arrow

@@ -1,9 +1,9 @@
 """How much smoothing is best when some labels are wrong: the theory of Chen et al. 2020, derived again and corrected.
 
-A model memorises its smoothed labels, some of which are wrong. `generalization_loss` is what that costs,
-`optimal_p` what costs least. Three types differ in what the model is tested against: clean labels (``"alpha"``),
-labels as wrong as those of the training (``"beta"``), or clean labels smoothed like them (``"gamma"``). What
-the paper prints and does not hold is in ERRATA.md.
+A model memorises its smoothed labels, some of which are wrong. `generalization_loss` is its test loss, and `optimal_p`
+the smoothing with the lowest one. Three types differ in the labels that the model is tested against: clean ones
+(``"alpha"``, or ``"clean"``), ones as wrong as those of the training (``"beta"``, or ``"noisy"``), or clean ones that
+are smoothed like them (``"gamma"``, or ``"smoothed"``). ERRATA.md lists what the paper prints and does not hold.
 """
 
 from softtargets.theory.agreement import agreement

@@ -16,6 +16,8 @@ Array: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = Any
 
 KINDS = ("alpha", "beta", "gamma")
+# The same by what the test labels are, which says more: alpha is also the name of a strength of smoothing.
+KINDS_BY_TEST_LABELS = {"clean": "alpha", "noisy": "beta", "smoothed": "gamma"}
 SPREADS = ("all", "others")
 
 
@@ -34,8 +36,19 @@ def as_choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 
 def as_kind(value: Any) -> str:
-    """What a model is tested against: one of the three types."""
-    return as_choice("kind", value, KINDS)
+    """What a model is tested against: one of the paper's three types, or its name by the test labels.
+
+    >>> as_kind("alpha"), as_kind("clean"), as_kind("noisy"), as_kind("smoothed")
+    ('alpha', 'alpha', 'beta', 'gamma')
+    """
+    if isinstance(value, str) and value in KINDS_BY_TEST_LABELS:
+        return KINDS_BY_TEST_LABELS[value]
+    try:
+        return as_choice("kind", value, KINDS)
+    except ValueError as error:
+        if isinstance(value, str) and (close := nearest(value, KINDS_BY_TEST_LABELS)):
+            raise ValueError(f"kind must be 'clean', 'noisy' or 'smoothed', not {value!r}{close}") from None
+        raise ValueError(f"{error}; or, by the test labels, 'clean', 'noisy' or 'smoothed'") from None
 
 
 def as_rate(name: str, value: Any, limits: bool) -> Array:

@@ -52,15 +52,21 @@ def optimal_p(a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
 
 
 def optimal_alpha(a: Any, classes: Any, kind: str, spread: str = "all", limits: bool = False) -> Numbers:
-    """`optimal_p` as the alpha of a loss, ``LabelSmoothing(alpha, spread)``.
+    """The best strength of smoothing for a loss: `optimal_p` as the alpha of ``LabelSmoothing(alpha, spread)``.
 
-    With ``spread="all"`` it is above 1 where the best p is below 1/M, which losses refuse; ``"others"`` can say
-    it.
+    `kind` says what the model is judged by: ``"clean"`` test labels, ``"noisy"`` ones (as wrong as the training
+    labels), or ``"smoothed"`` ones. The paper calls these the alpha, beta and gamma types; its names work too, but the
+    alpha that is returned is a strength of smoothing and has nothing to do with the alpha type.
 
-    >>> round(optimal_alpha(0.8, classes=10, kind="alpha"), 6)
+    With ``spread="all"`` the result is above 1 where the best p is below 1/M, which losses refuse. ``"others"`` can
+    express it.
+
+    >>> round(optimal_alpha(0.8, classes=10, kind="clean"), 6)
     0.222222
-    >>> round(optimal_alpha(0.8, classes=10, kind="alpha", spread="others"), 6)
+    >>> round(optimal_alpha(0.8, classes=10, kind="clean", spread="others"), 6)
     0.2
+    >>> optimal_alpha(0.8, classes=10, kind="clean") == optimal_alpha(0.8, classes=10, kind="alpha")
+    True
     """
     return alpha_from_p(optimal_p(a, as_classes(classes), kind, limits), classes, spread)
 
@@ -90,7 +96,8 @@ def optimal_matrix(T: Any, kind: str, prior: Any = None) -> Array:
     array([[0.8667, 0.1333],
            [0.2   , 0.8   ]])
     """
-    if as_kind(kind) == "gamma":
+    kind = as_kind(kind)
+    if kind == "gamma":
         raise ValueError(
             "kind 'gamma' has no optimal matrix worth having: to map every label to one class has loss 0; "
             "use mean_field_p(T, 'gamma') for the best p, or kind 'alpha' or 'beta'"

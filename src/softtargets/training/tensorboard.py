@@ -30,7 +30,7 @@ class TensorBoard(Watcher, AbstractContextManager["TensorBoard"]):
         except ImportError as error:
             raise SofttargetsError(
                 f"logging for TensorBoard needs tensorboard, which cannot be imported ({error}); "
-                "pip install softtargets[tensorboard]"
+                "pip install tensorboard"
             ) from None
         self._writer = SummaryWriter
         self._directory = Path(directory)

@@ -47,7 +47,7 @@ def test_a_net_with_clusters_half_as_wide_is_said_to_have_them():
     )
     train, test = between_nets(found)
     assert train.startswith("smooth against hard on train: the spread is ")
-    assert test.startswith("smooth against hard on test: a spread of ")
+    assert test.startswith("smooth against hard on test: the spread is ")
     hard, _, smooth, _ = (one.view.measures for one in found.panels)
     assert f"{smooth.spread:.3f} against {hard.spread:.3f} on the plane" in train
     assert "about as equilateral" in train

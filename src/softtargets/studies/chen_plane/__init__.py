@@ -5,7 +5,8 @@ The studies of MNIST and of CIFAR-10 differ in models, data and grids only; the 
 
 from functools import partial
 
-from softtargets.studies.chen_plane.claims import SEEDS, claims
+from softtargets.studies.chen_plane.claims import SEEDS
+from softtargets.studies.chen_plane.claims import claims as stated
 from softtargets.studies.chen_plane.findings import findings
 from softtargets.studies.chen_plane.grid import AXES, Plane, Scope, trials
 from softtargets.studies.chen_plane.measures import TrainingLoss, measure
@@ -27,7 +28,7 @@ def plane_study(scope: Scope, name: str, title: str, lead: str) -> Study:
         measure=measure,
         again=TrainingLoss,
         findings=partial(findings, scope),
-        claims=partial(claims, classes=CLASSES, losses_only=scope.losses_only),
+        claims=partial(stated, classes=CLASSES, losses_only=scope.losses_only),
         axes=AXES,
         seeds=SEEDS + 1,  # one chooses cells, the others judge
         sizes=tuple(scope.grids),

@@ -1,6 +1,6 @@
 """The theory of Chen et al. 2020: figures 1 to 4 computed, and what the paper says about them checked by search."""
 
-from softtargets.studies.chen_theory.claims import claims
+from softtargets.studies.chen_theory.claims import claims as stated
 from softtargets.studies.chen_theory.findings import findings
 from softtargets.studies.study import CHEN, Study
 
@@ -14,6 +14,6 @@ study = Study(
     ),
     papers=(CHEN,),
     findings=findings,
-    claims=lambda results: claims(),
+    claims=lambda results: stated(),
     seeds=1,
 )
