@@ -100,7 +100,7 @@ def _parts(results: BenchResults) -> list[str]:
     if results.of(AccuracyResult):
         parts += [
             "## Accuracy of the same training\n\nTest accuracy in per cent at the end, mean and standard deviation "
-            f"over seeds; the difference with its standard error. Allowed: {measured.ERRORS:g} standard errors and "
+            f"over seeds; the difference ± its standard error. Allowed: {measured.ERRORS:g} standard errors and "
             f"{100 * measured.MARGIN:g} points.",
             tables.pipes(accuracy_overview(results)),
         ]
@@ -136,14 +136,17 @@ def _accuracy_csv(results: BenchResults) -> str:
 
 def difference(item: AccuracyResult) -> str:
     """Our mean less theirs, with its standard error, in percentage points."""
-    return f"{100 * item.difference:+.2f} ± {100 * item.error:.2f} points"
+    return f"{100 * item.difference:+.2f} ± {100 * item.error:.2f} points".replace("-", "−")
 
 
 def verdict(item: AccuracyResult) -> str:
     """Whether both sides reach the same."""
     if item.status == "failed":
         return "out of memory" if item.reason == "out of memory" else "failed"
-    return {True: "the same within noise", False: "DIFFERENT", None: "cannot tell"}[item.agrees]
+    if item.agrees is None:
+        return "cannot tell"
+    within = f"the allowed {100 * item.allowed:.2f} points"
+    return f"within {within}" if item.agrees else f"DIFFERENT: beyond {within}"
 
 
 def _side(values: Sequence[float]) -> str:

@@ -41,9 +41,9 @@ def test_accuracies_are_in_per_cent_and_differences_in_points():
     assert cell(table, 0, "ours") == "97.04 ± 0.38 %"
     assert cell(table, 0, "difference") == "+0.20 ± 0.24 points"
     assert cell(table, 0, "allowed") == "0.69 points"
-    assert cell(table, 0, "verdict") == "the same within noise"
+    assert cell(table, 0, "verdict") == "within the allowed 0.69 points"
     worse = replace(made_up().of(AccuracyResult)[0], ours=(0.95, 0.951, 0.949))
-    assert verdict(worse) == "DIFFERENT"
+    assert verdict(worse).startswith("DIFFERENT: beyond the allowed ")
     failed = replace(
         made_up().of(AccuracyResult)[0], ours=(), eager=(), status="failed", reason="a run failed: NaN"
     )
@@ -79,7 +79,7 @@ def test_one_case_in_one_line():
         "resnet18, 16 runs streams, batch 128 bf16: ours out of memory; torch eager 12.0 k/s"
     )
     assert summary(found.of(AccuracyResult)[0]).endswith(
-        "ours 97.04 ± 0.38 %; torch eager 96.84 ± 0.38 %; the same within noise"
+        "ours 97.04 ± 0.38 %; torch eager 96.84 ± 0.38 %; within the allowed 0.69 points"
     )
     failed = replace(found.of(AccuracyResult)[0], status="failed", reason="a run failed: NaN")
     assert summary(failed).endswith(": a run failed: NaN")
