@@ -192,7 +192,7 @@ def _accuracy_panel(axes: Axes, item: AccuracyResult) -> None:
         axes.text(
             0.99,
             0.03,
-            plain(f"difference {difference(item)} (standard error): {verdict(item)}"),
+            plain(f"difference {difference(item)} (s.e.): {verdict(item)}"),
             transform=axes.transAxes,
             ha="right",
             va="bottom",

@@ -182,7 +182,7 @@ def maximum_interval(curve: Reliability, level: float) -> Interval:
 
 
 def _of_mean(moments: Tensor, examples: int, level: float) -> Interval:
-    """A mean and what it may be off by, from sums of values and of squares; without end for a single example."""
+    """A mean and what it may be off by, from sums of values and of squares; infinite for a single example."""
     mean, square = (moments / examples).tolist()
     variance = max(square - mean * mean, 0.0) / (examples - 1) if examples > 1 else math.inf
     half = normal_quantile(level) * math.sqrt(variance)

@@ -1,4 +1,4 @@
-"""``softtargets advise``: how wrong are my labels, and how much smoothing does that ask for?"""
+"""``softtargets advise``: how wrong are my labels, and how much smoothing is best for that?"""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def advise(
     scores_name: pages.Scores = None,
     labels_name: pages.Label = None,
     ignore_index: pages.IgnoreIndex = None,
-    purpose: Annotated[str, Option(help="What the net is for: classify, teacher or transfer.")] = "classify",
+    purpose: Annotated[
+        str, Option(help="What the model is for: classify, teacher or transfer.")
+    ] = "classify",
     test_labels: Annotated[
         str, Option(help="What it will be judged by: clean labels, or noisy ones like these.")
     ] = "clean",

@@ -16,7 +16,7 @@ from softtargets.arrays import ArrayLike, counts_of_classes, labels_of, predicte
 
 @dataclass(frozen=True)
 class FrequencyGroup:
-    """Classes that occur from `fewest` to `most` times in training (None: without end), and how they do.
+    """Classes that occur from `fewest` to `most` times in training (None: no limit), and how they do.
 
     `examples` are the evaluated ones of these classes, `right` those of them that were predicted rightly.
     """

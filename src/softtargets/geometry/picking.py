@@ -56,8 +56,8 @@ def pick_triples(vectors: ArrayLike, candidates: Iterable[int] | None = None) ->
     - far: the two farthest classes, and the one whose distance to the nearer of both is largest.
 
     Distances are Euclidean. Of equal choices (up to rounding) that with the lowest classes is taken. Of classes that
-    coincide only the first can be picked, since two of them span no plane with a third. Tokens that hardly occur
-    have templates that were hardly trained: pass as `candidates` those with enough examples, such as
+    coincide only the first can be picked, since two of them span no plane with a third. Tokens that rarely occur
+    have templates that were barely trained: pass as `candidates` those with enough examples, such as
     `(sums.counts >= 100).nonzero().flatten()`; with class means pass `sums.present`, since other classes have none.
 
     Distances are computed in blocks of rows, K^2 D multiplications in all, never K x K numbers at once.

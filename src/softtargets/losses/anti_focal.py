@@ -8,7 +8,7 @@ from softtargets.losses.focal import FocalLoss
 
 
 class AntiFocalLoss(FocalLoss):
-    r"""Cross-entropy that does not give up on likely tokens: :math:`-(1 + \alpha p_y)^\gamma \log p_y`.
+    r"""Cross-entropy with more weight on likely labels: :math:`-(1 + \alpha p_y)^\gamma \log p_y`.
 
     Raunak et al., "On long-tailed phenomena in neural machine translation", 2020. The defaults, gamma = 1,
     alpha = 0.5 and a factor through which no gradient flows (``detach=True``), are those of their released

@@ -15,7 +15,7 @@ from softtargets.losses.rule import Rule
 
 
 class BetaSmoothing(RuleLoss):
-    r"""Label smoothing of random strength, little for examples that an averaged model is sure of.
+    r"""Label smoothing of random strength, weakest for examples that an averaged model is confident of.
 
     .. math:: (1-\alpha) H(y, p) + \alpha H(t, p), \quad t_y = b,\ t_k = (1 - b) / (K - 1)
 
@@ -24,7 +24,7 @@ class BetaSmoothing(RuleLoss):
     example whose label is the most probable to an exponential moving average of the model gets the largest b. The
     defaults, alpha = 0.6, beta = 3 and decay = 0.999, are those of the released code.
 
-    The loss keeps the averaged net::
+    The loss keeps the averaged model::
 
         loss = BetaSmoothing()
         loss.attach(model)                                   # before the training

@@ -13,7 +13,7 @@ from softtargets.losses.functional import divergence, softened
 
 
 class CSKD(SoftTargetLoss):
-    r"""Cross-entropy, and agreement with what the model says of another example of the same class.
+    r"""Cross-entropy, and agreement with the model's prediction for another example of the same class.
 
     .. math:: -\log p_y + \lambda T^2\, KL(\mathrm{softmax}(z' / T) \| \mathrm{softmax}(z / T))
 

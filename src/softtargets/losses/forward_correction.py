@@ -15,7 +15,7 @@ from softtargets.losses.functional import soft_cross_entropy
 
 
 class ForwardCorrection(SoftTargetLoss):
-    r"""Cross-entropy of the noisy label, after the model's opinion went through the noise: :math:`-\log (T^\top p)_y`.
+    r"""Cross-entropy of the noisy label with the prediction passed through the noise: :math:`-\log (T^\top p)_y`.
 
     .. math:: -\log \sum_i T_{iy}\, p_i, \quad T_{ij} = P(\text{noisy label } j \mid \text{clean label } i)
 

@@ -55,7 +55,7 @@ def share(mass: float | Tensor, losses: Tensor) -> Tensor:
 
 
 def entropy(log_p: Tensor) -> Tensor:
-    r"""How undecided each row is: :math:`H(p) = -\sum_k p_k \log p_k`, with :math:`0 \log 0 = 0`.
+    r"""The entropy of each row: :math:`H(p) = -\sum_k p_k \log p_k`, with :math:`0 \log 0 = 0`.
 
     >>> entropy(torch.log(torch.tensor([[0.5, 0.5, 0.0]])))
     tensor([0.6931])

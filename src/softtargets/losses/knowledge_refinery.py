@@ -28,8 +28,8 @@ class KnowledgeRefinery(SoftTargetLoss):
 
     .. math:: S_{yj} \leftarrow S_{yj} - \eta \alpha\, q_j \left(\log q_j - \log p_j - KL(q^{res} \| p^{res})\right)
 
-    averaged over the examples that count, whatever ``reduction`` says. An example of which the model says something
-    that is no number, or that a class is impossible, moves nothing. Of several processes each moves its own table by
+    averaged over the examples that count, whatever ``reduction`` says. An example whose prediction is NaN, or
+    gives a class probability 0, moves nothing. Of several processes each moves its own table by
     its own examples, and `end_epoch` takes the mean of their tables. With two classes one class is left, the divergence
     is 0 and the loss is cross-entropy. For a target of probabilities the most probable class is the one left out.
 

@@ -28,7 +28,7 @@ class LABOTerms(NamedTuple):
 
 
 class LABO(RuleLoss):
-    r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha P^*`, P* the model's own opinion.
+    r"""Cross-entropy with the target :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha P^*`, P* from the model itself.
 
     Lu et al., "LABO: towards learning optimal label regularization via bi-level optimization", 2023. P* minimises
     cross-entropy + beta KL(P || U) for the present model, and Theorem 1 gives it in closed form:

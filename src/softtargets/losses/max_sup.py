@@ -11,7 +11,7 @@ from softtargets.losses.batch import Batch
 
 
 class MaxSup(SoftTargetLoss):
-    r"""Cross-entropy that holds the largest logit down: :math:`-\log p_y + \alpha (\max_k z_k - \bar z)`.
+    r"""Cross-entropy that penalises the largest logit: :math:`-\log p_y + \alpha (\max_k z_k - \bar z)`.
 
     Zhou et al., "MaxSup: overcoming representation collapse in label smoothing", 2025. Uniform label smoothing is
     cross-entropy plus :math:`\alpha (z_y - \bar z)`, which also pulls down the logit of a label that the model got

@@ -18,8 +18,8 @@ from softtargets.losses.rule import Rule
 class OnlineLabelSmoothing(RuleLoss):
     r"""Cross-entropy with :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha S_y`, where S is learnt from the model itself.
 
-    Zhang et al., "Delving deep into label smoothing", 2021. Row k of the table S is what the model said, on average, of
-    the training examples of class k that it classified correctly in the epoch before. At first, and for a class
+    Zhang et al., "Delving deep into label smoothing", 2021. Row k of the table S is the model's average prediction
+    for the training examples of class k that it classified correctly in the epoch before. At first, and for a class
     without any correct example, the row is uniform. alpha = 0.5 is theirs for CIFAR.
 
     ``start="zeros"`` does as the released code: rows are zero instead of uniform, in the first epoch and for a class
@@ -30,7 +30,7 @@ class OnlineLabelSmoothing(RuleLoss):
     1, which is alpha = 0.5 at twice the learning rate.
 
     Calls in training mode collect; `end_epoch` makes the next table of what was collected, by all processes where there
-    are several. Examples of which the model says something that is no number are not counted. For a target of
+    are several. Examples whose prediction is NaN are not counted. For a target of
     probabilities the soft part is the average over its labels, and an example counts as one of the most probable class.
 
     >>> import torch

@@ -35,7 +35,7 @@ def plain_losses(batch: Batch, rule: Rule) -> Tensor:
 
 
 def labo_target(batch: Batch, offset: Value, slope: Value, sharpness: Value) -> tuple[Value, Tensor]:
-    """(alpha, P*): the closed-form solution of LABO's inner problem, at the network's present opinion."""
+    """(alpha, P*): the closed-form solution of LABO's inner problem, at the model's present prediction."""
     alpha = offset
     if not (isinstance(slope, float) and slope == 0):
         alpha = offset + slope * relative_entropy(batch.log_p.detach())

@@ -23,9 +23,9 @@ __all__ = [
 
 
 class Dataset(Part):
-    """Fields shared by every dataset.
+    """Fields that every dataset has.
 
-    validation:  so many examples at the end of the training set are held out as the ``validation`` split.
+    validation:  how many examples at the end of the training set are held out as the ``validation`` split.
     limit:       train on the first so many of the rest; nothing means all of them.
 
     A kind of dataset says which task of the engine it is for, and in which unit its work is counted. Neither is part
@@ -73,25 +73,25 @@ class Digits(ImageDataset, name="digits"):
 
 
 class MNIST(ImageDataset, name="mnist"):
-    """Handwritten digits, 28 x 28 grey, 60,000 + 10,000, 10 classes."""
+    """Handwritten digits: 60,000 training and 10,000 test images, 28 x 28 grey, 10 classes."""
 
     training_examples: ClassVar[int | None] = 60_000
 
 
 class FashionMNIST(ImageDataset, name="fashion-mnist"):
-    """Articles of clothing, 28 x 28 grey, 60,000 + 10,000, 10 classes."""
+    """Articles of clothing: 60,000 training and 10,000 test images, 28 x 28 grey, 10 classes."""
 
     training_examples: ClassVar[int | None] = 60_000
 
 
 class EMNIST(ImageDataset, name="emnist"):
-    """Handwritten digits and letters, 28 x 28 grey; the replication uses the balanced part, 47 classes."""
+    """Handwritten digits and letters, 28 x 28 grey. The replication uses the balanced `part`, 47 classes."""
 
     part: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = "balanced"
 
 
 class CIFAR10(ImageDataset, name="cifar10"):
-    """Colour images of 32 x 32, 50,000 + 10,000, 10 classes; `labels` may be CIFAR-10N's human ones."""
+    """50,000 training and 10,000 test colour images, 32 x 32, 10 classes. `labels` may be CIFAR-10N's human ones."""
 
     training_examples: ClassVar[int | None] = 50_000
 
@@ -99,7 +99,7 @@ class CIFAR10(ImageDataset, name="cifar10"):
 
 
 class CIFAR100(ImageDataset, name="cifar100"):
-    """Colour images of 32 x 32, 50,000 + 10,000, 100 fine or 20 coarse classes; see CIFAR-10 for `labels`."""
+    """50,000 training and 10,000 test colour images, 32 x 32, 100 fine or 20 coarse classes."""
 
     training_examples: ClassVar[int | None] = 50_000
 
@@ -108,7 +108,7 @@ class CIFAR100(ImageDataset, name="cifar100"):
 
 
 class CUB200(ImageDataset, name="cub200"):
-    """Caltech-UCSD Birds 200-2011: 5,994 + 5,794 photographs, 200 classes, resized and cropped to `size`."""
+    """Caltech-UCSD Birds 200-2011: 5,994 training and 5,794 test photographs, 200 classes, cropped to `size`."""
 
     training_examples: ClassVar[int | None] = 5_994
 
@@ -116,7 +116,7 @@ class CUB200(ImageDataset, name="cub200"):
 
 
 class TinyImageNet(ImageDataset, name="tiny-imagenet"):
-    """Tiny ImageNet: 100,000 + 10,000 images of 64 x 64, 200 classes; its validation set is our test."""
+    """Tiny ImageNet: 100,000 training images, 64 x 64, 200 classes; its 10,000 validation images are our test set."""
 
     training_examples: ClassVar[int | None] = 100_000
 
@@ -124,6 +124,6 @@ class TinyImageNet(ImageDataset, name="tiny-imagenet"):
 
 
 class ImageNet(ImageDataset, name="imagenet"):
-    """ImageNet (ILSVRC 2012), resized and cropped to `size`; its validation set is our test."""
+    """ImageNet (ILSVRC 2012), resized and cropped to `size`; its validation set is our test set."""
 
     size: Count = 224

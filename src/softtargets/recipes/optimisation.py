@@ -15,7 +15,7 @@ Factors = tuple[tuple[str, NonNegative], ...]
 
 
 class Optimiser(Part):
-    """The slot for an optimiser; every one has a learning rate, which the schedule scales, and weight decay.
+    """Every optimiser has a learning rate `lr`, which the schedule scales, and `weight_decay`.
 
     `rates` multiplies the learning rate of some layers: ``{"head.*": 0.1}`` slows the last one down, 0 stops it. The
     first pattern that matches a parameter counts, so their order is part of the recipe. `decay_on` are patterns of
@@ -64,7 +64,7 @@ class Adam(Optimiser, name="adam"):
 
 
 class Schedule(Part):
-    """The slot for a learning-rate schedule. `warmup` units rise linearly to the full rate first."""
+    """Every schedule may begin with a warm-up: over `warmup` units the rate rises linearly to the full one."""
 
     warmup: Index = 0
     unit: Unit = "step"

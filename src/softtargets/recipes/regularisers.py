@@ -38,7 +38,7 @@ class Regulariser(Part):
 
 
 class CrossEntropy(Regulariser, name="cross_entropy"):
-    """Hard targets: all mass on the given label."""
+    """Trains on hard targets: all mass on the given label."""
 
 
 class LabelSmoothing(Regulariser, name="label_smoothing"):
@@ -65,11 +65,12 @@ class LabelSmoothing(Regulariser, name="label_smoothing"):
 
 
 class Distillation(Regulariser, name="distillation"):
-    """Targets from a teacher: (1 - beta) H(y, p) + beta H(teacher(T), p(T)).
+    """Trains on a teacher's predictions: the loss is (1 - beta) H(y, p) + beta H(teacher(T), p(T)).
 
     The teacher is a whole recipe, so a student's identity says exactly how its teacher was trained.
     `student_temperature` false keeps the student at T = 1, as Müller et al. do (appendix A.1). `scale_gradients`
-    multiplies the soft part by T squared; `match` logits makes it half the squared difference of the logits.
+    multiplies the soft part by T squared; with `student_temperature` true, that is the text-book loss of Hinton et al.
+    2015. `match` logits makes the soft part half the squared difference of the logits.
     """
 
     teacher: Recipe
@@ -81,20 +82,20 @@ class Distillation(Regulariser, name="distillation"):
 
 
 class ConfidencePenalty(Regulariser, name="confidence_penalty"):
-    """Hard targets; `beta` times the entropy of the prediction is subtracted from the loss."""
+    """Subtracts `beta` times the entropy of the prediction from the loss of hard targets."""
 
     beta: NonNegative = 0.1
 
 
 class Focal(Regulariser, name="focal"):
-    """Hard targets, weighed by (1 - p) ** gamma; `detach` lets no gradient through that factor."""
+    """Weights the loss of hard targets by (1 - p) ** gamma: less for likely labels. `detach` stops its gradient."""
 
     gamma: NonNegative = 2.0
     detach: bool = False
 
 
 class AntiFocal(Regulariser, name="anti_focal"):
-    """Hard targets, weighed by (1 + alpha p) ** gamma; `detach` lets no gradient through that factor."""
+    """Weights the loss of hard targets by (1 + alpha p) ** gamma: more for likely ones. `detach` stops its gradient."""
 
     gamma: NonNegative = 1.0
     alpha: NonNegative = 0.5
@@ -102,7 +103,7 @@ class AntiFocal(Regulariser, name="anti_focal"):
 
 
 class LABO(Regulariser, name="labo"):
-    """Moves mass to the model's own opinion at temperature `tau`: `alpha` of it, or as the entropy says (`reading`).
+    """Moves mass to the model's own prediction at temperature `tau`: `alpha` of it, or by its entropy (`reading`).
 
     The first `warmup_steps` steps smooth uniformly with `warmup_alpha` (default: `alpha`, or 0.1).
     """
@@ -116,7 +117,7 @@ class LABO(Regulariser, name="labo"):
 
 
 class TFReg(Regulariser, name="tf_reg"):
-    """Distillation from a teacher made by hand: `correct` on the label, the rest on the others, softened."""
+    """Distils from a hand-made teacher: `correct` on the label, the rest on the others, softened."""
 
     alpha: Probability = 0.1
     temperature: Positive = 20.0
@@ -127,14 +128,14 @@ class TFReg(Regulariser, name="tf_reg"):
 
 
 class CSKD(Regulariser, name="cs_kd"):
-    """Agreement with what the model says of another training example of the same class; a second forward pass."""
+    """Makes the model agree with its prediction for another training example of the class; a second forward pass."""
 
     temperature: Positive = 4.0
     strength: NonNegative = 1.0
 
 
 class BetaSmoothing(Regulariser, name="beta_smoothing"):
-    """Smoothing of random strength, least for examples that an average of the model over time is sure of."""
+    """Smooths by a random amount, least for examples that a moving average of the model is confident of."""
 
     alpha: Probability = 0.6
     beta: Positive = 3.0
@@ -142,7 +143,7 @@ class BetaSmoothing(Regulariser, name="beta_smoothing"):
 
 
 class OnlineLabelSmoothing(Regulariser, name="online_label_smoothing"):
-    """Moves `alpha` to what the model said of the class in the epoch before; `freeze` keeps rows that are sure."""
+    """Moves `alpha` to the model's average prediction for the class in the last epoch. `freeze` fixes rows."""
 
     alpha: Probability = 0.5
     freeze: Annotated[float, Range(0, 1, open_low=True)] | None = None
@@ -150,14 +151,14 @@ class OnlineLabelSmoothing(Regulariser, name="online_label_smoothing"):
 
 
 class KnowledgeRefinery(Regulariser, name="knowledge_refinery"):
-    """Agreement about the wrong classes with a table that is learnt meanwhile, at the rate `table_lr`."""
+    """Makes the model agree about the wrong classes with a table that is learnt at the rate `table_lr`."""
 
     alpha: NonNegative = 1.0
     table_lr: NonNegative = 0.1
 
 
 class ForwardCorrection(Regulariser, name="forward_correction"):
-    """Lets the model's opinion go through the label noise, which the recipe's own `noise` says, before it is judged."""
+    """Passes the prediction through the label noise of the recipe (`noise`) before the loss is computed."""
 
 
 class LogitSmoothing(Regulariser, name="logit_smoothing"):
@@ -167,12 +168,12 @@ class LogitSmoothing(Regulariser, name="logit_smoothing"):
 
 
 class DisturbLabel(Regulariser, name="disturb_label"):
-    """Replaces a label by a random one with probability `alpha`, anew in every step."""
+    """Replaces a label by a random one with probability `alpha`, drawn again in every step."""
 
     alpha: Probability = 0.1
 
 
 class MaxSup(Regulariser, name="max_sup"):
-    """Adds `alpha` times how far the largest logit lies above the mean."""
+    """Penalises the largest logit: adds `alpha` times its distance above the mean of the logits."""
 
     alpha: NonNegative = 0.1

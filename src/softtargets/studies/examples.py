@@ -64,7 +64,7 @@ PER_EXAMPLE: Mapping[str, Callable[[Predictions], Row]] = {
 def chance_of_examples(measure: str, seeds: Sequence[Sequence[tuple[Any, Any]]]) -> float | None:
     """The variance that test examples add to the mean difference of a measure, of pairs of runs for each seed.
 
-    None where it cannot be told: another measure, fewer than two seeds, or a run without its test predictions.
+    None where it is not known: another measure, fewer than two seeds, or a run without its test predictions.
     """
     rows = [_difference(measure, pairs) for pairs in seeds] if measure in PER_EXAMPLE else []
     there = [row for row in rows if row is not None]

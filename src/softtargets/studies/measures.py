@@ -62,7 +62,7 @@ class TrainedNets:
     def on_training_images(
         self, run: Run, recipe: Recipe, data: Dataset, most: int | None = None
     ) -> tuple[Tensor, Tensor]:
-        """What the finished model of `recipe` says of training images without augmentation, and their labels as read.
+        """What the finished model of `recipe` predicts for training images without augmentation, and their labels.
 
         run:  any run of the same store.
         data: whose training images.

@@ -107,7 +107,7 @@ class Study:
     axes:     fields the grid itself varies, which ``--set`` therefore may not change.
     again:    makes one more measurement for a whole call, where stored predictions are not enough: it may compute
               with the models and the data, and keep what several runs share.
-    claims:   the claims alone, which can be told before there are runs.
+    claims:   the claims alone, which are known before there are runs.
     sizes:    names of the sizes that the grid comes in, the default first; ``--set size=NAME`` chooses.
     """
 

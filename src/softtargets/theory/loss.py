@@ -11,21 +11,30 @@ import numpy as np
 
 from softtargets.arrays import as_stochastic
 from softtargets.theory.agreement import agreeing, cross_entropy
-from softtargets.theory.arguments import Array, Numbers, as_choice, as_kind, as_prior, as_rates, as_result
+from softtargets.theory.arguments import (
+    KINDS_BY_TEST_LABELS,
+    Array,
+    Numbers,
+    as_choice,
+    as_kind,
+    as_prior,
+    as_rates,
+    as_result,
+)
 
 
 def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
-    r"""Mean test loss in nats: labels right with probability a, smoothed to mass p on the label, learned by heart.
+    r"""Mean test loss in nats: labels right with probability a, smoothed to mass p on the label, memorised.
 
     Chen et al., "An investigation of how label smoothing affects generalization", 2020. Of M classes a label
     becomes each other class with probability (1-a)/(M-1), and the model is trained on p for the label that it is
-    given and (1-p)/(M-1) for each other. Its output is that target, for the right or the wrong label. What this
-    costs depends on what it is tested against:
+    given and (1-p)/(M-1) for each other. It memorises that target, whether the label is right or wrong. Its test loss
+    depends on the labels that it is tested against:
 
-    * ``"alpha"``: clean labels, hard (equations 7 and 11);
-    * ``"beta"``: hard labels that are wrong as often as those of the training and independently (8 and 14);
-    * ``"gamma"``: clean labels that are smoothed too, with the same p, which is taken for a belief about how labels are
-      distributed, not for a remedy (9 and 15).
+    * ``"alpha"`` or ``"clean"``: clean labels, hard (equations 7 and 11);
+    * ``"beta"`` or ``"noisy"``: hard labels, wrong as often as those of the training and independently (8 and 14);
+    * ``"gamma"`` or ``"smoothed"``: clean labels that are smoothed too, with the same p, which is taken for a belief
+      about how labels are distributed, not for a remedy (9 and 15).
 
     All three equations are one, the cross-entropy of the output with a target that agrees with the trained
     label with probability w:
@@ -37,11 +46,11 @@ def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = 
     **What to compare it with.** A model's plain cross-entropy with hard labels, mean over examples, without smoothing
     in it: on a clean test set that is ``"alpha"`` (the paper's figures 5 and 6), on a test set with labels
     corrupted at the same rate ``"beta"`` (figure 7). The smoothed cross-entropy that was trained on, taken on a
-    clean test set, is ``"gamma"``. The theory takes examples of the test for ones that were trained on: a model
-    that has not learned wrong labels by heart does better, see `averaging_loss`.
+    clean test set, is ``"gamma"``. The theory assumes that a test example behaves like a training example. A
+    model that has not memorised wrong labels does better, see `averaging_loss`.
 
     p, a and classes may be arrays that broadcast. At p = 1 the loss is infinite unless all agrees; 0 and 1 are
-    refused unless `limits` asks for the limits.
+    refused, unless ``limits=True`` for the limits.
 
     >>> round(generalization_loss(0.9, 0.8, classes=10, kind="alpha"), 6)
     0.98425
@@ -94,16 +103,15 @@ def joint(T: Array, B: Array, prior: Array) -> Array:
 def averaging_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
     r"""Mean test loss in nats of a model whose output is the mean of the targets for its class.
 
-    Not from Chen et al.: it is what their assumption is to be compared with. Given endless examples, or stopped
-    before it memorises single ones, a model can do no better on its training set than to put v on the right
-    class and share the rest among the others, v being the mean of its targets:
+    Not from Chen et al., but the opposite of their assumption: a model that memorises nothing. With unlimited examples,
+    or stopped before it memorises single ones, the best that a model can do on its training set is to put v on the
+    right class and share the rest among the others, v being the mean of its targets:
 
     .. math:: \ell = -b \log v - (1-b) \log \frac{1-v}{M-1}, \quad v = ap + \frac{(1-a)(1-p)}{M-1},
 
     with b what test targets have on the right class: 1 for ``"alpha"``, a for ``"beta"``, p for ``"gamma"``.
     The logarithm being concave, this is never above `generalization_loss`; and for ``"alpha"``, a > 1/M, it
-    falls all the way to p = 1: to such a model smoothing does no good. A measured loss tells how far a model has
-    gone from one to the other.
+    falls all the way to p = 1: smoothing does not help such a model. A measured loss lies between the two extremes.
 
     >>> round(averaging_loss(0.9, 0.8, classes=10, kind="alpha"), 6)
     0.325422
@@ -125,7 +133,7 @@ def averaging_matrix_loss(smoothing: float | Array, T: Array, kind: str, shares:
     >>> round(averaging_matrix_loss(0.9, T, "alpha", shares), 6)  # V has 0.9 x 0.8 + 0.1 x 0.2 on the diagonal
     0.301105
     """
-    tested = np.eye(len(T)) if as_choice("kind", kind, ("alpha", "beta")) == "alpha" else T
+    tested = np.eye(len(T)) if _clean_or_noisy(kind) == "alpha" else T
     if isinstance(smoothing, float):
         other = (1 - smoothing) / (len(T) - 1)
         output = other + (smoothing - other) * T  # as T S, without the product
@@ -135,3 +143,7 @@ def averaging_matrix_loss(smoothing: float | Array, T: Array, kind: str, shares:
     used = weight > 0
     with np.errstate(divide="ignore"):
         return float(-(weight[used] * np.log(output[used])).sum())
+
+
+def _clean_or_noisy(kind: str) -> str:
+    return as_choice("kind", KINDS_BY_TEST_LABELS.get(kind, kind), ("alpha", "beta"))

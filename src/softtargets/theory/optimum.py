@@ -32,7 +32,7 @@ def optimal_p(a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
 
     a and classes may be arrays that broadcast. ``classes=math.inf`` gives the limits for more and more classes:
     a, a^2 (as the paper says), and 1 for the gamma type, where 1 - p* falls like (1-a) / (a log M). a = 0 and 1
-    are refused unless `limits` asks for the limits.
+    are refused, unless ``limits=True`` for the limits.
 
     >>> [round(optimal_p(0.8, classes=10, kind=kind), 6) for kind in ("alpha", "beta", "gamma")]
     [0.8, 0.644444, 0.95035]

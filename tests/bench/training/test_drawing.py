@@ -93,7 +93,7 @@ def test_the_accuracies_of_both_sides():
     axes = drawn(made_up()).axes[-1]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["ours, bf16", "torch eager"]
     assert "97.04 %" in texts(axes)
-    assert "difference +0.20 ± 0.24 points (standard error): within the allowed 0.69 points" in texts(axes)
+    assert "difference +0.20 ± 0.24 points (s.e.): within the allowed 0.69 points" in texts(axes)
 
 
 def test_panels_where_nothing_worked_are_still_panels():

@@ -1,7 +1,7 @@
 """Two readings of predictions, from which everything about their calibration follows.
 
 The first measures them as they are and at many temperatures. From it come the temperature and, for each of five parts
-of the examples, the temperature that the other four ask for. The second measures every example after scaling by the
+of the examples, the temperature that is best for the other four. The second measures every example after scaling by the
 temperature of the other parts, and makes the temperature of all exact. So a file of any size is read twice.
 """
 

@@ -26,7 +26,7 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     by_heart:      the share of training labels, wrong ones included, that the model gives.
     left:          what the training loss still lies above the entropy of its targets, in nats: 0 is memorised.
     deviation_*:   the loss against what is predicted for a model that has memorised everything: 0.1 is a tenth above.
-    explained:     the same with the model's test accuracy in place of a, which leaves only how sure it is.
+    explained:     the same with the model's test accuracy in place of a, which leaves only how confident it is.
     position_*:    where it lies between that (1) and the loss of a model that has learned only averages (0).
     """
     a, p = float(trial.labels["a"]), float(trial.labels["p"])
@@ -57,8 +57,8 @@ class TrainingLoss:
     """Measures the loss on training images against their clean labels, which the formula is about.
 
     The theory computes it for the examples a model was trained on and takes test examples to fare alike (section 2).
-    What the loss on training images lies away from the prediction was not memorised; what the loss on test
-    images lies away from that is generalisation.
+    The distance of the loss on training images from the prediction comes from labels that were not memorised; the
+    distance of the loss on test images from that is generalisation.
 
     deviation_trained: the loss on training images against what is predicted: 0.1 is a tenth above.
     """

@@ -1,4 +1,4 @@
-"""What the distillation study says: the table, the figure, and the claims they bear out or do not."""
+"""What the distillation study says: the table, the figure, and the claims that they test."""
 
 from __future__ import annotations
 

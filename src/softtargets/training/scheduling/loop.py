@@ -68,7 +68,7 @@ class Loop:
             width = max(width, len(works))
             if width == 1:
                 raise SofttargetsError(
-                    f"run {works[0].recipe.id} does not fit into the memory of {device}; use a smaller batch or net"
+                    f"run {works[0].recipe.id} does not fit into the memory of {device}; use a smaller batch or network"
                 ) from error
             # What was not finished goes on from its last checkpoint, in packs of half the size.
             self._queue.halve(works[0].recipe, width)

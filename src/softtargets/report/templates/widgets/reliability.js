@@ -62,7 +62,7 @@ softtargets.widget("reliability", (box, data) => {
   function remark() {
     const interval = curves.some((curve) => curve.low && curve.high) ? " Thin lines are intervals of the accuracy." : "";
     return (
-      "A point below the dashed line is a bin in which the model is surer than it is right; the broad bar is the gap." +
+      "A point below the dashed line is a bin in which the model is overconfident; the broad bar is the gap." +
       `${interval} Bins with fewer than ${FEW} ${data.unit} are pale.`
     );
   }
