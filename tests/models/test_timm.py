@@ -110,10 +110,10 @@ def test_a_stack_of_them_works(timm):
 
 def test_an_unknown_net_is_refused_with_the_nearest_ones(timm):
     with pytest.raises(
-        ValueError, match=r"timm has no net 'resnet5' \(did you mean 'resnet50' or 'resnet18'\?\)"
+        ValueError, match=r"timm has no network 'resnet5' \(did you mean 'resnet50' or 'resnet18'\?\)"
     ):
         Timm((3, 8, 8), 5, net="resnet5")
-    with pytest.raises(ValueError, match=r"^timm has no net 'zzz'; timm.list_models\(\) names all it has$"):
+    with pytest.raises(ValueError, match=r"^timm has no network 'zzz'; timm.list_models\(\) names all it has$"):
         Timm((3, 8, 8), 5, net="zzz")
 
 
@@ -159,7 +159,7 @@ def test_nets_of_the_real_timm(name, shape):
 @pytest.mark.cuda
 def test_the_real_timm_refuses_like_ours():
     pytest.importorskip("timm")
-    with pytest.raises(ValueError, match=r"timm has no net 'resnet5'.*did you mean"):
+    with pytest.raises(ValueError, match=r"timm has no network 'resnet5'.*did you mean"):
         Timm((3, 64, 64), 7, net="resnet5")
     with pytest.raises(ValueError, match="takes images of 224 x 224 only"):
         Timm((3, 32, 32), 7, net="vit_tiny_patch16_224")

@@ -105,7 +105,7 @@ def test_the_short_form_works_wherever_a_model_is_named():
     ("value", "message"),
     [
         ("timm", "net: is required"),
-        ("timm:", "net: is empty; give the name of a net of timm, such as resnet50"),
+        ("timm:", "net: is empty; give the name of a network of timm, such as resnet50"),
         ({"name": "timm", "net": 18}, "net: 18 is not text"),
         ("mlp:64", "'mlp:64' is not known (did you mean 'mlp'?); allowed: "),
         ("tim:resnet18", "'tim:resnet18' is not known"),

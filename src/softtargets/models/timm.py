@@ -31,7 +31,7 @@ class Timm(Classifier):
         if not timm.is_model(net):
             close = get_close_matches(net, timm.list_models(), n=3)
             meant = f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
-            raise ValueError(f"timm has no net {net!r}{meant}; timm.list_models() names all it has")
+            raise ValueError(f"timm has no network {net!r}{meant}; timm.list_models() names all it has")
         depth, height, width = shape
         try:
             made = timm.create_model(net, pretrained=pretrained, num_classes=classes, in_chans=depth)
