@@ -113,7 +113,9 @@ def test_an_unknown_net_is_refused_with_the_nearest_ones(timm):
         ValueError, match=r"timm has no network 'resnet5' \(did you mean 'resnet50' or 'resnet18'\?\)"
     ):
         Timm((3, 8, 8), 5, net="resnet5")
-    with pytest.raises(ValueError, match=r"^timm has no network 'zzz'; timm.list_models\(\) names all it has$"):
+    with pytest.raises(
+        ValueError, match=r"^timm has no network 'zzz'; timm.list_models\(\) names all it has$"
+    ):
         Timm((3, 8, 8), 5, net="zzz")
 
 

@@ -1,4 +1,4 @@
-"""Reliability diagrams, and calibration against temperature. Computing is elsewhere; here there is only ink."""
+"""Reliability diagrams, and calibration against temperature. Drawing only: computing is elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A handful of measurements, one per seed, and what can be said from them."""
+"""A few measurements, one per seed, and what follows from them."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
@@ -41,12 +41,16 @@ def print_fields(fields: dict[str, Any]) -> None:
         typer.echo(f"{name.ljust(width)}  {value}")
 
 
-def print_yaml(value: Any) -> None:
-    """Nested values as YAML, which people read and recipes are written in."""
+def print_section(name: str, fields: Mapping[str, Any]) -> None:
+    """Fields under a heading, as the YAML that recipes are written in: one on each line, short lists within a line."""
     import yaml
 
     from softtargets.report import plain_data
 
-    text = yaml.safe_dump(plain_data(value), sort_keys=False, allow_unicode=True, default_flow_style=None)
-    for line in text.splitlines():
-        typer.echo(printable(line))
+    typer.echo(f"{name}:")
+    for field, value in plain_data(fields).items():
+        nested = isinstance(value, dict | list)
+        style = None if nested else False  # None: within a line what has nothing nested in it
+        text = yaml.safe_dump({field: value}, sort_keys=False, allow_unicode=True, default_flow_style=style)
+        for line in text.splitlines():
+            typer.echo(printable(f"  {line}"))

@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from softtargets.cli.options import Json, RunId, RunsDir, assignments, run_store
-from softtargets.cli.output import print_fields, print_json, print_table, print_yaml
+from softtargets.cli.output import print_fields, print_json, print_section, print_table
 from softtargets.exceptions import RunError, SofttargetsError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def show(run: RunId, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     print_fields(shown)
     for part, section in sections.items():
         typer.echo("")
-        print_yaml({part: section})
+        print_section(part, section)
 
 
 @app.command()

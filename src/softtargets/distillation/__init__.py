@@ -1,4 +1,4 @@
-"""Instruments for distillation: how smooth targets are, what a student takes from its teacher, what it gains."""
+"""Instruments for distillation: how smooth targets are, how a student agrees with its teacher, what it gains."""
 
 from softtargets.distillation.agreement import Agreement, agreement, agreement_of_probabilities
 from softtargets.distillation.curve import Curve, curve

@@ -1,4 +1,4 @@
-"""Does a student say what its teacher says, and also where the teacher is mistaken?"""
+"""Does a student predict what its teacher predicts, and also where the teacher is wrong?"""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from softtargets.arrays import ArrayLike, as_labels, as_logits, as_probabilities
 class Agreement:
     """Two models on the same examples.
 
-    `same_class` is the share of examples to which both give the same class; `divergence` the mean of
+    `same_class` is the share of examples for which both predict the same class; `divergence` the mean of
     KL(teacher || student) in nats; `difference` the mean of |p - q| over examples and classes.
 
     With labels, `teacher_errors` counts what the teacher gets wrong, and `same_class_where_teacher_wrong` is the share
-    of those where the student says the same, so makes the same mistake: NaN if the teacher makes none. Without
+    of those where the student makes the same mistake: NaN if the teacher makes none. Without
     labels both are None.
     """
 
@@ -44,8 +44,8 @@ def agreement(
               \quad p = \mathrm{softmax}(z^t / T), \quad q = \mathrm{softmax}(z^s / T)
 
     Hinton et al. 2015, section 2, minimise it in q. Computed in float64 from log-softmax, so that it stays finite
-    however sure the student is. The temperature changes `divergence` and `difference`, never the classes. Agreement
-    is what Stanton et al. 2021 ("Does knowledge distillation really work?") call fidelity.
+    however confident the student is. The temperature changes `divergence` and `difference`, never the classes.
+    Agreement is what Stanton et al. 2021 ("Does knowledge distillation really work?") call fidelity.
 
     >>> teacher = torch.tensor([[2.0, 0.0], [0.0, 1.0], [3.0, 0.0]])
     >>> student = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]])

@@ -1,4 +1,4 @@
-"""Curves of distillation. Computing is elsewhere; here there is only ink."""
+"""Curves of distillation. Drawing only: computing is elsewhere."""
 
 from __future__ import annotations
 

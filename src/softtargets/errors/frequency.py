@@ -46,7 +46,7 @@ def accuracy_by_frequency(
     `predicted` are classes (N,), or logits or probabilities (N, K); `training_counts` (K,) says how often each class
     occurs in training. Classes that never do are a group of their own, in front, where there are any.
 
-    A number asks for that many groups with as nearly equal numbers of classes as can be (quantiles). Classes with
+    A number makes that many groups, with numbers of classes as nearly equal as can be (quantiles). Classes with
     equal counts stay together, so there may be fewer groups; `fewest` and `most` are the counts that occur. Edges, in
     rising order, are the counts at which a new group begins, and also groups without classes are given: [20, 100]
     means 1 to 19, 20 to 99, and 100 or more.

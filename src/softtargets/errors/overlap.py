@@ -11,7 +11,7 @@ from softtargets.arrays import ArrayLike, as_tensor, labels_of, predicted_classe
 @dataclass(frozen=True)
 class ErrorOverlap:
     """How many examples both models get right, only one gets wrong, both get wrong; `same_mistake` are those of the
-    last for which both say the same class.
+    last for which both predict the same class.
     """
 
     both_right: int
@@ -43,12 +43,12 @@ class ErrorOverlap:
 
     @property
     def same_mistake_share(self) -> float:
-        """How often the same class is said where both are wrong; NaN if that never happens."""
+        """How often both predict the same class where both are wrong; NaN if that never happens."""
         return self.same_mistake / self.both_wrong if self.both_wrong else math.nan
 
     @property
     def expected_both_wrong(self) -> float:
-        """How many examples both would get wrong if the errors of one said nothing of the other's: N e1 e2."""
+        """How many examples both would get wrong if their errors were independent: N e1 e2."""
         return self.first_errors * self.second_errors / self.examples
 
     @property

@@ -1,4 +1,4 @@
-"""Instruments for the penultimate layer: where a model puts its examples."""
+"""Instruments for the penultimate layer: how a model arranges its examples."""
 
 from softtargets.geometry.activations import evenly
 from softtargets.geometry.class_sums import ClassSums

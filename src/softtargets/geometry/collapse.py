@@ -135,7 +135,7 @@ def collapse_from_sums(
 def nearest_mean_disagreement(
     activations: ArrayLike, means: ArrayLike, weights: ArrayLike, bias: ArrayLike | None = None
 ) -> float:
-    """NC4: the share of activations (N, D) for which the model does not say the class with the nearest mean.
+    """NC4: the share of activations (N, D) for which the model predicts another class than that of the nearest mean.
 
     Means (K, D) may be those of other examples, as of the training set. Classes whose mean is NaN have none and are
     nearest to nothing. The first of equals is taken on both sides.

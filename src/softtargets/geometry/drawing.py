@@ -1,4 +1,4 @@
-"""Pictures of the template plane. Computing is elsewhere; here there is only ink."""
+"""Pictures of the template plane. Drawing only: computing is elsewhere."""
 
 from __future__ import annotations
 

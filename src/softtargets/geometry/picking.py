@@ -1,4 +1,4 @@
-"""Which three classes to look at: three that are close, three that are far, two close ones and a far one."""
+"""Which three classes to look at: three close ones, three far ones, or two close ones and a far one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instruments for what a logit still says about its example: mutual information, estimated and exact."""
+"""How much a logit tells about its example: mutual information, estimated and exact."""
 
 from softtargets.information.difference import logit_difference
 from softtargets.information.estimate import Information, estimate_information, example_information

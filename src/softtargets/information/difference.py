@@ -1,4 +1,4 @@
-"""One number for each example: how much more a model is for one class than for another."""
+"""The logit of one class minus that of another: one number for each example."""
 
 from __future__ import annotations
 

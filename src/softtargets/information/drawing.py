@@ -1,4 +1,4 @@
-"""Curves of information during training. Computing is elsewhere; here there is only ink."""
+"""Curves of information during training. Drawing only: computing is elsewhere."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def draw_evolution(
 ) -> None:
     """For each named curve a line and a band: one standard error, or from the lowest to the highest training.
 
-    Dashed lines are what there can be: log 2 where examples have collapsed to two clusters, and log N where each of N
-    examples is told from all others.
+    Dashed lines are limits: log 2 where examples have collapsed to two clusters, and log N where each of N examples is
+    distinguishable from all others.
     """
     for bound in sorted({math.log(2), *(curve.bound for curve in curves.values())}):
         axes.axhline(bound, linestyle="--", color="0.6", linewidth=1, zorder=1)

@@ -32,7 +32,7 @@ def predictions_file(split: str) -> str:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a run's model says about one split, example by example, in the order of the dataset.
+    """The predictions of a run's model for one split, example by example, in the order of the dataset.
 
     `labels` are those it was trained or measured on. `clean_labels` are the labels as read, where noise was put on
     them; None where there was none, and in runs of before they were kept.

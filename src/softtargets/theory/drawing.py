@@ -1,4 +1,4 @@
-"""Pictures of the theory. Computing is elsewhere; here there is only ink."""
+"""Pictures of the theory. Drawing only: computing is elsewhere."""
 
 from __future__ import annotations
 
