@@ -47,9 +47,9 @@ def _sections(results: Results) -> tuple[Section, ...]:
         Section.of(
             "Accuracy and calibration",
             f"Small models were trained on {examples['train']} of scikit-learn's handwritten digits, with label "
-            f"smoothing of {len(ALPHAS)} strengths from 0 to {ALPHAS[-1]:g}: a share alpha of each target is taken from "
-            "the true digit and spread evenly over all ten. The training set is small on purpose, since a model that is always right cannot be "
-            "overconfident.",
+            f"smoothing of {len(ALPHAS)} strengths from 0 to {ALPHAS[-1]:g}: a share alpha of each target is taken "
+            "from the true digit and spread evenly over all ten. The training set is small on purpose, since a model "
+            "that is always right cannot be overconfident.",
             f"With hard targets the models are {confidence}: the temperature that calibrates them is "
             f"{hard_temperature:.2f}. They classify {percent(hard_accuracy, 1)} of {examples['test']} test digits "
             f"correctly. Of the strengths tried, alpha {tuned:g} gives the lowest calibration error on validation "
