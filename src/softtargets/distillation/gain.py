@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Gain:
-    """Differences of accuracy, one per seed, and what can be said from them.
+    """Differences of accuracy, one per seed, and what follows from them.
 
     `deviation` has n - 1 in the denominator; `interval` is Student's t interval of 95 % for the mean. From a single
     seed the one is NaN and the other infinitely wide.

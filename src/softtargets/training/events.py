@@ -30,7 +30,7 @@ class Plan:
 
 
 class Watcher:
-    """Hears everything and says nothing; subclass it to show progress."""
+    """Is told all that happens and shows nothing; subclass it to show progress."""
 
     def planned(self, plan: Plan) -> None:
         """Called once, before anything is trained."""
