@@ -66,13 +66,11 @@ def shown_default(option) -> str | None:
         return None
     if option.default is not None:
         return f"default: {option.default}"
-    if option.opts[0] in WITHOUT:
+    if option.opts[0] in WITHOUT or option.required:
         return None
-    bracket = re.search(r"\[[^\]]+\]\.?$", option.help)
-    assert bracket, (
-        f"{option.opts[0]} has no default in show_default, nor in [brackets] at the end of its help"
-    )
-    return bracket[0]
+    said = re.search(r"\[[^\]]+\]|\(default: [^)]+\)", option.help)
+    assert said, f"{option.opts[0]} has no default in show_default, nor in [brackets] in its help"
+    return said[0]
 
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if hasattr(COMMANDS[words], "commands")])
