@@ -58,7 +58,8 @@ def show(
         told = {key: vars(study)[key] for key in ("name", "title", "lead", "papers", "seeds")}
         return print_json({**told, "runs": listed})
     again = command_line(context, without=("runs",)).replace("study show", "study run", 1)
-    for line in study_summary.lines(study, settings, trials, done, store.root, data_dir, again):
+    summary = study_summary.Summary(study, settings, trials, done, store.root, data_dir, again)
+    for line in summary.lines():
         typer.echo(line)
     if runs:
         typer.echo("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 
@@ -15,55 +16,47 @@ from softtargets.studies import Results, Settings, Study, Trial
 _LABEL = 10
 
 
-def lines(
-    study: Study,
-    settings: Settings,
-    trials: Sequence[Trial],
-    seconds: Mapping[str, float | None],
-    runs_dir: Path,
-    data_dir: Path | None,
-    command: str,
-) -> Iterator[str]:
-    """The summary; `seconds` are those of all finished runs, by id, and `command` runs the study."""
-    yield fill(study.title, _width())
-    yield ""
-    yield fill(study.lead, _width())
-    yield ""
-    for position, paper in enumerate(study.papers):
-        yield _field("" if position else "papers", paper)
-    yield from _training(study, settings, trials, seconds, runs_dir, data_dir)
-    if study.sizes:
-        yield _field("sizes", f"{', '.join(study.sizes)}; this is {settings.size} (--set size=NAME)")
-    yield ""
-    claims = study.claims(Results(()))
-    yield f"It tests {plural(len(claims), 'claim')}:"
-    for claim in claims:
-        yield fill(claim.statement, _width(), initial_indent="  - ", subsequent_indent="    ")
-    yield ""
-    yield f"Run it: {command}"
+@dataclass(frozen=True)
+class Summary:
+    """A study and how far it is; `seconds` are those of all finished runs, by id, and `command` runs the study."""
 
+    study: Study
+    settings: Settings
+    trials: Sequence[Trial]
+    seconds: Mapping[str, float | None]
+    runs_dir: Path
+    data_dir: Path | None
+    command: str
 
-def _training(
-    study: Study,
-    settings: Settings,
-    trials: Sequence[Trial],
-    seconds: Mapping[str, float | None],
-    runs_dir: Path,
-    data_dir: Path | None,
-) -> Iterator[str]:
-    from softtargets.data import status
+    def lines(self) -> Iterator[str]:
+        """What there is to say, as wide as the terminal."""
+        study, size = self.study, self.settings.size
+        yield from (fill(study.title, _width()), "", fill(study.lead, _width()), "")
+        for position, paper in enumerate(study.papers):
+            yield _field("" if position else "papers", paper)
+        yield from self._training()
+        if study.sizes:
+            yield _field("sizes", f"{', '.join(study.sizes)}; this is {size} (--set size=NAME)")
+        claims = study.claims(Results(()))
+        yield from ("", f"It tests {plural(len(claims), 'claim')}:")
+        for claim in claims:
+            yield fill(claim.statement, _width(), initial_indent="  - ", subsequent_indent="    ")
+        yield from ("", f"Run it: {self.command}")
 
-    if not trials:
-        yield _field("runs", "none: the study only computes")
-        return
-    recipes = [trial.recipe for trial in trials]
-    datasets = dict.fromkeys(recipe.data.name for recipe in recipes)
-    yield _field("data", ", ".join(f"{name} ({status(name, data_dir)})" for name in datasets))
-    yield _field("models", ", ".join(dict.fromkeys(recipe.model.name for recipe in recipes)))
-    done = {recipe.id for recipe in recipes if recipe.id in seconds}
-    each = plural(settings.seeds, "seed")
-    yield _field("runs", f"{len(recipes):,} with {each}, {len(done):,} finished in {runs_dir}")
-    yield _field("cost", _cost(recipes, done, seconds))
+    def _training(self) -> Iterator[str]:
+        from softtargets.data import status
+
+        recipes = [trial.recipe for trial in self.trials]
+        if not recipes:
+            yield _field("runs", "none: the study only computes")
+            return
+        datasets = dict.fromkeys(recipe.data.name for recipe in recipes)
+        yield _field("data", ", ".join(f"{name} ({status(name, self.data_dir)})" for name in datasets))
+        yield _field("models", ", ".join(dict.fromkeys(recipe.model.name for recipe in recipes)))
+        done = {recipe.id for recipe in recipes if recipe.id in self.seconds}
+        each = plural(self.settings.seeds, "seed")
+        yield _field("runs", f"{len(recipes):,} with {each}, {len(done):,} finished in {self.runs_dir}")
+        yield _field("cost", _cost(recipes, done, self.seconds))
 
 
 def _cost(recipes: Sequence[Recipe], done: set[str], seconds: Mapping[str, float | None]) -> str:
