@@ -1,5 +1,6 @@
 """Reports: a study, or a file of predictions, as one page that a person wants to read."""
 
+from softtargets.report.charts import Curve, Map, Panel, lines, maps
 from softtargets.report.page import Code, Column, Figure, Page, Section, Table, Tone, Verdict, Widget, columns
 from softtargets.report.widgets import plain_data
 from softtargets.report.writing import write_page
@@ -7,14 +8,19 @@ from softtargets.report.writing import write_page
 __all__ = [
     "Code",
     "Column",
+    "Curve",
     "Figure",
+    "Map",
     "Page",
+    "Panel",
     "Section",
     "Table",
     "Tone",
     "Verdict",
     "Widget",
     "columns",
+    "lines",
+    "maps",
     "plain_data",
     "write_page",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softtargets.claims import Claim
+from softtargets.claims import Claim, paper
 from softtargets.exceptions import StudyError, nearest
 from softtargets.recipes import Recipe
 from softtargets.report import Section
@@ -16,17 +16,9 @@ from softtargets.runs import Run
 if TYPE_CHECKING:
     from softtargets.studies.results import Results
 
-# The papers that studies are about.
-CHEN = "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020"
-MULLER = "Müller, Kornblith, Hinton: When does label smoothing help? NeurIPS 2019"
-PATRINI = (
-    "Patrini, Rozza, Menon, Nock, Qu: Making deep neural networks robust to label noise: a loss correction "
-    "approach, 2017"
-)
-WAGNER = "Wagner, Kurowski, Holländer, Uelwer: [Re] When does label smoothing help? ReScience C 2023"
-WEI = (
-    "Wei, Zhu, Cheng, Liu, Niu, Liu: Learning with noisy labels revisited: a study using real-world human "
-    "annotations, ICLR 2022"
+# The papers that studies are about, with their addresses.
+CHEN, MULLER, PATRINI, WAGNER, WEI = (
+    str(paper(name)) for name in ("chen-2020", "muller-2019", "patrini-2017", "wagner-2023", "wei-2022")
 )
 
 
