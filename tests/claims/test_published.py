@@ -52,7 +52,8 @@ def without_repeats(loader, node):
 Strict.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, without_repeats)
 WHOLE = {paper: yaml.load(text, Loader=Strict) for paper, text in TEXTS.items()}
 PAPERS = {
-    paper: {key: entry for key, entry in entries.items() if key != "paper"} for paper, entries in WHOLE.items()
+    paper: {key: entry for key, entry in entries.items() if key != "paper"}
+    for paper, entries in WHOLE.items()
 }
 ENTRIES = {key: entry for entries in PAPERS.values() for key, entry in entries.items()}
 every_paper = pytest.mark.parametrize("paper", PAPERS)
@@ -105,7 +106,10 @@ def test_every_paper_has_its_citation_and_its_address(paper):
     found = look_up(paper)
     assert paper.split("-")[1] in found.citation
     # The authors' response has none of its own.
-    assert re.fullmatch(r"https://(arxiv\.org/abs/\d{4}\.\d{5}|doi\.org/10\..+)", found.url) or paper == "response-2019"
+    assert (
+        re.fullmatch(r"https://(arxiv\.org/abs/\d{4}\.\d{5}|doi\.org/10\..+)", found.url)
+        or paper == "response-2019"
+    )
     assert str(found) == (f"{found.citation}, {found.url}" if found.url else found.citation)
     assert all(published(key).url == found.url for key in PAPERS[paper])
 

@@ -83,7 +83,8 @@ class Sample:
         Sample(values=(25.0, 50.0), examples=100.0)
         """
         return Sample.of(
-            (factor * value for value in self.values), None if self.examples is None else factor**2 * self.examples
+            (factor * value for value in self.values),
+            None if self.examples is None else factor**2 * self.examples,
         )
 
     def minus(self, other: Sample) -> Sample:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from softtargets.claims import Sample
@@ -28,7 +28,10 @@ _WIDE, _HIGH, _ACROSS = 4.6, 3.5, 3
 
 @dataclass(frozen=True)
 class Curve:
-    """Values over x, with an interval and every seed where they are known; None is a gap."""
+    """Values over x, with an interval and every seed where they are known; None is a gap.
+
+    Points have bars for `low` and `high`, a line without points has a band.
+    """
 
     name: str
     colour: str
@@ -74,7 +77,9 @@ class Curve:
         )
 
     @classmethod
-    def level(cls, name: str, colour: str, value: float, ends: tuple[float, float], line: Line = "dashed") -> Curve:
+    def level(
+        cls, name: str, colour: str, value: float, ends: tuple[float, float], line: Line = "dashed"
+    ) -> Curve:
         """A horizontal line from one end of the axis to the other."""
         return cls(name, colour, list(ends), [_number(value)] * 2, line=line)
 
@@ -149,7 +154,13 @@ def maps(
 
 
 def _figure(
-    name: str, title: str, draw: Any, rows: Iterable[Mapping[str, Any]] | Table, caption: str, alt: str, widget: Widget
+    name: str,
+    title: str,
+    draw: Any,
+    rows: Iterable[Mapping[str, Any]] | Table,
+    caption: str,
+    alt: str,
+    widget: Widget,
 ) -> Figure:
     if isinstance(rows, Table):
         return Figure(name, title, draw, rows, caption, alt, widget)
@@ -192,10 +203,18 @@ def _curve(ax: Axes, curve: Curve) -> None:
         "markersize": 5,
         "zorder": 3,
     }
-    if curve.low is None or curve.high is None:
+    if curve.low is None or curve.high is None or curve.marker == "none":
+        if curve.low is not None and curve.high is not None:
+            low, high = (
+                [math.nan if end is None else end for end in side] for side in (curve.low, curve.high)
+            )
+            ax.fill_between(list(curve.x), low, high, color=curve.colour, alpha=0.18, linewidth=0)
         ax.plot(list(curve.x), y, **style)
         return
-    below, above = ([0.0 if end is None else abs(end - at) for end, at in zip(ends, y, strict=True)] for ends in (curve.low, curve.high))
+    below, above = (
+        [0.0 if end is None else abs(end - at) for end, at in zip(ends, y, strict=True)]
+        for ends in (curve.low, curve.high)
+    )
     ax.errorbar(list(curve.x), y, [below, above], capsize=3, elinewidth=1, **style)
 
 
@@ -205,8 +224,11 @@ def draw_maps(panels: Sequence[Map]) -> Drawing:
 
     drawing, axes = _grid(len(panels))
     for panel, ax in zip(panels, axes, strict=False):
-        values = np.array([[math.nan if value is None else value for value in row] for row in panel.values], float)
-        look = {"origin": "upper" if panel.downwards else "lower", "aspect": "auto", "cmap": _PALETTES[panel.palette]}
+        values = np.array(
+            [[math.nan if value is None else value for value in row] for row in panel.values], float
+        )
+        look: dict[str, Any] = {"aspect": "auto", "cmap": _PALETTES[panel.palette]}
+        look["origin"] = "upper" if panel.downwards else "lower"
         image = ax.imshow(values, vmin=panel.low, vmax=panel.high, **look)
         for axis, places in ((ax.xaxis, panel.xs), (ax.yaxis, panel.ys)):
             every = math.ceil(len(places) / 12)
@@ -249,8 +271,3 @@ def _width(count: int) -> float:
 
 def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def without_bars(curve: Curve) -> Curve:
-    """The same curve as a plain line, for many points."""
-    return replace(curve, low=None, high=None, dots=None, marker="none")

@@ -232,7 +232,9 @@ def _check_maps(part: _Part) -> None:
         panel.rows("values", len(panel.rows("ys", None)), len(panel.rows("xs", None)))
         low, high = panel.need("low"), panel.need("high")
         numbers = all(isinstance(end, (int, float)) for end in (low, high))
-        panel.require(numbers and low < high, f"colours from a lower to a higher end; got {low!r} and {high!r}")
+        panel.require(
+            numbers and low < high, f"colours from a lower to a higher end; got {low!r} and {high!r}"
+        )
 
 
 def _check_plane(part: _Part) -> None:

@@ -162,7 +162,9 @@ def _number(value: float, claim: Claim, plus: bool = True, unit: bool = True) ->
         return "–"
     ends = (claim.region.low, claim.region.high)
     sign = "+" if plus and any(math.isfinite(end) and end <= 0 for end in ends) else ""
-    return f"{value:{sign}.{claim.digits}f}".replace("-", "−") + (f" {claim.unit}" if unit and claim.unit else "")
+    return f"{value:{sign}.{claim.digits}f}".replace("-", "−") + (
+        f" {claim.unit}" if unit and claim.unit else ""
+    )
 
 
 def _short(value: float) -> str:
@@ -232,7 +234,9 @@ def _contents(page: Page, anchor: _Anchors) -> list[tuple[str, str, list[tuple[s
     entries: list[tuple[str, str, list[tuple[str, str]]]] = []
     for section in page.sections:
         shown = [item for item in section.exhibits if not isinstance(item, Code)]
-        entries.append((anchor(section), section.title, [(anchor(item), _brief(item.title)) for item in shown]))
+        entries.append(
+            (anchor(section), section.title, [(anchor(item), _brief(item.title)) for item in shown])
+        )
     if page.claims:
         entries = [("claims", "Claims", []), *entries, ("claim-details", "The claims in detail", [])]
     return [*entries, ("how-this-page-was-made", "How this page was made", [])]

@@ -14,6 +14,7 @@ from softtargets.report import Section
 from softtargets.runs import Run
 
 if TYPE_CHECKING:
+    from softtargets.studies.recorded import RecordedRun
     from softtargets.studies.results import Results
 
 # The papers that studies are about, with their addresses.
@@ -48,10 +49,10 @@ Measure = Callable[[Trial, Run], dict[str, float]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial with its run and what was measured on it."""
+    """A trial with its run, or what is recorded of it, and what was measured on it."""
 
     trial: Trial
-    run: Run
+    run: Run | RecordedRun
     measures: Mapping[str, float]
 
     @property
@@ -70,10 +71,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study has to say about its results."""
+    """What a study has to say about its results; `answer` is that to the question of its title, in a sentence."""
 
     sections: tuple[Section, ...]
     claims: tuple[Claim, ...]
+    answer: str = ""
 
 
 def _nothing_to_train(settings: Settings) -> list[Trial]:

@@ -41,7 +41,7 @@ def cells_away(results: Results) -> list[Cell]:
 
 def findings(scope: Scope, results: Results) -> Findings:
     """Figures, a table and claims."""
-    classes = int(results.first().run.predictions("test").logits.shape[-1])
+    classes = len(results.first().run.provenance["classes"])
     return Findings(_sections(scope, results, classes), claims(results, classes, scope.losses_only))
 
 

@@ -73,3 +73,9 @@ def plane_points(run: Run, predictions: Predictions) -> tuple[torch.Tensor, torc
     chosen = torch.isin(predictions.labels, torch.tensor(PLANE))
     basis = template_plane(run.weights()["head.weight"], PLANE)
     return project(predictions.features[chosen], basis), predictions.labels[chosen]
+
+
+def plane_templates(run: Run) -> torch.Tensor:
+    """Where the templates of the three chosen classes lie on their own plane, (3, 2)."""
+    head = run.weights()["head.weight"]
+    return project(head[list(PLANE)], template_plane(head, PLANE))

@@ -77,7 +77,8 @@ softtargets.widget("lines", (box, data) => {
     if (curve.marker === "none" && curve.line !== "none") {
       const after = curve.x.findIndex((other) => other >= value);
       if (after > 0 && !missing(curve.y[after]) && !missing(curve.y[after - 1])) {
-        return { y: scale([curve.x[after - 1], curve.x[after]], [curve.y[after - 1], curve.y[after]])(value) };
+        const between = (list) => (list ? scale([curve.x[after - 1], curve.x[after]], [list[after - 1], list[after]])(value) : null);
+        return { y: between(curve.y), low: between(curve.low), high: between(curve.high) };
       }
     }
     if (Math.abs(x(curve.x[near]) - x(value)) > NEAR) return null;
@@ -86,7 +87,8 @@ softtargets.widget("lines", (box, data) => {
 
   function told(panel, curve, found) {
     const { digits } = panel;
-    const bars = missing(found.low) || found.low === found.high ? "" : ` ± ${number(found.high - found.y, digits)}`;
+    if (missing(found.low) || found.low === found.high) return `${curve.name}: ${number(found.y, digits)}`;
+    const bars = curve.marker === "none" ? ` (${number(found.low, digits)} to ${number(found.high, digits)})` : ` ± ${number(found.high - found.y, digits)}`;
     return `${curve.name}: ${number(found.y, digits)}${bars}`;
   }
 
@@ -191,7 +193,11 @@ softtargets.widget("lines", (box, data) => {
     (curve.dots ?? []).forEach((values, i) => {
       for (const value of values) group.append(svg("circle", { class: "seed", cx: x(curve.x[i]), cy: y(value), r: 2.2, stroke: "none", "fill-opacity": 0.3 }));
     });
-    if (curve.low && curve.high) {
+    if (curve.low && curve.high && curve.marker === "none") {
+      const there = spots.map((spot, i) => i).filter((i) => spots[i] && !missing(curve.low[i]) && !missing(curve.high[i]));
+      const edge = (values, order) => order.map((i) => `${x(curve.x[i])} ${y(values[i])}`).join("L");
+      if (there.length) group.append(svg("path", { class: "band", d: `M${edge(curve.high, there)}L${edge(curve.low, [...there].reverse())}Z`, stroke: "none", "fill-opacity": 0.18 }));
+    } else if (curve.low && curve.high) {
       spots.forEach((spot, i) => {
         if (!spot || missing(curve.low[i]) || curve.low[i] === curve.high[i]) return;
         const [from, to] = [y(curve.low[i]), y(curve.high[i])];
