@@ -22,8 +22,8 @@ RULE = (
     "“no effect”; none of these: “inconclusive”; fewer seeds than stated: “not run yet”. Further seeds are shown apart "
     f"and decide nothing. Shown is what one-sided t-tests at {100 * LEVEL:g} % show, by Holm's method over all claims "
     "of the page. Where a paper printed a number for the same quantity, it is also asked whether the mean lies within "
-    f"a margin of it that was stated beforehand. Intervals are {100 * CONFIDENCE:g} % intervals of one claim by itself: "
-    "over seeds, and over test examples where it says so."
+    f"a margin of it that was stated beforehand. Intervals are {100 * CONFIDENCE:g} % intervals of one claim by "
+    "itself: over seeds, and over test examples where it says so."
 )
 # Said instead, or besides, on pages with claims that are computed.
 COMPUTED_RULE = (

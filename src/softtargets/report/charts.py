@@ -30,7 +30,8 @@ _WIDE, _HIGH, _ACROSS = 4.6, 3.5, 3
 class Curve:
     """Values over x, with an interval and every seed where they are known; None is a gap.
 
-    Points have bars for `low` and `high`, a line without points has a band.
+    Points have bars for `low` and `high`, a line without points has a band. Curves of a `group` have one entry in the
+    legend: the group, in the look of its first curve.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Curve:
     dots: Sequence[Sequence[float]] | None = None
     line: Line = "solid"
     marker: Marker = "none"
+    group: str = ""
 
     @classmethod
     def of(
@@ -54,6 +56,7 @@ class Curve:
         scale: float = 1,
         line: Line = "solid",
         marker: Marker = "circle",
+        group: str = "",
     ) -> Curve:
         """Mean and deviation over seeds, and every seed as a dot, so that the bar hides nothing.
 
@@ -74,6 +77,7 @@ class Curve:
             [[scale * value for value in sample.values if math.isfinite(value)] for sample in found],
             line,
             marker,
+            group,
         )
 
     @classmethod
@@ -196,7 +200,7 @@ def _curve(ax: Axes, curve: Curve) -> None:
     y = [math.nan if value is None else value for value in curve.y]
     style: dict[str, Any] = {
         "color": curve.colour,
-        "label": plain(curve.name),
+        "label": plain(curve.group or curve.name),
         "linewidth": 1.6,
         "linestyle": _LINES[curve.line],
         "marker": _MARKERS[curve.marker],

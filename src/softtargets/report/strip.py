@@ -131,7 +131,9 @@ def _finite(ends: tuple[float, float]) -> bool:
 
 def _marks(claim: Claim) -> list[float]:
     """All that a row shows. Zones are small and cells many: a far cell may stretch it, an endless interval may not."""
-    marks = [_shown(claim), claim.region.low, claim.region.high, *(sample.mean for _, sample in claim.cells)]
+    # Of computed numbers the distance from an end is seen beside the distance from nothing.
+    marks = [0.0] if claim.computed else []
+    marks += [_shown(claim), claim.region.low, claim.region.high, *(sample.mean for _, sample in claim.cells)]
     marks += [end for region in (claim.zone, claim.near) if region for end in (region.low, region.high)]
     if _finite(claim.interval):
         marks += claim.interval

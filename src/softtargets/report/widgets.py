@@ -16,12 +16,12 @@ them as JSON in which nothing can be taken for markup: a class may be called ``<
     ``coverages`` (C, rising, above 0 to 1), ``curves``: ``name``, ``colour``, ``risk``, ``low`` and ``high`` (C), the
     error rate of the most confident share and its interval, and ``best`` (C): the least it could be, or None.
 ``lines``
-    ``panels``: ``title``, ``x`` and ``y`` (names of the axes), ``digits``, ``ticks`` (pairs of place and name), ``limits``
-    and ``xlimits`` (each or None), and ``curves``: ``name``, ``colour``, ``line``, ``marker``, ``x`` and ``y`` (N; a y may
-    be None), and ``low``, ``high`` and ``dots`` (N, or None).
+    ``panels``: ``title``, ``x`` and ``y`` (names of the axes), ``digits``, ``ticks`` (pairs of place and name),
+    ``limits`` and ``xlimits`` (each or None), and ``curves``: ``name``, ``colour``, ``line``, ``marker``, ``group``,
+    ``x`` and ``y`` (N; a y may be None), and ``low``, ``high`` and ``dots`` (N, or None).
 ``maps``
-    ``panels``: ``title``, ``x``, ``y``, ``xs`` (A), ``ys`` (B), ``values`` (B rows of A, each or None), ``low`` and ``high``
-    of the colours, ``palette``, ``digits``, ``unit``, ``line`` (points), ``downwards`` and ``numbers``.
+    ``panels``: ``title``, ``x``, ``y``, ``xs`` (A), ``ys`` (B), ``values`` (B rows of A, each or None), ``low`` and
+    ``high`` of the colours, ``palette``, ``digits``, ``unit``, ``line`` (points), ``downwards`` and ``numbers``.
 ``plane``
     ``classes``: ``name`` and ``colour``, ``unit``: what one unit of the axes is, and ``panels``: ``title``, ``points``
     (x, y, place of the class, number of the example), ``templates`` (x, y of each class), ``limits`` ((x0, x1),
@@ -220,7 +220,7 @@ def _check_lines(part: _Part) -> None:
     for panel in part.parts("panels"):
         panel.need("title", "x", "y", "digits", "ticks", "limits", "xlimits")
         for curve in panel.parts("curves"):
-            curve.need("name", "colour", "line", "marker")
+            curve.need("name", "colour", "line", "marker", "group")
             size = len(curve.need("x"))
             for key in ("y", *(key for key in ("low", "high", "dots") if curve.need(key) is not None)):
                 curve.require(len(curve.need(key)) == size, f"as many {key!r} as 'x', {size}")

@@ -36,17 +36,17 @@ SCOPE = Scope(
     grids={"tiny": (TINY, QUICK), "full": (FULL, PAPER)},
     apart={
         "tiny": (
-            "This is the tiny size, for a CPU. It trains a fully connected net with one hidden layer on the first "
+            "This is the tiny size, for a CPU. It trains a fully connected network with one hidden layer on the first "
             "1,000 images; the paper trains a ResNet-18 of a million weights on all 50,000 for 100 epochs. Such a "
-            "net errs on most test images whatever its labels, and the theory, which knows no error but that of the "
-            "labels, cannot hold for it. It shows how the comparison is made and what it looks like where the theory's "
-            "assumption fails; it neither bears out nor refutes the paper. With --set size=full the paper's training "
-            "is done.",
+            "network errs on most test images whatever its labels, and the theory, which knows no error but that of "
+            "the labels, cannot hold for it. It shows how the comparison is made and what it looks like where the "
+            "theory's assumption fails; it neither confirms nor refutes the paper. With --set size=full the paper's "
+            "training is done.",
         ),
         "full": (
             "The paper says “ResNet18 (1,000,000 parameters)” and not how it was made smaller; ours has stages of 19, "
             "38, 76 and 152 channels. Mini-batches, learning rate, its halving, momentum and epochs are the paper's. "
-            "It tells of no augmentation, and here is none; images are standardised by channel, and matrix "
+            "It mentions no augmentation, and here is none; images are standardised by channel, and matrix "
             "products and convolutions are computed in bf16.",
         ),
     },
@@ -58,8 +58,8 @@ study = plane_study(
     name="chen-cifar10",
     title="Does the theory of optimal smoothing hold on CIFAR-10?",
     lead=(
-        "Chen, Ziyin, Wang and Liang (2020) predict the test loss of a net from two numbers: how many of its training "
-        "labels are right, and how much they are smoothed. Here both are varied on CIFAR-10, and the test loss is "
-        "measured beside what was predicted, against clean labels and against corrupted ones."
+        "Chen, Ziyin, Wang and Liang (2020) predict the test loss of a network from two numbers: how many of its "
+        "training labels are right, and how much they are smoothed. Here both are varied on CIFAR-10, and the test "
+        "loss is measured beside what was predicted, against clean labels and against corrupted ones."
     ),
 )

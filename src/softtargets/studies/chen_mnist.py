@@ -40,15 +40,16 @@ SCOPE = Scope(
     grids={"small": (SMALL, QUICK), "full": (FULL, PAPER)},
     apart={
         "small": (
-            "This is the small size, for a CPU. It trains a fully connected net with one hidden layer on the first "
-            "2,000 digits, at a learning rate that falls from 0.1 to 0; the paper trains a convolutional net on all "
-            "60,000 for 100 epochs at 0.01. It shows how the theory is compared with nets; it neither bears out nor "
-            "refutes the paper's figures. With --set size=full the paper's training is done, on a grid of 120 cells.",
-            "With few images the net errs on the test set also where labels are right. The theory knows no such "
-            "error, so that at high clean rates the measured loss lies above it.",
+            "This is the small size, for a CPU. It trains a fully connected network with one hidden layer on the first "
+            "2,000 digits, at a learning rate that falls from 0.1 to 0; the paper trains a convolutional network on "
+            "all 60,000 for 100 epochs at 0.01. It shows how the theory is compared with networks; it neither confirms "
+            "nor refutes the paper's figures. With --set size=full the paper's training is done, on a grid of 120 "
+            "cells.",
+            "With few images the network makes errors on the test set even where all labels are right. The theory "
+            "knows no such error, so at high clean rates the measured loss lies above it.",
         ),
         "full": (
-            "Appendix C tells of two convolutional and two linear layers; kernels, channels and the hidden width are "
+            "Appendix C names two convolutional and two linear layers; kernels, channels and the hidden width are "
             "ours. Mini-batches, learning rate, momentum and epochs are the paper's, images are between 0 and 1, and "
             "matrix products and convolutions are computed in bf16.",
             "The paper's grid has steps of 0.01 and 0.1; ours has steps of 0.1, finer near a = 1 and p = 1.",
@@ -61,9 +62,9 @@ study = plane_study(
     name="chen-mnist",
     title="Does the theory of optimal smoothing hold on MNIST?",
     lead=(
-        "Chen, Ziyin, Wang and Liang (2020) predict the test loss of a net from two numbers: how many of its training "
-        "labels are right, and how much they are smoothed. Here both are varied on MNIST, and the test loss is "
-        "measured beside what was predicted: against clean labels, against corrupted ones, at the end and with early "
-        "stopping."
+        "Chen, Ziyin, Wang and Liang (2020) predict the test loss of a network from two numbers: how many of its "
+        "training labels are right, and how much they are smoothed. Here both are varied on MNIST, and the test loss "
+        "is measured beside what was predicted: against clean labels, against corrupted ones, at the end and with "
+        "early stopping."
     ),
 )

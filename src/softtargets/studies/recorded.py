@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from softtargets.exceptions import RunError, StudyError
 from softtargets.recipes import Recipe
+from softtargets.report import Figure
 from softtargets.runs import Predictions
 from softtargets.studies.study import Outcome, Study, Trial
 
@@ -51,6 +52,14 @@ class RecordedRun:
 
 class NotStoredError(RunError):
     """Asked for something of a run that is not kept beside its page."""
+
+
+def unless_missing(make: Callable[[], Figure], what: str) -> Figure | str:
+    """A figure; where it needs predictions or weights that are not kept, a sentence that says so."""
+    try:
+        return make()
+    except NotStoredError:
+        return f"{what}: not stored. It is drawn from predictions and weights, which are not kept beside this page."
 
 
 @dataclass(frozen=True)

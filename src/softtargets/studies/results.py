@@ -138,7 +138,7 @@ class Results:
     def shown(self, measure: str, form: str, labels: Mapping[str, Any]) -> str:
         """The mean over seeds, for a sentence: ``0.049``; a dash where nothing was measured."""
         found = self.sample(measure, **labels).mean
-        return "–" if math.isnan(found) else format(found, form)
+        return "–" if math.isnan(found) else format(found, form).replace("%", " %").replace("-", "−")
 
     def then(self, measure: str, form: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
         """Two means beside each other as papers print them: ``0.049, then 0.065``."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from softtargets.claims import Verdict
+
 
 def percent(value: float, digits: int = 0, sign: str = "") -> str:
     """A share.
@@ -12,6 +14,33 @@ def percent(value: float, digits: int = 0, sign: str = "") -> str:
     ('10 %', '−2.5 %')
     """
     return "–" if math.isnan(value) else f"{value:{sign}.{digits}%}".replace("-", "−").replace("%", " %")
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A difference with its sign; what rounds to nothing has none.
+
+    >>> signed(-0.152), signed(-0.001)
+    ('−0.15', '0.00')
+    """
+    said = f"{value:+.{digits}f}".replace("-", "−")
+    return said if float(f"{value:.{digits}f}") else said[1:]
+
+
+def answered(
+    verdict: Verdict, yes: str, no: str, *, nothing: str = "", whether: str = "the paper's statement holds"
+) -> str:
+    """The sentence that a verdict leads to; where there is none to give, what is missing.
+
+    >>> answered("inconclusive", "Yes.", "No.", whether="it helps")
+    'We cannot tell whether it helps: these seeds show neither.'
+    """
+    return {
+        "reproduced": yes,
+        "contradicted": no,
+        "no effect": nothing or no,
+        "inconclusive": f"We cannot tell whether {whether}: these seeds show neither.",
+        "not run yet": f"Not known yet: the runs that decide whether {whether} have not all been made.",
+    }[verdict]
 
 
 def counted(count: int, what: str) -> str:

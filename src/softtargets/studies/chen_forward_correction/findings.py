@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from softtargets.claims import Claim, Region, Sample, published
+from softtargets.claims import Claim, Region, Sample, judge, published
 from softtargets.report import Section
 from softtargets.studies.chen_forward_correction.figures import five_ways, matrices, noises
 from softtargets.studies.chen_forward_correction.grid import BAYES, FORWARD, MIXED, NONE, PRINTED, UNIFORM
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
-from softtargets.studies.words import percent, unless_full
+from softtargets.studies.words import answered, percent, unless_full
 
 CLOSE = 0.10
 
-# Seeds that decide.
+# Seeds that decide, and the statement that the page's answer rests on.
 SEEDS = 3
+SAME = "Sent through T, forward correction has the same test loss as smoothing by Bayes' rule."
 # How the claims call a method; and by measure its name, and where gains lie.
 _WITH = {
     NONE: "without a remedy",
@@ -36,14 +37,14 @@ Of = Callable[[ByMethod], float]
 
 def findings(results: Results) -> Findings:
     """Two figures, and the questions answered."""
-    one, ways = results.first(), five_ways(results)
+    one, ways, made = results.first(), five_ways(results), _claims(results)
     size, examples = str(one.trial.labels["size"]), one.run.provenance["examples"]
     return Findings(
         sections=(
             Section.of(
                 "Noise in one direction",
                 "“Pair” takes every digit for the next one, and 9 for 0, as often as the rate says; “alike” takes "
-                "2 for 7, 3 for 8, 5 for 6 and 6 for 5, 7 for 1. A net that knows the noise T can be trained on "
+                "2 for 7, 3 for 8, 5 for 6 and 6 for 5, 7 for 1. A network whose noise T is known can be trained on "
                 "what to believe about a label: S, for each given label the probability of each clean class. That "
                 "is Bayes' rule. The paper prints S = T (section 4.1), what would become of the given label if "
                 "it went wrong once more. For symmetric noise both are the same.",
@@ -52,16 +53,16 @@ def findings(results: Results) -> Findings:
             Section.of(
                 "Five ways to meet it",
                 f"MNIST, {size} size: {examples['train']:,} training images with some labels wrong, "
-                f"{examples['test']:,} test images with clean labels, the net and training of the study chen-mnist. "
-                "None: hard labels as they are given. Uniform: smoothing by one p, the share of right labels, which "
-                f"the theory finds best. S = T: as printed, with {100 * MIXED:g} % of it spread evenly, since T alone "
-                "holds what happens for impossible. S by Bayes: the best matrix of the theory. Forward: labels stay as "
-                "they are, and what the net says goes through T before it is judged.",
-                "A net that has learned its labels by heart says S[k] of an example with label k. Under forward "
-                "correction it says with all its confidence what most likely led to the label, and pays "
-                "infinitely much where it is wrong. A net that has learned only what labels of a class are on "
-                "the average loses nothing under forward correction, and with smoothing still does. So which is "
-                "better depends on how much is learned by heart.",
+                f"{examples['test']:,} test images with clean labels, the network and training of the study "
+                "chen-mnist. None: hard labels as they are given. Uniform: smoothing by one p, the share of right "
+                f"labels, which the theory finds best. S = T: as printed, with {100 * MIXED:g} % of it spread evenly, "
+                "since T alone holds what happens for impossible. S by Bayes: the best matrix of the theory. Forward: "
+                "labels stay as they are, and the network's output goes through T before it is judged.",
+                "A network that has memorised its labels puts out S[k] for an example with label k. Under forward "
+                "correction it is fully confident of the class that most likely led to the label, and its loss is "
+                "infinite where that is wrong. A network that has learned only what labels of a class are on average "
+                "loses nothing under forward correction, but still does with smoothing. So which is better depends on "
+                "how much is memorised.",
                 ways,
                 ways.data,
             ),
@@ -71,16 +72,28 @@ def findings(results: Results) -> Findings:
                 "T is known here to the last digit. Where it must be estimated, both S and forward correction "
                 "inherit its errors; this study does not say how they bear them.",
                 "The paper sends the output of forward correction through T once more before it is tested. That "
-                "is the column “test loss through T”; everywhere else the net is tested as a user would use it.",
+                "is the column “test loss through T”; everywhere else the network is tested as a user would use it.",
                 unless_full(
                     size,
-                    "This is the small size, for a CPU: a fully connected net with one hidden layer on few digits, "
+                    "This is the small size, for a CPU: a fully connected network with one hidden layer on few digits, "
                     "which errs on some test images whatever its labels. With --set size=full the paper's "
-                    "convolutional net is trained on all digits.",
+                    "convolutional network is trained on all digits.",
                 ),
             ),
         ),
-        claims=_claims(results),
+        claims=made,
+        answer=_answer(made),
+    )
+
+
+def _answer(made: tuple[Claim, ...]) -> str:
+    """Are both the same?"""
+    same = next(one.verdict for one in judge(made) if one.claim.statement == SAME)
+    return answered(
+        same,
+        "Yes, if its output is sent through the noise matrix: then both have the same test loss.",
+        "No: even sent through the noise matrix, forward correction has another test loss than smoothing by a matrix.",
+        whether="both have the same test loss",
     )
 
 
@@ -121,15 +134,14 @@ def _claims(results: Results) -> tuple[Claim, ...]:
 
     return (
         better(
-            "Smoothing by Bayes' rule has a lower test loss than by S = T.",
-            ("loss", BAYES, PRINTED),
+            "The printed matrix S = T is the best: it has a lower test loss than smoothing by Bayes' rule.",
+            ("loss", PRINTED, BAYES),
             "section-4.1/matrix",
-            remark="The paper prints S = T for the best matrix; it is not, unless T is symmetric (ERRATA.md, 3).",
+            remark="In theory it has not, unless T is symmetric (ERRATA.md, 3).",
         ),
         better(
-            "With it, more test images are classified rightly than with S = T.",
+            "Smoothing by Bayes' rule classifies more test images correctly than smoothing by S = T.",
             ("accuracy", BAYES, PRINTED),
-            "section-4.1/matrix",
         ),
         better(
             "Smoothing by Bayes' rule has a lower test loss than uniform smoothing with the best p.",
@@ -145,7 +157,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             remark="The paper has symmetric noise only.",
         ),
         claim(
-            "Sent through T, forward correction has the same test loss as smoothing by Bayes' rule.",
+            SAME,
             "its difference from the latter, as a share of that, for every noise",
             lambda cell: cell[FORWARD]["through"] / cell[BAYES]["loss"] - 1,
             Region(-CLOSE, CLOSE),
@@ -158,7 +170,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             ("loss", FORWARD, BAYES),
         ),
         better(
-            "Forward correction classifies more test images rightly than smoothing by Bayes' rule.",
+            "Forward correction classifies more test images correctly than smoothing by Bayes' rule.",
             ("accuracy", FORWARD, BAYES),
         ),
         better(

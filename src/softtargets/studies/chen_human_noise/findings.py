@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from softtargets.claims import Claim, Region, Sample, sources
+from softtargets.claims import Claim, Region, Sample, judge, sources
 from softtargets.report import Section
 from softtargets.studies.chen_human_noise.figures import human_noise
 from softtargets.studies.chen_human_noise.grid import SOURCES, WRONG
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
-from softtargets.studies.words import percent, unless_full
+from softtargets.studies.words import answered, percent, unless_full
 
 # Seeds that decide.
 SEEDS = 3
@@ -24,7 +24,7 @@ Cells = Mapping[tuple[Any, ...], Mapping[str, float]]
 
 def findings(results: Results) -> Findings:
     """A figure and claims."""
-    one = results.first()
+    one, made = results.first(), _claims(results)
     size, examples = str(one.trial.labels["size"]), one.run.provenance["examples"]
     return Findings(
         sections=(
@@ -36,19 +36,33 @@ def findings(results: Results) -> Findings:
                 "symmetric noise that is wrong as often.",
                 _counted(results),
                 "For smoothing with one p, the theory of the alpha type depends on the noise only through the "
-                "share of labels that are right. People, though, confuse what looks alike: their mistakes are not "
-                "spread evenly, and depend on the image.",
+                "share of labels that are right. People, however, confuse what looks alike: their mistakes are not "
+                "spread evenly, and they depend on the image.",
                 unless_full(
                     size,
-                    "This is the tiny size, for a CPU: a fully connected net on few images, which errs on most "
+                    "This is the tiny size, for a CPU: a fully connected network on few images, which errs on most "
                     "test images whatever its labels. The theory cannot hold for it in absolute numbers; what can "
-                    "be compared is human noise with random noise. With --set size=full the net of the study "
+                    "be compared is human noise with random noise. With --set size=full the network of the study "
                     "chen-cifar10 is trained.",
                 ),
                 human_noise(results),
             ),
         ),
-        claims=_claims(results),
+        claims=made,
+        answer=_answer(made),
+    )
+
+
+def _answer(made: tuple[Claim, ...]) -> str:
+    """Does the theory hold for human mistakes?"""
+    alike, predicted, *_ = (one.verdict for one in judge(made))
+    if alike == "reproduced" and predicted == "contradicted":
+        return "Human mistakes cost as much as random ones that are as frequent, but more or less than the theory predicts."
+    return answered(
+        predicted,
+        "Yes: with human mistakes the test loss is what the theory predicts from the share of right labels.",
+        "No: with human mistakes the test loss is not what the theory predicts from the share of right labels.",
+        whether="the theory holds for human mistakes",
     )
 
 
@@ -60,7 +74,7 @@ def _counted(results: Results) -> str:
             percent(results.sample("clean_rate", labels=kind, source=source).mean, 1) for source in SOURCES
         )
         said.append(f"{people} ({kind}; {random} beside it)")
-    return f"Of the labels that were trained on so many are right: {', '.join(said)}."
+    return f"Share of right labels among those that were trained on: {', '.join(said)}."
 
 
 def _claims(results: Results) -> tuple[Claim, ...]:
@@ -106,7 +120,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             seeds=SEEDS,
         ),
         Claim.every(
-            "The alpha type predicts the test loss from that share.",
+            "The alpha type predicts the test loss from the share of right labels.",
             sources("chen-2020/figure-6/agreement"),
             "deviation from the prediction with human noise, for all labels and every p below 1",
             every(deviation),
@@ -115,7 +129,7 @@ def _claims(results: Results) -> tuple[Claim, ...]:
             seeds=SEEDS,
         ),
         Claim.every(
-            "The p with the lowest test loss is that share.",
+            "The p with the lowest test loss is the share of right labels.",
             effective,
             "best p of the grid minus the share, for all labels",
             by_labels(best_p),

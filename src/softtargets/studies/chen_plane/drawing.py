@@ -23,11 +23,11 @@ _LOOKS: tuple[tuple[str, Marker], ...] = (
     (RED, "circle"),
 )
 _FINE = np.linspace(0.02, 0.985, 200)
-# By measure: what its best p is called, colour, marker, line, and how far it is moved aside.
-_BEST: Mapping[str, tuple[str, str, Marker, Line, float]] = {
-    "loss_alpha": ("lowest test loss", BLUE, "circle", "solid", -0.004),
-    "accuracy": ("highest test accuracy", RED, "square", "solid", 0.0),
-    "early_accuracy": ("highest accuracy of any epoch", PURPLE, "triangle", "dotted", 0.004),
+# By measure: what its best p is called, colour, marker and line.
+_BEST: Mapping[str, tuple[str, str, Marker, Line]] = {
+    "loss_alpha": ("lowest test loss", BLUE, "circle", "solid"),
+    "accuracy": ("highest test accuracy", RED, "square", "solid"),
+    "early_accuracy": ("highest accuracy of any epoch", PURPLE, "triangle", "dotted"),
 }
 # Colours end at the deviation that this share of the cells away from p = 1 stays below: a few have no bounds.
 SHOWN = 0.9
@@ -76,11 +76,13 @@ def slice_panels(rows: Sequence[Row], rates: Sequence[float], classes: int) -> l
             measured = [row["loss"] for row in mine]
             known = generalization_loss(_FINE, a, classes, kind, limits=True).tolist()
             averaged = averaging_loss(_FINE, a, classes, kind, limits=True).tolist()
-            places = [row["p"] for row in mine]
+            places, name = [row["p"] for row in mine], f"a = {a:g}"
             curves += [
-                Curve.of(f"a = {a:g}, measured", colour, places, measured, line="none", marker=marker),
-                Curve(f"a = {a:g}, memorised", colour, _FINE.tolist(), known),
-                Curve(f"a = {a:g}, averaged", colour, _FINE.tolist(), averaged, line="dotted"),
+                Curve.of(
+                    f"{name}, measured", colour, places, measured, line="none", marker=marker, group=name
+                ),
+                Curve(f"{name}, memorised", colour, _FINE.tolist(), known, group=name),
+                Curve(f"{name}, averaged", colour, _FINE.tolist(), averaged, line="dotted", group=name),
             ]
         means = [row["loss"].mean for row in matching(smoothed, type=kind)]
         top = 1.15 * max([3.0, *(value for value in means if not math.isnan(value))])
@@ -100,10 +102,8 @@ def best_panels(rows: Sequence[Row], classes: int) -> list[Panel]:
         for kind, line in looks
     ]
     measured = [
-        Curve.of(
-            label, colour, [a + aside for a in rates], [row[key] for row in rows], line=line, marker=marker
-        )
-        for key, (label, colour, marker, line, aside) in _BEST.items()
+        Curve.of(label, colour, rates, [row[key] for row in rows], line=line, marker=marker)
+        for key, (label, colour, marker, line) in _BEST.items()
     ]
     return [
         Panel(

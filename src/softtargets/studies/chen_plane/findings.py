@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from softtargets.claims import Sample
+from softtargets.claims import Claim, Sample, judge
 from softtargets.report import Section, Table
 from softtargets.studies.chen_plane import figures
 from softtargets.studies.chen_plane.claims import CLOSE, claims
 from softtargets.studies.chen_plane.grid import AWAY, Scope, axes_of
 from softtargets.studies.results import Results, over
 from softtargets.studies.study import Findings
-from softtargets.studies.words import counted, percent, unless_full
+from softtargets.studies.words import answered, counted, percent, unless_full
 
 
 class Cell(NamedTuple):
@@ -42,7 +42,28 @@ def cells_away(results: Results) -> list[Cell]:
 def findings(scope: Scope, results: Results) -> Findings:
     """Figures, a table and claims."""
     classes = len(results.first().run.provenance["classes"])
-    return Findings(_sections(scope, results, classes), claims(results, classes, scope.losses_only))
+    made = claims(results, classes, scope.losses_only)
+    return Findings(_sections(scope, results, classes), made, _answer(scope, made))
+
+
+def _answer(scope: Scope, made: tuple[Claim, ...]) -> str:
+    """Does the theory hold?"""
+    everywhere, average = (one.verdict for one in judge(made)[:2])
+    if average == "contradicted":
+        far = f"more than {percent(CLOSE)} away from the prediction"
+        return f"No: on {scope.dataset} the test loss lies on average {far}."
+    if everywhere == "contradicted" and average == "reproduced":
+        return (
+            f"On average, but not everywhere: on {scope.dataset} the mean distance of the test loss from the "
+            "prediction is small, but in some cells it is not."
+        )
+    return answered(
+        everywhere,
+        f"Yes: on {scope.dataset} the test loss is within {percent(CLOSE)} of the prediction everywhere away from p = "
+        "1.",
+        f"Not everywhere: on {scope.dataset} the test loss is far from the prediction in some cells.",
+        whether=f"the test loss on {scope.dataset} is what the theory predicts",
+    )
 
 
 def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ...]:
@@ -56,14 +77,16 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
         f"{examples['test']:,} test images."
         + unless_full(
             size,
-            " Verdicts on this page are about these nets; those of the paper are trained with --set size=full.",
+            " Verdicts on this page are about these models; those of the paper are trained with --set size=full.",
         ),
-        "The theory supposes that a net gives each example the target it was trained on, wrong labels included, and "
-        "that a test example fares like a training example. Both are measured: how many of the given training labels "
-        "the net gives back, and where the test loss lies between that of a net that has learned all by heart "
-        "(position 1) and one that has learned only what labels are on the average (position 0). The formula itself "
-        "is about the training images, judged by their clean labels: their loss is measured too. What it lies away "
-        "from the prediction the net has not learned by heart; what the test loss lies away from it is generalisation.",
+        "The theory assumes that a network memorises the target of each training example, wrong labels included, and "
+        "that it does the same on test examples. Both assumptions are measured. The first: how many of the given "
+        "training labels the network reproduces. The second: where the test loss lies between that of a network that "
+        "has memorised everything (position 1) and that of one that has learned only what labels are on average "
+        "(position 0).",
+        "The formula itself is about the training images, judged by their clean labels, so their loss is measured too. "
+        "The distance of that loss from the prediction is what was not memorised; the distance of the test loss from "
+        "it is generalisation.",
     )
     return (
         Section.of(
@@ -77,13 +100,15 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
         Section.of(
             "Slices, clean and corrupted test labels",
             "The loss against corrupted test labels is the mean over all ways to corrupt them, computed from what "
-            "the net says of the clean test set: no draw adds its chance.",
+            "the network predicts on the clean test set. So no random draw adds to its variance.",
             figures.slices(results, classes),
         ),
         Section.of(
             "Which p is best",
-            "Predicted is the p of the lowest loss; nothing is predicted about accuracy. The best epoch, for each "
-            "net, is that of its highest test accuracy."
+            "Predicted is the p of the lowest loss; nothing is predicted about accuracy. The best epoch of a network "
+            "is that of its highest test accuracy. The paper's figure 9c shows those maximisers scattered over p and "
+            "takes that as a hint that early stopping makes smoothing superfluous; scatter alone would also follow "
+            "from accuracies that are all alike, so the claim is tested by what smoothing gains."
             + (" The paper shows this for MNIST only." if scope.losses_only else ""),
             figures.best_smoothing(results, classes),
             figures.accuracy_over_p(results),
@@ -115,9 +140,9 @@ def _why_below(cells: list[Cell]) -> str:
     # Without noise there is no way between the two.
     position = _mean(cell.position for cell in cells if cell.a < 1)
     return (
-        f" Where it is below, nets give back {percent(_mean(cell.by_heart for cell in cells))} of their training "
+        f" Where it is below, networks reproduce {percent(_mean(cell.by_heart for cell in cells))} of their training "
         f"labels, wrong ones included, but the loss on test images lies at {position:.2f} on the way from averaging "
-        "to learning by heart."
+        "(0) to memorising (1)."
     )
 
 
@@ -126,8 +151,8 @@ def _why_above(cells: list[Cell]) -> str:
         return ""
     error = _mean(1 - cell.accuracy - (1 - cell.a) for cell in cells)
     return (
-        f" Where it is above, the net errs on the test set by {100 * error:.1f} points more than its training "
-        "labels are wrong, which the theory leaves out: it knows no error but that of the labels."
+        f" Where it is above, the error rate on the test set is {100 * error:.1f} points higher than the share of "
+        "wrong training labels. The theory leaves that out: it knows no error but that of the labels."
     )
 
 
@@ -140,7 +165,7 @@ def _on_training_images(cells: list[Cell]) -> str:
     trained, tested = _mean(abs(cell.trained) for cell in cells), _mean(abs(cell.deviation) for cell in cells)
     return (
         f"On training images the loss against clean labels is within {percent(CLOSE)} of the prediction in {close} of "
-        f"{len(cells)} cells, and {percent(trained)} away from it in the mean; on test images {percent(tested)}."
+        f"{len(cells)} cells, and on average {percent(trained)} away from it; on test images {percent(tested)}."
     )
 
 
@@ -165,12 +190,12 @@ def _table(cells: list[Cell]) -> Table:
         "deviations",
         "How far the measured loss lies from the prediction of the alpha type, p up to 0.9.",
         "a .2f: clean rate a | mean .1%: mean distance | worst .1%: largest deviation | where .2f: at p | "
-        "trained .1%: mean distance on training images | by_heart .1%: training labels given back | "
+        "trained .1%: mean distance on training images | by_heart .1%: training labels reproduced | "
         "position .2f | explained .1%: mean distance with the accuracy for a",
         rows,
-        "Means over seeds. Position 1 is learned by heart, 0 averaging, and above 1 is worse than both. The last "
-        "column puts the net's test accuracy "
-        "in the place of a: what is left of the distance then is how sure the net is, not how often it is right.",
+        "Means over seeds. Position 1 is memorised, 0 averaged, and above 1 is worse than both. The last column puts "
+        "the network's test accuracy in the place of a: what is left of the distance then is due to its confidence, "
+        "not to its errors.",
     )
 
 

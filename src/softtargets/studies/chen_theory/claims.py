@@ -26,6 +26,9 @@ SEEN, WELL = 0.01, 0.05
 # The step in a on either side of a transition over which a jump is looked for.
 STEP = 1e-4
 
+# The statement that the page's answer rests on.
+OPTIMUM = "With a clean test set the best p is a."
+
 _ACROSS = "largest distance between the p found by search and the formula"
 
 
@@ -67,7 +70,7 @@ def _figure_two() -> tuple[Claim, ...]:
     low = (RATES > 0.5) & (RATES < 0.75)
     return (
         _exact(
-            "With a clean test set the best p is a.",
+            OPTIMUM,
             "section-3.1/optimum",
             f"{_ACROSS}, over 199 a",
             np.abs(found["alpha"] - RATES).max(),
@@ -124,7 +127,7 @@ def _figure_three() -> tuple[Claim, ...]:
             max(np.abs(beta[m] - (1 - 2 * RATES + RATES**2 * m) / (m - 1)).max() for m in MANY),
         ),
         _claim(
-            "With more and more classes it tends to a².",
+            "With more and more classes the best p of the beta type tends to a².",
             "figure-3/limit",
             "largest distance from a² with 10,001 classes, a from 0.000001",
             *below(SEEN / 10, np.abs(searched_p(whole, 10_001, "beta") - whole**2).max()),
@@ -132,7 +135,7 @@ def _figure_three() -> tuple[Claim, ...]:
             digits=6,
         ),
         _claim(
-            "Beyond 100 classes no difference from that can be seen.",
+            "Beyond 100 classes no difference of the best p of the beta type from a² can be seen.",
             "figure-3/limit",
             "largest distance from a² with 101 classes, a from 0.000001",
             *below(SEEN, np.abs(searched_p(whole, 101, "beta") - whole**2).max()),
@@ -163,14 +166,14 @@ def _figure_four() -> tuple[Claim, ...]:
             remark=f"By search, {STEP:g} in a to either side of the transition.",
         ),
         _claim(
-            "The same for two classes.",
+            "The best p of the gamma type jumps at some a: two classes.",
             "section-4.3/transition",
             "jump with 2 classes",
             *above(0.1, jumps[2]),
             remark="It bends away from one half, like 1/2 + √(3(a − 3/4)): second order (ERRATA.md, 8).",
         ),
         _claim(
-            "The transition lies at some a > 1/M.",
+            "The transition of the gamma type lies at some a > 1/M.",
             "section-4.3/transition",
             f"smallest a of the transition minus 1/M, {listed((2, *JUMPING))} classes",
             *above(0, min(place - 1 / m for m, place in places.items())),

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from softtargets.claims import Claim, judge
 from softtargets.report import Section, Table
 from softtargets.studies.chen_theory import figures
-from softtargets.studies.chen_theory.claims import ASYMMETRIC, claims
+from softtargets.studies.chen_theory.claims import ASYMMETRIC, OPTIMUM, claims
 from softtargets.studies.chen_theory.figures import JUMPING
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
+from softtargets.studies.words import answered
 from softtargets.theory import gamma_transition, generalization_loss, matrix_loss, optimal_matrix, optimal_p
 
 
 def findings(results: Results) -> Findings:
     """Figures, tables and claims; there are no results to look at."""
-    return Findings(sections=_sections(), claims=claims())
+    made = claims()
+    return Findings(_sections(), made, _answer(made))
+
+
+def _answer(made: tuple[Claim, ...]) -> str:
+    """How much smoothing is best?"""
+    judged = {one.claim.statement: one.verdict for one in judge(made)}
+    return answered(
+        judged[OPTIMUM],
+        "As much as labels are wrong: tested on clean labels, a network that memorises its training labels does best "
+        "if it is trained on the share of right labels.",
+        "Not as much as labels are wrong, although the paper says so.",
+        whether="the best p is the share of right labels",
+    )
 
 
 def _sections() -> tuple[Section, ...]:
     return (
         Section.of(
             "Two classes",
-            "A label is right with probability a and otherwise another class. The net is trained on p for its "
+            "A label is right with probability a and otherwise another class. The network is trained on p for its "
             "label and (1 − p)/(M − 1) for each of the M − 1 others, and puts out exactly that. It is tested "
             "against clean labels (alpha), against labels that are wrong as often and independently (beta), or "
             "against clean labels that are smoothed like those it learned (gamma).",
@@ -30,8 +45,8 @@ def _sections() -> tuple[Section, ...]:
         Section.of(
             "More classes",
             "For the alpha type the best p is a, whatever the number of classes. For the beta type it tends to "
-            "the square of a. For the gamma type learning is not worth while below some clean rate, and beyond it "
-            "the best p jumps.",
+            "the square of a. For the gamma type it is best to learn nothing below some clean rate, where p = 1/M, and "
+            "beyond that rate the best p jumps.",
             figures.many_classes(),
             figures.gamma_classes(),
             _transition_table(),
@@ -44,7 +59,7 @@ def _sections() -> tuple[Section, ...]:
         ),
         Section.of(
             "How the claims are judged",
-            "Nothing is drawn here, so there are no seeds: each claim rests on one computed number, the worst of "
+            "Nothing here is random, so there are no seeds: each claim rests on one computed number, the worst of "
             "all that were looked at, and is “reproduced” if that lies in its region, and not on the edge of it. The "
             "best p is searched for in the equations as they are printed, and not taken from the formulas that are to "
             "be checked.",

@@ -12,7 +12,8 @@ study = Study(
     lead=(
         "Müller, Kornblith and Hinton (2019) found on MNIST that a teacher trained with label smoothing is better than "
         "one with dropout and yet teaches a worse student; the replication of 2023 found the same, and drew the four "
-        "curves of the paper's figure 5 for these nets. Here are both, trained as the paper describes."
+        "curves of the paper's figure 5 for these networks. Here are both, trained as the paper describes except for "
+        "what the section on differences lists, above all clipped gradients."
     ),
     papers=(MULLER, WAGNER),
     trials=trials,

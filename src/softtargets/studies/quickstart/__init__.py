@@ -9,7 +9,7 @@ study = Study(
     name="quickstart",
     title="When does label smoothing help? The short story, on handwritten digits",
     lead=(
-        "Müller, Kornblith and Hinton (2019) found that label smoothing calibrates a net, gathers its classes "
+        "Müller, Kornblith and Hinton (2019) found that label smoothing calibrates a network, gathers its classes "
         "into tight clusters, and makes it a poor teacher. Here is each of these effects on a small, real "
         "dataset, trained and measured on your own machine."
     ),

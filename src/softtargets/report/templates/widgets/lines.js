@@ -5,16 +5,17 @@ softtargets.widget("lines", (box, data) => {
   const DASHES = { solid: "none", dashed: "6 4", dotted: "1.5 3.5", none: "none" };
   const NEAR = 14; // pixels within which a point belongs to the line
   const looks = new Map();
-  for (const panel of data.panels) for (const curve of panel.curves) if (!looks.has(curve.name)) looks.set(curve.name, curve);
+  const title = (curve) => curve.group || curve.name;
+  for (const panel of data.panels) for (const curve of panel.curves) if (!looks.has(title(curve))) looks.set(title(curve), curve);
   const hidden = new Set();
 
   const keys = [...looks.values()].map((curve) =>
     softtargets.key(
-      curve.name,
+      title(curve),
       curve.colour,
       (on) => {
-        if (on) hidden.delete(curve.name);
-        else hidden.add(curve.name);
+        if (on) hidden.delete(title(curve));
+        else hidden.add(title(curve));
         draw();
       },
       sample(curve),
@@ -22,7 +23,7 @@ softtargets.widget("lines", (box, data) => {
   );
   const panels = html("div", { class: "panels" });
   panels.style.setProperty("--least", data.panels.length > 2 ? "16rem" : "20rem");
-  const readout = html("p", { class: "readout", "aria-live": "polite" });
+  const readout = html("p", { class: "unseen", "aria-live": "polite" });
   box.append(html("div", { class: "legend" }, ...(looks.size > 1 ? keys : [])), panels, readout);
   const bubble = softtargets.bubble(box);
   const frames = data.panels.map((panel) => {
@@ -49,7 +50,7 @@ softtargets.widget("lines", (box, data) => {
     return picture;
   }
 
-  const live = (panel) => panel.curves.filter((curve) => !hidden.has(curve.name));
+  const live = (panel) => panel.curves.filter((curve) => !hidden.has(title(curve)));
 
   function domain(panel) {
     const values = live(panel).flatMap((curve) => [...curve.y, ...(curve.low ?? []), ...(curve.high ?? []), ...(curve.dots ?? []).flat()]);

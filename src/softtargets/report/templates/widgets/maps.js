@@ -9,7 +9,7 @@ softtargets.widget("maps", (box, data) => {
   };
   const panels = html("div", { class: "panels" });
   panels.style.setProperty("--least", "17rem");
-  const readout = html("p", { class: "readout", "aria-live": "polite" });
+  const readout = html("p", { class: "unseen", "aria-live": "polite" });
   box.append(panels, readout);
   const bubble = softtargets.bubble(box);
   const frames = data.panels.map((panel) => {
