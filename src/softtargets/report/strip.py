@@ -84,6 +84,8 @@ def headline(judged: Iterable[Judgement]) -> str:
     verdicts = [one.verdict for one in judged]
     counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}
     total, waiting = len(verdicts), counts.pop("not run yet", 0)
+    if not waiting and len(counts) == 1 and total > 1 and verdicts[0] != "no effect":
+        return f"{'Both' if total == 2 else f'All {total}'} claims are {verdicts[0]}."
     if total == 1:
         return f"The claim is {verdicts[0]}." if verdicts[0] != "no effect" else "There is no effect."
     said = [f"{count} {_ARE[verdict][count != 1]}" for verdict, count in counts.items()]

@@ -70,9 +70,9 @@ class Record:
     outcomes: tuple[Outcome, ...]
 
     @property
-    def kept(self) -> Mapping[str, Any]:
-        """What was computed from predictions that are gone."""
-        return dict(self.results.get("kept", {}))
+    def chances(self) -> Mapping[str, float]:
+        """What test examples add to variances, which was computed from predictions that are gone."""
+        return dict(self.results.get("kept", {}).get("chances", {}))
 
 
 def read_record(study: Study, directory: Path) -> Record:

@@ -57,7 +57,7 @@ def run_study(
             "runs": _run_table(trained, outcomes) if trained else None,
             "warnings": [*failed, *unmeasured],
         }
-        return _write(study, Results(tuple(outcomes)), directory, {"settings": vars(settings)}, **made)
+        return _write(study, Results(tuple(outcomes)), directory, **made)
 
 
 def redraw_study(study: Study, source: Path, directory: Path, *, command: str) -> Path:
@@ -66,7 +66,7 @@ def redraw_study(study: Study, source: Path, directory: Path, *, command: str) -
     Runs are not looked at. What was measured, and how the runs came about, stays as it was.
     """
     record = read_record(study, source)
-    told, kept = record.results, record.kept
+    told = record.results
     code = code_version()
     rows = tuple(told.get("tables", {}).get("runs", ()))
     made = {
@@ -79,10 +79,10 @@ def redraw_study(study: Study, source: Path, directory: Path, *, command: str) -
         "warnings": told.get("warnings", ()),
     }
     made["provenance"]["redrawn by"] = command
-    return _write(study, Results(record.outcomes, dict(kept.get("chances", {}))), directory, kept, **made)
+    return _write(study, Results(record.outcomes, dict(record.chances)), directory, **made)
 
 
-def _write(study: Study, results: Results, directory: Path, kept: Mapping[str, Any], **made: Any) -> Path:
+def _write(study: Study, results: Results, directory: Path, **made: Any) -> Path:
     findings = study.findings(results)
     page = Page(
         name=study.name,
@@ -92,7 +92,7 @@ def _write(study: Study, results: Results, directory: Path, kept: Mapping[str, A
         papers=study.papers,
         sections=findings.sections,
         claims=findings.claims,
-        kept={**kept, "chances": results.chances},
+        kept={"chances": results.chances} if results.chances else {},
         **made,
     )
     return write_page(page, directory)

@@ -57,7 +57,7 @@ def _answer(made: tuple[Claim, ...]) -> str:
     """Does the theory hold for human mistakes?"""
     alike, predicted, *_ = (one.verdict for one in judge(made))
     if alike == "reproduced" and predicted == "contradicted":
-        return "Human mistakes cost as much as random ones that are as frequent, but more or less than the theory predicts."
+        return "Human mistakes cost as much as random ones that are as frequent, but not what the theory predicts."
     return answered(
         predicted,
         "Yes: with human mistakes the test loss is what the theory predicts from the share of right labels.",

@@ -161,18 +161,19 @@ def _printed(results: Results, labels: dict[str, float], statement: str) -> Clai
     """The replication's accuracy, within what its test images leave open."""
     key = f"wagner-2023/accuracy/cifar10-resnet56/{KINDS[labels['alpha']]}"
     value, found = published(key).value or 0.0, results.sample("accuracy", **labels)
+    printed = round(100 * value, 6)
     margin = round(100 * two_standard_errors(value, TEST_IMAGES), 2)
     return Claim(
         statement.format(percent(value, 2)),
         sources(key),
         f"accuracy at alpha {labels['alpha']:g}",
         found.times(100),
-        Region(100 * value - margin, 100 * value + margin),
+        Region(printed - margin, printed + margin),
         percent(found.first(SEEDS).mean, 2),
         "The margin is two standard errors of the printed figure, which was measured on 10,000 images.",
         digits=2,
         seeds=SEEDS,
-        printed=100 * value,
+        printed=printed,
         margin=margin,
         unit="%",
     )

@@ -143,17 +143,17 @@ def _errors(results: Results) -> tuple[Claim, ...]:
     def one(words: str, key: str, labels: Row) -> Claim:
         printed = published(f"muller-2019/{key}").value
         assert printed is not None
-        margin = round(100 * two_standard_errors(printed, TEST_DIGITS), 2)
+        shown, margin = round(100 * printed, 6), round(100 * two_standard_errors(printed, TEST_DIGITS), 2)
         return Claim(
             f"{words} errs on {percent(printed, 2)} of the test digits.",
             _both_papers(key),
             "test error",
             results.sample("error", **labels).times(100),
-            Region(100 * printed - margin, 100 * printed + margin),
+            Region(shown - margin, shown + margin),
             _error(results, labels),
             "The margin is two standard errors of the printed figure, which was measured on 10,000 digits.",
             seeds=SEEDS,
-            printed=100 * printed,
+            printed=shown,
             margin=margin,
             unit="%",
         )
