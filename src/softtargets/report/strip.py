@@ -17,6 +17,8 @@ SIGNS: dict[Verdict, str] = dict(zip(VERDICTS, ("✓", "✕", "=", "?", "…"), 
 
 # How much of a row is left free beside all that is marked in it.
 _ROOM = 0.12
+# Labels nearer to each other than this, in percent of the width, would meet.
+_LABEL = 16.0
 
 
 @dataclass(frozen=True)
@@ -47,20 +49,30 @@ class Row:
     cells: tuple[float, ...]
     ends: tuple[tuple[float, float], ...]
 
+    @property
+    def anchors(self) -> list[str]:
+        """Which end of its label stands at each end of the region: labels neither leave the row nor meet."""
+        places = [place for place, _ in self.ends]
+        if len(places) == 2 and places[1] - places[0] < _LABEL:
+            return ["end", "start"]
+        return ["start" if place < 8 else "end" if place > 92 else "middle" for place in places]
 
-def strip_row(claim: Claim) -> Row:
-    """The row of a claim, scaled so that all its marks are seen.
 
-    >>> from softtargets.claims import Sample, above
-    >>> row = strip_row(Claim("", (), "", *above(0, Sample.of([0.9, 1.0, 1.1])), printed=1.5, margin=0.2))
+def strip_row(judged: Judgement) -> Row:
+    """The row of a claim, scaled so that all its marks are seen; what is not run yet has none of ours.
+
+    >>> from softtargets.claims import Sample, above, judge
+    >>> claim = Claim("", (), "", *above(0, Sample.of([0.9, 1.0, 1.1])), printed=1.5, margin=0.2)
+    >>> row = strip_row(judge([claim])[0])
     >>> row.region.open_end, row.region.start < row.mean < row.printed
     (True, True)
     """
-    low, high = _range(_marks(claim))
+    claim, there = judged.claim, judged.verdict != "not run yet"
+    low, high = _range(_marks(claim, there))
     place = _Scale(low, high)
     ends = [end for end in (claim.region.low, claim.region.high) if math.isfinite(end)]
     mean = _shown(claim)
-    there = not math.isnan(mean)
+    there = there and not math.isnan(mean)
     return Row(
         region=place.span(claim.region.low, claim.region.high),
         zone=_span_of(place, claim.zone),
@@ -68,7 +80,7 @@ def strip_row(claim: Claim) -> Row:
         mean=place(mean) if there else None,
         printed=None if claim.printed is None else place(claim.printed),
         margin=_span_of(place, claim.near),
-        cells=tuple(place(sample.mean) for _, sample in claim.cells if math.isfinite(sample.mean)),
+        cells=tuple(place(cell) for cell in _cells(claim)) if there else (),
         ends=tuple((place(end), end) for end in ends),
     )
 
@@ -131,13 +143,17 @@ def _finite(ends: tuple[float, float]) -> bool:
     return all(map(math.isfinite, ends))
 
 
-def _marks(claim: Claim) -> list[float]:
-    """All that a row shows. Zones are small and cells many: a far cell may stretch it, an endless interval may not."""
+def _cells(claim: Claim) -> list[float]:
+    return [sample.first(claim.seeds).mean for _, sample in claim.cells if math.isfinite(sample.mean)]
+
+
+def _marks(claim: Claim, ours: bool) -> list[float]:
+    """All that a row shows. A far cell may stretch it, an endless interval may not."""
     # Of computed numbers the distance from an end is seen beside the distance from nothing.
     marks = [0.0] if claim.computed else []
-    marks += [_shown(claim), claim.region.low, claim.region.high, *(sample.mean for _, sample in claim.cells)]
+    marks += [claim.region.low, claim.region.high, *([_shown(claim), *_cells(claim)] if ours else [])]
     marks += [end for region in (claim.zone, claim.near) if region for end in (region.low, region.high)]
-    if _finite(claim.interval):
+    if ours and _finite(claim.interval):
         marks += claim.interval
     return [mark for mark in marks if math.isfinite(mark)]
 

@@ -171,6 +171,11 @@ def _short(value: float) -> str:
     return f"{value:.3g}".replace("-", "−").replace("e−0", "e−")
 
 
+def _unbroken(text: str) -> str:
+    """Without a line break between a number and its per cent sign."""
+    return text.replace(" %", "\u00a0%")
+
+
 def _ours(judged: Judgement) -> str:
     """The number of a strip: the mean over seeds, or what was computed."""
     claim = judged.claim
@@ -261,7 +266,13 @@ def _html(page: Page, pictures: dict[str, str]) -> str:
     environment.tests["code"] = lambda exhibit: isinstance(exhibit, Code)
     environment.filters["embedded"] = lambda data: Markup(embedded(data))
     anchor = _Anchors(page)
-    environment.filters |= {"number": _number, "short": _short, "ours": _ours, "ours_long": _ours_long}
+    environment.filters |= {
+        "number": _number,
+        "short": _short,
+        "ours": _ours,
+        "ours_long": _ours_long,
+        "unbroken": _unbroken,
+    }
     environment.filters |= {"cited": _cited, "anchor": anchor, "zip": zip}
     judged = judge(page.claims)
     counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
@@ -272,7 +283,7 @@ def _html(page: Page, pictures: dict[str, str]) -> str:
         rule=_rule(page),
         counts=counts,
         judged=judged,
-        strips=[strip_row(one.claim) for one in judged],
+        strips=[strip_row(one) for one in judged],
         headline=headline(judged),
         signs=SIGNS,
         computed_only=all(claim.computed for claim in page.claims),

@@ -48,7 +48,7 @@ def verdict_on_two(found: Comparison) -> Verdict:
         if one in better.values()
     ]
     headline = ", ".join(told) or "No difference that these examples could show"
-    return Verdict("good" if len(told) == 1 else "care", headline, sentences)
+    return Verdict("good" if len(told) == 1 else "plain", headline, sentences)
 
 
 def rejecting_claim(found: Comparison) -> list[str]:

@@ -76,7 +76,7 @@ def warnings(found: PenultimateView) -> tuple[str, ...]:
 def verdict_on(found: PenultimateView) -> Verdict | None:
     """What differs between nets; None for one net."""
     told = between_nets(found)
-    return Verdict("care", headline(found), (*told, CAUTION)) if told else None
+    return Verdict("plain", headline(found), (*told, CAUTION)) if told else None
 
 
 def headline(found: PenultimateView) -> str:

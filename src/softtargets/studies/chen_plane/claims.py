@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from softtargets.claims import Claim, Region, Sample, above, below, sources, zone
 from softtargets.studies.chen_plane.grid import AWAY, axes_of, best_of, best_p, plane_of
@@ -25,6 +26,9 @@ SMALL, WEAK = 0.5, (0.9, 0.95)
 POINT, NOTHING = 1.0, 0.1
 # The largest drop in accuracy in points, which the paper prints as “8 %”, and how near ours must come.
 DROP, DROP_MARGIN = 8.0, 2.0
+
+# Behind the point, by unit.
+_DIGITS = {"": 3, "%": 1, "points": 2}
 
 _CHOSEN = "Chosen with the first seed, and judged on the others."
 
@@ -240,7 +244,7 @@ def _named(cell: Mapping[str, float]) -> str:
 def _claim(
     statement: str, key: str, quantity: str, sample: Sample, region: Region, remark: str = "", **fixed: object
 ) -> Claim:
-    options = {"seeds": SEEDS, **fixed}
+    options = {"seeds": SEEDS, "digits": _DIGITS[str(fixed.get("unit", ""))], **fixed}
     return Claim(statement, sources(f"chen-2020/{key}"), quantity, sample, region, "", remark, **options)  # type: ignore[arg-type]
 
 
@@ -254,4 +258,5 @@ def _every(
     unit: str = "",
 ) -> Claim:
     published = sources(f"chen-2020/{key}")
-    return Claim.every(statement, published, quantity, cells, region, "", remark, seeds=SEEDS, unit=unit)
+    fixed: dict[str, Any] = {"seeds": SEEDS, "unit": unit, "digits": _DIGITS[unit]}
+    return Claim.every(statement, published, quantity, cells, region, "", remark, **fixed)

@@ -49,7 +49,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
 
 
 def _directions(results: Results) -> tuple[Claim, ...]:
-    fixed: dict[str, Any] = {"seeds": SEEDS, "zone": zone(NOTHING), "unit": "points"}
+    fixed: dict[str, Any] = {"seeds": SEEDS, "zone": zone(NOTHING), "unit": "points", "digits": 2}
     return (
         Claim(
             "A teacher with label smoothing of 0.1 errs less than one with hard targets and dropout.",
@@ -92,6 +92,7 @@ def _against_students_alone(results: Results) -> tuple[Claim, ...]:
             f"The paper observes that all distilled models outperform the baseline student. {_SHIFTS}",
             seeds=SEEDS,
             unit="points",
+            digits=2,
         ),
         Claim.every(
             "Students of smoothed teachers (M4) are no better than students alone with as much smoothing (M2).",
@@ -103,6 +104,7 @@ def _against_students_alone(results: Results) -> tuple[Claim, ...]:
             f"“No better” is taken for not by {NO_BETTER:g} points. {_SHIFTS}",
             seeds=SEEDS,
             unit="points",
+            digits=2,
         ),
     )
 
@@ -123,6 +125,7 @@ def _best_points(results: Results) -> tuple[Claim, ...]:
             seeds=JUDGING,
             zone=zone(NOTHING),
             unit="points",
+            digits=2,
         ),
         Claim(
             "Students of smoothed teachers, at the best alpha, err more than students of a hard teacher, at the best "
@@ -135,6 +138,7 @@ def _best_points(results: Results) -> tuple[Claim, ...]:
             seeds=JUDGING,
             zone=zone(NOTHING),
             unit="points",
+            digits=2,
         ),
     )
 
@@ -156,6 +160,7 @@ def _errors(results: Results) -> tuple[Claim, ...]:
             printed=shown,
             margin=margin,
             unit="%",
+            digits=2,
         )
 
     return (
