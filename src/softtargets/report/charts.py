@@ -15,6 +15,9 @@ from softtargets.claims import Sample
 from softtargets.report.drawing import Axes, Drawing, canvas, plain
 from softtargets.report.page import Figure, Table, Widget
 
+# Kinds of widgets whose numbers are those of their figures' tables, and stand in ``results.json`` only there.
+CHARTS = ("lines", "maps")
+
 Line = Literal["solid", "dashed", "dotted", "none"]
 Marker = Literal["circle", "square", "triangle", "none"]
 

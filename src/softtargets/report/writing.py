@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from softtargets.claims import COMPUTED_RULE, RULE, VERDICTS, Claim, Judgement, Region, Sample, judge
+from softtargets.report.charts import CHARTS
 from softtargets.report.drawing import KINDS, house_style, rendered
 from softtargets.report.page import Code, Figure, Page, Table, Widget
 from softtargets.report.strip import SIGNS, headline, strip_row
@@ -104,7 +105,7 @@ def _results(page: Page) -> dict[str, Any]:
         results["verdict"] = vars(page.verdict)
     if page.kept:
         results["kept"] = plain_data(page.kept)
-    if widgets := _widgets(page):
+    if widgets := {name: one for name, one in _widgets(page).items() if one.kind not in CHARTS}:
         results["widgets"] = {name: plain_data(widget.data) for name, widget in widgets.items()}
     return results
 

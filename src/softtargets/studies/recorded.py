@@ -96,7 +96,7 @@ def read_record(study: Study, directory: Path) -> Record:
 def _outcome(row: Mapping[str, Any], run: RecordedRun) -> Outcome:
     """A row of the table of runs: its name, labels, the seed, its status, what was measured, and seconds."""
     keys = list(row)
-    labels = keys[1 : keys.index("seed")]
+    labels = keys[1 : keys.index("status")]  # the seed among them: some studies have it for a label
     measures = keys[keys.index("status") + 1 :]
     measured = {key: row[key] for key in measures if key != "seconds" and row[key] is not None}
     return Outcome(Trial(run.recipe, {key: row[key] for key in labels}), run, measured)
