@@ -1,6 +1,6 @@
 """Reports: a study, or a file of predictions, as one page that a person wants to read."""
 
-from softtargets.report.charts import Curve, Map, Panel, lines, maps
+from softtargets.report.charts import Curve, Line, Map, Marker, Panel, lines, maps
 from softtargets.report.page import Code, Column, Figure, Page, Section, Table, Tone, Verdict, Widget, columns
 from softtargets.report.widgets import plain_data
 from softtargets.report.writing import write_page
@@ -10,7 +10,9 @@ __all__ = [
     "Column",
     "Curve",
     "Figure",
+    "Line",
     "Map",
+    "Marker",
     "Page",
     "Panel",
     "Section",

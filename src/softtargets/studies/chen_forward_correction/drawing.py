@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from softtargets.report import Curve, Map, Panel
-from softtargets.report.charts import Line
+from softtargets.report import Curve, Line, Map, Panel
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, RED
 from softtargets.studies.chen_forward_correction.grid import METHODS, Matrix
 from softtargets.studies.results import Row, matching

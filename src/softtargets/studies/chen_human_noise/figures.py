@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softtargets.report import Curve, Figure, Panel, lines
-from softtargets.report.charts import Marker
+from softtargets.report import Curve, Figure, Marker, Panel, lines
 from softtargets.report.drawing import BLUE, GREY, RED
 from softtargets.studies.chen_human_noise.grid import SOURCES
 from softtargets.studies.results import Results, Row, matching, over

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softtargets.report import Curve, Figure, Panel, lines
-from softtargets.report.charts import Line
+from softtargets.report import Curve, Figure, Line, Panel, lines
 from softtargets.report.drawing import BLUE, GREEN, GREY, RED
 from softtargets.studies.chen_logit_smoothing.grid import METHODS
 from softtargets.studies.results import Results, Row, matching

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from softtargets.claims import Sample
-from softtargets.report import Curve, Map, Panel
-from softtargets.report.charts import Line, Marker
+from softtargets.report import Curve, Line, Map, Marker, Panel
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from softtargets.studies.chen_plane.grid import AWAY
 from softtargets.studies.results import Row, matching

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from softtargets.report import Curve, Figure, Map, Panel, lines, maps
-from softtargets.report.charts import Line
+from softtargets.report import Curve, Figure, Line, Map, Panel, lines, maps
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from softtargets.theory import Landscape, OptimumCurve, landscape, optimum_curve
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from softtargets.claims import Sample
-from softtargets.report import Curve, Figure, Panel, lines
-from softtargets.report.charts import Line
+from softtargets.report import Curve, Figure, Line, Panel, lines
 from softtargets.report.drawing import BLUE, RED
 from softtargets.studies.cifar10_resnet56.grid import ALPHAS
 from softtargets.studies.results import Results, Row, matching

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from softtargets.claims import Sample
-from softtargets.report import Curve, Figure, Panel, lines
-from softtargets.report.charts import Line, Marker
+from softtargets.report import Curve, Figure, Line, Marker, Panel, lines
 from softtargets.report.drawing import BLUE, GREEN, PURPLE, RED
 from softtargets.studies.mnist_distillation.curves import (
     BASELINES,

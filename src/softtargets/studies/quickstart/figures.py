@@ -11,8 +11,7 @@ from torch.nn import functional as F
 
 from softtargets.calibration import Reliability, reliability
 from softtargets.geometry.drawing import common_limits
-from softtargets.report import Curve, Figure, Panel, Widget, lines
-from softtargets.report.charts import Line
+from softtargets.report import Curve, Figure, Line, Panel, Widget, lines
 from softtargets.report.drawing import BLUE, GREEN, RED
 from softtargets.studies.quickstart import drawing
 from softtargets.studies.quickstart.grid import (
