@@ -101,10 +101,10 @@ def test_the_verdict_against_the_rule_written_out(values, low, width):
     assert found == ("reproduced" if inside else "contradicted" if outside else "inconclusive")
 
 
-def test_each_end_of_the_interval_holds_at_ninety_five_percent():
+def test_the_interval_is_of_ninety_five_percent():
     values = [1.0, 2.0, 4.0, 5.0]
     found = claim(values, Region(), seeds=4).interval
-    assert found == pytest.approx(t.interval(0.9, 3, loc=3.0, scale=sem(values)))
+    assert found == pytest.approx(t.interval(0.95, 3, loc=3.0, scale=sem(values)))
 
 
 def test_seeds_beyond_those_that_decide_are_shown_apart():
@@ -182,7 +182,7 @@ def test_a_computed_claim_stands_if_all_its_values_lie_inside(values, verdict):
 
 def test_the_rule_is_stated_with_its_numbers():
     assert "t-tests at 5 %" in RULE
-    assert "90 % interval holds at 95 %" in RULE
+    assert "95 % intervals of one claim by itself" in RULE
     assert all(verdict in RULE for verdict in VERDICTS)
     assert "within 5 % of the end" in COMPUTED_RULE
 
@@ -196,8 +196,8 @@ def test_claims_are_measured_unless_a_class_of_them_says_otherwise():
     ("region", "words"),
     [
         (Region(low=0), "above 0"),
-        (Region(high=-0.5), "below -0.5"),
-        (Region(low=-0.01, high=0.01), "between -0.01 and 0.01"),
+        (Region(high=-0.5), "below −0.5"),
+        (Region(low=-0.01, high=0.01), "between −0.01 and 0.01"),
     ],
 )
 def test_regions_in_words(region, words):

@@ -7,6 +7,7 @@ from importlib.resources import files
 import pytest
 import yaml
 
+from softtargets.claims import paper as look_up
 from softtargets.claims import published
 
 TEXTS = {
@@ -49,7 +50,11 @@ def without_repeats(loader, node):
 
 
 Strict.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, without_repeats)
-PAPERS = {paper: yaml.load(text, Loader=Strict) for paper, text in TEXTS.items()}
+WHOLE = {paper: yaml.load(text, Loader=Strict) for paper, text in TEXTS.items()}
+PAPERS = {
+    paper: {key: entry for key, entry in entries.items() if key != "paper"}
+    for paper, entries in WHOLE.items()
+}
 ENTRIES = {key: entry for entries in PAPERS.values() for key, entry in entries.items()}
 every_paper = pytest.mark.parametrize("paper", PAPERS)
 
@@ -65,7 +70,7 @@ def test_the_strict_loader_would_notice_a_repeated_key():
 
 @every_paper
 def test_no_line_of_a_file_is_lost(paper):
-    assert len(PAPERS[paper]) == sum(1 for line in TEXTS[paper].splitlines() if line and line[0] not in " #")
+    assert len(WHOLE[paper]) == sum(1 for line in TEXTS[paper].splitlines() if line and line[0] not in " #")
 
 
 @every_paper
@@ -94,6 +99,19 @@ def test_a_key_starts_with_its_file_and_the_source_has_its_year(paper):
     for key, entry in PAPERS[paper].items():
         assert re.fullmatch(rf"{paper}(/[a-z0-9.-]+){{1,3}}", key), key
         assert f" {year}, " in entry["source"], key
+
+
+@every_paper
+def test_every_paper_has_its_citation_and_its_address(paper):
+    found = look_up(paper)
+    assert paper.split("-")[1] in found.citation
+    # The authors' response has none of its own.
+    assert (
+        re.fullmatch(r"https://(arxiv\.org/abs/\d{4}\.\d{5}|doi\.org/10\..+)", found.url)
+        or paper == "response-2019"
+    )
+    assert str(found) == (f"{found.citation}, {found.url}" if found.url else found.citation)
+    assert all(published(key).url == found.url for key in PAPERS[paper])
 
 
 def test_every_cell_of_every_table_is_there():

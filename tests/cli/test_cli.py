@@ -110,6 +110,7 @@ def test_version(run):
         (["study", "run", "quickstart", "--set", "regulariser.alpha=0.3"], "it is what the study compares"),
         (["study", "run", "quickstart", "--no-train"], "none of the 80 runs of 'quickstart' is finished in"),
         (["study", "run", "quickstart", "--device", "tpu"], "no such device: 'tpu'"),
+        (["study", "page", "quickstart", "--from", "nowhere"], "there is no nowhere/results.json"),
         (["train", "missing.yaml"], "cannot read missing.yaml: No such file or directory"),
         (["runs", "show", "abcd"], "no run 'abcd'"),
         (["runs", "delete", ""], "'' is too short"),

@@ -7,7 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from softtargets.report import Code, Column, Figure, Page, Section, Table, Verdict, Widget
+from softtargets.claims import Claim, Published, Region, Sample, zone
+from softtargets.report import (
+    Code,
+    Column,
+    Curve,
+    Figure,
+    Map,
+    Page,
+    Panel,
+    Section,
+    Table,
+    Verdict,
+    Widget,
+    lines,
+    maps,
+)
 from softtargets.report.drawing import BLUE, ORANGE, PURPLE
 
 TEMPERATURES = (0.5, 1.0, 1.5, 2.0, 4.0)
@@ -159,3 +174,62 @@ VERDICT = Verdict(
     "care", "Overconfident: divide the logits by 2", ("It is surer than it is right.", "Scale it.")
 )
 CODE = Code("probabilities = (logits / 2).softmax(-1)", title="What to change")
+
+
+CURVES = (
+    Curve.of("measured", BLUE, [0.5, 0.9], [Sample.of([1.0, 3.0]), Sample.of([4.0, 4.0])], group="a = 0.5"),
+    Curve("predicted", BLUE, [0.0, 1.0], [1.0, 5.0], line="dashed", group="a = 0.5"),
+    Curve("other", ORANGE, [0.5, 0.9], [2.5, 3.5], marker="square"),
+)
+PANELS = (Panel("Loss", "p", "test loss, nats", CURVES), Panel("Again", "p", "loss", CURVES[2:]))
+PLANE = Map(
+    "Map",
+    "rate",
+    "p",
+    [0.1, 0.2, 0.3],
+    [0.5, 0.6],
+    [[0.0, 1.0, None], [2.0, 3.0, 4.0]],
+    0.0,
+    3.0,
+    unit="nats",
+)
+CLAIMS = (
+    Claim(
+        "Smoothing gains 1 % of accuracy.",
+        (Published("1 %", "a network", "Somebody 2020, table 1", 0.01, "https://arxiv.org/abs/2010.12648"),),
+        "gain",
+        Sample.of([0.9, 1.0, 1.1]),
+        Region(low=0),
+        zone=zone(0.2),
+        printed=1.5,
+        margin=0.3,
+        unit="points",
+        digits=2,
+    ),
+    Claim("It costs nothing.", (), "cost", Sample.of([0.4, 0.5, 0.6]), Region(high=0)),
+    Claim("It is quick.", (), "time", Sample.of([1.0]), Region(high=2)),
+)
+
+
+def study_page(**changes: Any) -> Page:
+    """A study with claims and charts."""
+    exhibits = (
+        lines("curves", "Curves.", PANELS, [{"p": 0.5}], "A caption."),
+        maps("plane", "A plane.", [PLANE], [{"a": 0.1}]),
+        Table.of(
+            "wide", "A table.", " | ".join(f"column_{i}" for i in range(12)), [{"column_0": "words " * 12}]
+        ),
+    )
+    parts: dict[str, Any] = {
+        "name": "made-up",
+        "title": "Does it help?",
+        "answer": "Yes: it helps.",
+        "lead": "Somebody (2020) says so.",
+        "papers": ("Somebody 2020, https://arxiv.org/abs/2010.12648",),
+        "sections": (Section("Numbers", ("Text.",), exhibits), Section("What differs", ("Little.",))),
+        "claims": CLAIMS,
+        "command": "softtargets study run made-up",
+        "provenance": {"made": "today"},
+        "runs": Table.of("runs", "Runs", "run", [{"run": "a"}]),
+    }
+    return Page(**(parts | changes))

@@ -48,8 +48,10 @@ def opened(browser, usual, tmp_path):
     requests: list[str] = []
     contexts = []
 
-    def show(what=None, width: int = 1200, scripts: bool = True):
-        context = browser.new_context(viewport={"width": width, "height": 900}, java_script_enabled=scripts)
+    def show(what=None, width: int = 1200, scripts: bool = True, scheme: str = "light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, java_script_enabled=scripts, color_scheme=scheme
+        )
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
@@ -326,3 +328,176 @@ def test_a_verdict_and_code_are_there_to_read(opened):
     assert page.get_by_role("heading", name=made_up.VERDICT.headline).is_visible()
     assert page.locator("figure pre").inner_text() == made_up.CODE.text
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("width", [1440, 1280, 390])
+def test_a_study_page_fits_and_its_contents_lead_somewhere(opened, width):
+    page = opened(made_up.study_page(), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    links = page.locator("nav.contents a, a.strip, a.here")
+    targets = links.evaluate_all("all => all.map(a => a.getAttribute('href'))")
+    assert {"#claims", "#numbers", "#figure-curves", "#table-wide", "#what-differs", "#claim-1"} <= set(
+        targets
+    )
+    for target in targets:
+        assert page.locator(f'[id="{target[1:]}"]').count() == 1, target
+    page.locator('nav.contents a[href="#what-differs"]').click()
+    assert page.evaluate("location.hash") == "#what-differs"
+
+
+def test_contents_stay_in_sight_on_wide_screens(opened):
+    page = opened(made_up.study_page(), width=1500)
+    page.mouse.wheel(0, 900)
+    page.wait_for_function("window.scrollY > 300")
+    box = page.locator("nav.contents").bounding_box()
+    assert 0 <= box["y"] < 60
+    assert box["x"] + box["width"] <= page.locator("main").bounding_box()["x"] + 1
+
+
+def test_papers_are_linked(opened):
+    page = opened(made_up.study_page())
+    assert page.locator("header .papers a").get_attribute("href") == "https://arxiv.org/abs/2010.12648"
+    assert page.locator("#claim-1 dd a").get_attribute("href") == "https://arxiv.org/abs/2010.12648"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_text_in_figures_is_never_small(opened, width):
+    page = opened(made_up.study_page(), width=width)
+    sizes = page.locator(".widget svg text, .strip svg text").evaluate_all(
+        "all => all.map(t => parseFloat(getComputedStyle(t).fontSize)"
+        " * t.getBoundingClientRect().height / t.getBBox().height)"
+    )
+    assert len(sizes) > 20
+    assert min(sizes) >= 10.9
+
+
+def test_a_strip_tells_its_numbers_and_leads_to_its_details(opened):
+    page = opened(made_up.study_page())
+    strips = page.locator("a.strip")
+    assert strips.count() == 3
+    more = strips.nth(0).locator(".more")
+    assert not more.is_visible()
+    strips.nth(0).hover()
+    assert "gain: +1.00 points, 95 % interval +0.75 to +1.25 points, 3 seeds." in more.inner_text()
+    assert "The paper printed +1.50 points; within 0.30 points of it: inconclusive." in more.inner_text()
+    page.mouse.move(0, 0)
+    assert not more.is_visible()
+    page.locator("nav.contents a").first.focus()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.classList.contains('strip')"):
+            break
+    assert more.is_visible()
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash") == "#claim-1"
+
+
+def test_a_strip_shows_the_printed_number_the_interval_and_the_region_in_their_places(opened):
+    page = opened(made_up.study_page())
+    row = page.locator("a.strip").first
+
+    def middle(selector: str) -> float:
+        box = row.locator(selector).bounding_box()
+        return box["x"] + box["width"] / 2
+
+    edge, mean, printed = middle("line.edge"), middle("circle.mean"), middle("path.paper")
+    assert edge < mean < printed  # 0, 1 and 1.5
+    assert (mean - edge) / (printed - edge) == pytest.approx(1 / 1.5, abs=0.02)
+    interval = row.locator("line.range").bounding_box()
+    assert interval["width"] / (printed - edge) == pytest.approx(0.4968 / 1.5, abs=0.05)
+    assert page.locator("a.strip").nth(2).locator("circle.mean").count() == 0  # not run yet
+    verdicts = page.locator("a.strip .chip").all_inner_texts()
+    assert verdicts == ["✓reproduced", "✕contradicted", "…not run yet"]
+    assert page.locator("#claims h2").inner_text().startswith("Unfinished: 1 of 3 claims is not run yet.")
+
+
+def test_strips_need_no_script(opened):
+    page = opened(made_up.study_page(), width=390, scripts=False)
+    assert page.locator("a.strip circle.mean").first.is_visible()
+    for kind in ("lines", "maps"):
+        assert figure(page, kind).locator("img").is_visible()
+    # Pictures scroll in their own box on a phone, and captions stand outside it.
+    assert figure(page, "lines").locator("img").bounding_box()["width"] >= 600
+    assert figure(page, "lines").locator("figcaption").bounding_box()["width"] <= 390
+
+
+def test_lines_tell_the_numbers_under_the_pointer_and_to_the_keyboard(opened):
+    page = opened(made_up.study_page())
+    box = figure(page, "lines")
+    bubble = box.get_by_role("tooltip")
+    pictures = box.locator("svg[tabindex]")
+    assert pictures.count() == 2
+    page.keyboard.press("Tab")
+    pictures.first.focus()
+    assert (
+        re.sub(r"\s+", " ", bubble.inner_text())
+        == "p: 0.5 measured: 2.000 ± 1.414 predicted: 3.000 other: 2.500"
+    )
+    page.keyboard.press("End")
+    assert "p: 0.9" in bubble.inner_text()
+    assert "measured: 4.000" in bubble.inner_text()
+    page.keyboard.press("Escape")
+    assert not bubble.is_visible()
+    pictures.first.hover()
+    assert bubble.is_visible()
+    assert pictures.first.locator("g.curve").count() == 3
+    box.get_by_role("button", name="a = 0.5").click()
+    assert pictures.first.locator("g.curve").count() == 1
+
+
+def test_points_of_lines_stand_where_the_numbers_say(opened):
+    picture = figure(opened(made_up.study_page()), "lines").locator("svg[tabindex]").first
+    spots = picture.locator("circle.point").evaluate_all(
+        "all => all.map(p => [Number(p.getAttribute('cx')), Number(p.getAttribute('cy'))])"
+    )
+    (x0, y0), (x1, y1) = spots  # (0.5, 2) and (0.9, 4)
+    assert x1 > x0
+    assert y1 < y0
+    bars = picture.locator("path.interval").first.get_attribute("d")
+    low, high = (float(re.search(rf"{at}([\d.]+)", bars)[1]) for at in (r"M[\d.]+ ", "V"))
+    assert low - high == pytest.approx(
+        (y0 - y1) * 2**0.5, abs=0.01
+    )  # one deviation of 1 and 3 is the root of 2
+
+
+def test_a_map_tells_the_value_of_a_cell(opened):
+    page = opened(made_up.study_page())
+    box = figure(page, "maps")
+    bubble = box.get_by_role("tooltip")
+    assert box.locator("rect.cell").count() == 5
+    page.keyboard.press("Tab")
+    box.locator("svg[tabindex]").focus()
+    assert bubble.inner_text() == "rate 0.1, p 0.5\n0.00 nats"
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    assert bubble.inner_text() == "rate 0.2, p 0.6\n3.00 nats"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    assert bubble.inner_text() == "rate 0.3, p 0.5\n–"
+    page.mouse.move(0, 0)
+    box.locator("rect.cell").last.hover(force=True)
+    assert "4.00 nats" in bubble.inner_text()
+
+
+def test_a_page_is_dark_where_the_reader_wants_it_so(opened):
+    page = opened(made_up.study_page(), scheme="dark")
+
+    def light(selector: str, what: str) -> float:
+        colour = page.locator(selector).first.evaluate(f"e => getComputedStyle(e).{what}")
+        return sum(float(part) for part in re.findall(r"[\d.]+", colour)[:3]) / 3
+
+    assert light("body", "backgroundColor") < 40
+    assert light("section", "backgroundColor") < 60
+    assert light("section p", "color") > 180
+    assert light(".widget svg text", "fill") > 140
+    assert light(".widget svg .frame", "fill") < 60
+    # Pictures of files are drawn on white.
+    assert light(".picture img", "backgroundColor") == 255
+
+
+def test_the_tooltip_leaves_the_slider_free_on_a_phone(opened):
+    page = opened(width=390)
+    box = figure(page, "reliability")
+    box.locator(".bin").nth(8).hover()
+    bubble, slider = box.get_by_role("tooltip").bounding_box(), box.get_by_label("Temperature").bounding_box()
+    assert bubble["y"] + bubble["height"] <= slider["y"]

@@ -58,7 +58,7 @@ def test_a_verdict_stands_above_everything_else(tone, tmp_path):
 
 
 def test_a_tone_that_does_not_exist_is_refused():
-    with pytest.raises(ValueError, match="one of good, care, bad; got 'ugly'"):
+    with pytest.raises(ValueError, match="one of good, care, bad, plain; got 'ugly'"):
         Verdict("ugly", "It is so")
 
 

@@ -100,7 +100,9 @@ def test_results_hold_every_number_of_a_widget(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_picture_stands_beside_the_widget(kind, tmp_path):
     html = write_page(made_up.page(figures=(kind,)), tmp_path).read_text(encoding="utf-8")
-    figure = re.search(rf'<figure class="answers" data-widget="{kind}">(.*?)</figure>', html, re.DOTALL)[1]
+    figure = re.search(
+        rf'<figure id="figure-{kind}" class="answers" data-widget="{kind}">(.*?)</figure>', html, re.DOTALL
+    )[1]
     assert '<img src="data:image/svg+xml;base64,' in figure
     assert re.search(r'<div class="widget"[^>]* hidden></div>', figure)
     assert (tmp_path / "figures" / f"{kind}.png").is_file()
@@ -109,7 +111,8 @@ def test_the_picture_stands_beside_the_widget(kind, tmp_path):
 def test_an_unknown_kind_is_refused_before_anything_is_written(tmp_path):
     page = made_up.page(widgets={"sweep": Widget("../page", {})}, figures=("sweep",))
     with pytest.raises(
-        ValueError, match=r"no widget of the kind '\.\./page'; there are coverage, plane, reliability, sweep"
+        ValueError,
+        match=r"no widget of the kind '\.\./page'; there are coverage, lines, maps, plane, reliability, sweep",
     ):
         write_page(page, tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -177,7 +177,7 @@ def exact(*values: float) -> Claim:
 
 
 def said_of_claims(path) -> tuple[str, dict]:
-    table = path.read_text(encoding="utf-8").split('<section id="claims">')[1].split("</section>")[0]
+    table = path.read_text(encoding="utf-8").split('<section id="claim-details">')[1].split("</section>")[0]
     results = json.loads((path.parent / "results.json").read_text(encoding="utf-8"))
     return re.sub(r"\s+", " ", html.unescape(re.sub("<.*?>", "", table))), results
 
@@ -202,7 +202,7 @@ def test_both_rules_are_stated_where_both_kinds_of_claims_are(tmp_path):
     measured = Claim("it is so", (), "an accuracy", Sample.of([0.5, 0.5, 0.5]), Region(high=1))
     text, results = said_of_claims(write_page(page(claims=(measured, exact(0.25))), tmp_path / "both"))
     assert f"{RULE} {COMPUTED_RULE}" in text
-    assert "an accuracy: 0.500 ± 0.000 over 3 seeds, 90 % interval 0.500 to 0.500" in text
+    assert "an accuracy: 0.500 ± 0.000 over 3 seeds, 95 % interval 0.500 to 0.500" in text
     assert [claim["computed"] for claim in results["claims"]] == [False, True]
     text, results = said_of_claims(write_page(page(claims=(measured,)), tmp_path / "one"))
     assert RULE in text
@@ -213,7 +213,7 @@ def test_both_rules_are_stated_where_both_kinds_of_claims_are(tmp_path):
 def test_one_seed_is_one_seed(tmp_path):
     alone = Claim("it is so", (), "an accuracy", Sample.of([0.5]), Region(high=1))
     text, _ = said_of_claims(write_page(page(claims=(alone,)), tmp_path))
-    assert "over 1 seed, 90 % interval – to –" in text
+    assert "over 1 seed, 95 % interval – to –" in text
 
 
 def test_both_axes_of_a_claim_are_shown_with_what_was_fixed_beforehand(tmp_path):
@@ -229,11 +229,11 @@ def test_both_axes_of_a_claim_are_shown_with_what_was_fixed_beforehand(tmp_path)
         margin=0.5,
     )
     text, results = said_of_claims(write_page(page(claims=(claim,)), tmp_path))
-    assert "gain: +1.000 ± 0.100 over 3 seeds, 90 % interval +0.828 to +1.172, over test examples too" in text
+    assert "gain: +1.000 ± 0.100 over 3 seeds, 95 % interval +0.749 to +1.251, over test examples too" in text
     assert "mean of the other seeds (1), which decide nothing: +5.000" in text
-    for said in ("above 0", "no effect: between -0.25 and 0.25", "printed: +2.000 ± 0.500"):
+    for said in ("above 0", "no effect: between −0.25 and 0.25", "printed: +2.000 ± 0.500"):
         assert said in text
-    assert "reproduced its number: contradicted" in text
+    assert "printed: +2.000 ± 0.500; its number: contradicted" in text
     (found,) = results["claims"]
     assert (found["verdict"], found["printed"]) == (
         "reproduced",
@@ -264,7 +264,7 @@ def test_verdicts_of_a_page_are_those_of_all_its_claims_together(tmp_path):
     assert slight.verdict == "reproduced"
     assert [one["verdict"] for one in results["claims"]] == ["inconclusive"] * 3
     assert "but not among all claims of this page" in text
-    assert "<b>3</b> inconclusive" in path.read_text(encoding="utf-8")
+    assert "All 3 claims are inconclusive." in path.read_text(encoding="utf-8")
 
 
 def test_a_claim_about_a_number_alone_says_it_once(tmp_path):

@@ -27,7 +27,7 @@ from softtargets.recipes import (
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
 from softtargets.studies.chen_plane.claims import claims
-from softtargets.studies.chen_plane.drawing import draw_maps
+from softtargets.studies.chen_plane.drawing import map_panels, reach
 from softtargets.studies.chen_plane.findings import cells_away
 from softtargets.studies.chen_plane.grid import best_p, best_ps
 from softtargets.studies.chen_plane.measures import both_losses, measure, target_entropy
@@ -231,7 +231,7 @@ def test_cells_that_are_not_named_are_chosen_with_the_first_seed_alone():
     claim = claims(results, 10)[7]
     assert all(sample.n == 3 for _, sample in claim.cells)
     # Judged: 0.2 beside the best of the large p, 0.65, with the lowest at 0.35.
-    assert claim.sample.mean == pytest.approx(0.1 * (0.3 - 0.15))
+    assert claim.sample.mean == pytest.approx(10 * (0.3 - 0.15))  # points
 
 
 def test_gammas_optimum_is_better_where_minima_lie_there():
@@ -264,7 +264,7 @@ def test_a_seed_without_all_its_cells_is_left_out_of_the_claims():
     }
 
 
-def test_colours_of_the_map_reach_as_far_as_deviations_away_from_p_1():
+def test_colours_of_the_map_reach_as_far_as_most_deviations_away_from_p_1():
     rates, masses = (0.5, 0.7), (0.8, 0.9, 0.95)
     rows = [
         {
@@ -277,10 +277,16 @@ def test_colours_of_the_map_reach_as_far_as_deviations_away_from_p_1():
         for a, offs in zip(rates, ((0.1, -0.3, 5.0), (0.2, 0.1, 7.0)), strict=True)
         for p, off in zip(masses, offs, strict=True)
     ]
-    maps = [axes.images[0] for axes in draw_maps(rows, rates, masses).axes if axes.images]
-    assert maps[2].get_array().tolist() == [[10.0, 20.0], [-30.0, 10.0], [500.0, 700.0]]
-    assert maps[2].get_clim() == pytest.approx((-30.0, 30.0))
-    assert [shown.get_clim() for shown in maps[:2]] == [(0.0, 2.0)] * 2
+    maps = map_panels(rows, rates, masses)
+    assert maps[2].values == [[10.0, 20.0], [-30.0, 10.0], [500.0, 700.0]]
+    assert (maps[2].low, maps[2].high) == (-30, 30)
+    assert [(shown.low, shown.high) for shown in maps[:2]] == [(0.0, 2.0)] * 2
+
+
+def test_one_cell_does_not_stretch_the_colours():
+    """19 cells that are off by at most a tenth, and one by 220 %."""
+    offs = [*(0.005 * i for i in range(1, 20)), 2.2]
+    assert reach([{"p": 0.5, "deviation_alpha": Sample.of([off])} for off in offs]) == 10
 
 
 @pytest.fixture(scope="module")

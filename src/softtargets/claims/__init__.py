@@ -13,7 +13,7 @@ from softtargets.claims.claim import (
     zone,
 )
 from softtargets.claims.judging import Judgement, judge
-from softtargets.claims.published import Published, published, sources
+from softtargets.claims.published import Paper, Published, paper, published, sources
 from softtargets.claims.rule import VERDICTS, Verdict, examples_variance
 from softtargets.claims.sample import Sample
 
@@ -24,6 +24,7 @@ __all__ = [
     "Claim",
     "ComputedClaim",
     "Judgement",
+    "Paper",
     "Published",
     "Region",
     "Sample",
@@ -32,6 +33,7 @@ __all__ = [
     "below",
     "examples_variance",
     "judge",
+    "paper",
     "published",
     "sources",
     "split_seeds",

@@ -22,8 +22,8 @@ RULE = (
     "“no effect”; none of these: “inconclusive”; fewer seeds than stated: “not run yet”. Further seeds are shown apart "
     f"and decide nothing. Shown is what one-sided t-tests at {100 * LEVEL:g} % show, by Holm's method over all claims "
     "of the page. Where a paper printed a number for the same quantity, it is also asked whether the mean lies within "
-    f"a margin of it that was stated beforehand. Either end of a {100 * CONFIDENCE:g} % interval holds at "
-    f"{100 * (1 - LEVEL):g} %; it is over seeds, and over test examples where it says so."
+    f"a margin of it that was stated beforehand. Intervals are {100 * CONFIDENCE:g} % intervals of one claim by "
+    "itself: over seeds, and over test examples where it says so."
 )
 # Said instead, or besides, on pages with claims that are computed.
 COMPUTED_RULE = (
@@ -38,18 +38,17 @@ class Region:
     """The values that would bear a claim out; ends are excluded.
 
     >>> str(Region(low=0)), str(Region(low=-0.01, high=0.01))
-    ('above 0', 'between -0.01 and 0.01')
+    ('above 0', 'between −0.01 and 0.01')
     """
 
     low: float = -math.inf
     high: float = math.inf
 
     def __str__(self) -> str:
+        low, high = (f"{end:g}".replace("-", "−") for end in (self.low, self.high))
         if math.isinf(self.high):
-            return f"above {self.low:g}"
-        if math.isinf(self.low):
-            return f"below {self.high:g}"
-        return f"between {self.low:g} and {self.high:g}"
+            return f"above {low}"
+        return f"below {high}" if math.isinf(self.low) else f"between {low} and {high}"
 
     def room(self, value: float) -> float:
         """How far inside a value lies: below 0 it is outside.
@@ -64,7 +63,7 @@ def zone(width: float) -> Region:
     """Effects too small to count, on either side of zero.
 
     >>> str(zone(0.5))
-    'between -0.5 and 0.5'
+    'between −0.5 and 0.5'
     """
     return Region(-width, width)
 
@@ -90,6 +89,7 @@ class Claim:
     paper printed for this quantity, and how near to it ours must lie.
 
     cells: of a claim about every one of several quantities all of them by name; `Claim.every` makes such a claim.
+    unit:  of all its numbers: ``%``, ``points`` (differences of percentages), or none.
     """
 
     computed: ClassVar[bool] = False
@@ -107,6 +107,7 @@ class Claim:
     printed: float | None = field(default=None, kw_only=True)
     margin: float | None = field(default=None, kw_only=True)
     cells: tuple[tuple[str, Sample], ...] = field(default=(), kw_only=True)
+    unit: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         if self.seeds < 2:
@@ -173,7 +174,7 @@ class Claim:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the mean over the seeds that decide; each end holds at 95 %."""
+        """The 95 % interval of the mean over the seeds that decide, of this claim by itself."""
         return self.deciding.interval(CONFIDENCE)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import yaml
 
@@ -19,6 +20,31 @@ class Published:
     setting: str
     source: str
     value: float | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper that studies are about, and its address: a DOI or arXiv.
+
+    >>> str(Paper("Chen et al. 2020", "https://arxiv.org/abs/2010.12648"))
+    'Chen et al. 2020, https://arxiv.org/abs/2010.12648'
+    """
+
+    citation: str
+    url: str
+
+    def __str__(self) -> str:
+        return f"{self.citation}, {self.url}" if self.url else self.citation
+
+
+def paper(name: str) -> Paper:
+    """A paper by the name of its file.
+
+    >>> paper("chen-2020").url
+    'https://arxiv.org/abs/2010.12648'
+    """
+    return Paper(**_file(name)["paper"])
 
 
 def published(key: str) -> Published:
@@ -44,6 +70,11 @@ def sources(place: str, *endings: str) -> tuple[Published, ...]:
 
 @cache
 def _load(paper: str) -> dict[str, Published]:
+    entries = _file(paper)
+    url = entries.get("paper", {}).get("url", "")
+    return {key: Published(**fields, url=url) for key, fields in entries.items() if key != "paper"}
+
+
+def _file(paper: str) -> dict[str, Any]:
     file = files("softtargets.claims").joinpath(f"papers/{paper}.yaml")
-    entries = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    return {key: Published(**fields) for key, fields in entries.items()}
+    return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}

@@ -31,8 +31,8 @@ REPRODUCED, CONTRADICTED, NO_EFFECT, INCONCLUSIVE, NOT_RUN = range(len(VERDICTS)
 
 # On so many pages at most one of the claims is called reproduced and is not; the same for each other verdict.
 LEVEL = 0.05
-# Both ends of such an interval hold at LEVEL each.
-CONFIDENCE = 1 - 2 * LEVEL
+# Of the intervals that are shown; they are of one claim by itself, while verdicts are by Holm's method over a page.
+CONFIDENCE = 0.95
 
 
 class Estimate(NamedTuple):

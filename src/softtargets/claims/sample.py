@@ -76,6 +76,17 @@ class Sample:
         width = float(reach(self.estimate, (1 - confidence) / 2)) if self.spread or self.examples else 0.0
         return self.mean - width, self.mean + width
 
+    def times(self, factor: float) -> Sample:
+        """In another unit: shares as percentages.
+
+        >>> Sample.of([0.25, 0.5], examples=0.01).times(100)
+        Sample(values=(25.0, 50.0), examples=100.0)
+        """
+        return Sample.of(
+            (factor * value for value in self.values),
+            None if self.examples is None else factor**2 * self.examples,
+        )
+
     def minus(self, other: Sample) -> Sample:
         """Differences seed by seed; both samples must list the same seeds in the same order."""
         if self.n != other.n:

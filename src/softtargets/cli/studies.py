@@ -1,4 +1,4 @@
-"""``softtargets study``: list, show, run."""
+"""``softtargets study``: list, show, run, page."""
 
 from __future__ import annotations
 
@@ -120,6 +120,37 @@ def run(
             checkpoint_seconds=checkpoint_seconds,
             workers=options.worker_count(workers, device),
         )
+    _tell(page, as_json)
+
+
+@app.command("page")
+def page_(
+    context: typer.Context,
+    name: options.StudyName,
+    source: Annotated[
+        Path,
+        typer.Option("--from", help="The directory with the results.json and logs.jsonl.gz of a page."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The directory that the page goes to.", show_default="that of --from: the page is replaced"
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Write a study's page again from its stored results.
+
+    No runs are needed. Verdicts are by today's rule, and the page has today's look.
+    """
+    from softtargets.studies import STUDIES, find_study, redraw_study
+
+    study = find_study(STUDIES, name)
+    _tell(redraw_study(study, source, out or source, command=command_line(context)), as_json)
+
+
+def _tell(page: Path, as_json: bool) -> None:
+    """What came out, and where it is."""
     results = json.loads((page.parent / "results.json").read_text(encoding="utf-8"))
     if as_json:
         print_json({"report": str(page), "claims": results["claims"], "provenance": results["provenance"]})

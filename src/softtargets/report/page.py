@@ -167,17 +167,17 @@ class Section:
         return cls(title, texts, tuple(item for item in content if not isinstance(item, str)))
 
 
-Tone = Literal["good", "care", "bad"]
+Tone = Literal["good", "care", "bad", "plain"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a reader in a hurry takes away: is it good, in one line, and what to do about it.
+    """What a reader in a hurry takes away: is it good, in one line, and what to do about it; plain is a neutral fact.
 
     >>> Verdict("fine", "Well calibrated")
     Traceback (most recent call last):
         ...
-    ValueError: the tone of a verdict must be one of good, care, bad; got 'fine'
+    ValueError: the tone of a verdict must be one of good, care, bad, plain; got 'fine'
     """
 
     tone: Tone
@@ -194,8 +194,9 @@ class Verdict:
 class Page:
     """Everything a report says about one thing: a study, or a file of predictions (then `kind` is the command).
 
+    `answer` is the title's question answered in a plain sentence; `papers` are citations that end in their address.
     `command` and `provenance` say how it came about, which the command knows that writes it. `runs` is the long table
-    behind the page, folded away at its end.
+    behind the page, folded away at its end. `kept` is what a study's page can be made of again, beside its runs.
     """
 
     name: str
@@ -209,3 +210,6 @@ class Page:
     warnings: Sequence[str] = field(default=())
     kind: str = "study"
     verdict: Verdict | None = None
+    answer: str = ""
+    papers: Sequence[str] = ()
+    kept: Mapping[str, Any] = field(default_factory=dict)

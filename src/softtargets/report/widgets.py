@@ -15,6 +15,13 @@ them as JSON in which nothing can be taken for markup: a class may be called ``<
 ``coverage``
     ``coverages`` (C, rising, above 0 to 1), ``curves``: ``name``, ``colour``, ``risk``, ``low`` and ``high`` (C), the
     error rate of the most confident share and its interval, and ``best`` (C): the least it could be, or None.
+``lines``
+    ``panels``: ``title``, ``x`` and ``y`` (names of the axes), ``digits``, ``ticks`` (pairs of place and name),
+    ``limits`` and ``xlimits`` (each or None), and ``curves``: ``name``, ``colour``, ``line``, ``marker``, ``group``,
+    ``x`` and ``y`` (N; a y may be None), and ``low``, ``high`` and ``dots`` (N, or None).
+``maps``
+    ``panels``: ``title``, ``x``, ``y``, ``xs`` (A), ``ys`` (B), ``values`` (B rows of A, each or None), ``low`` and
+    ``high`` of the colours, ``palette``, ``digits``, ``unit``, ``line`` (points), ``downwards`` and ``numbers``.
 ``plane``
     ``classes``: ``name`` and ``colour``, ``unit``: what one unit of the axes is, and ``panels``: ``title``, ``points``
     (x, y, place of the class, number of the example), ``templates`` (x, y of each class), ``limits`` ((x0, x1),
@@ -47,7 +54,7 @@ def check_widget(widget: Widget) -> None:
     >>> check_widget(Widget("pie", {}))
     Traceback (most recent call last):
         ...
-    ValueError: there is no widget of the kind 'pie'; there are coverage, plane, reliability, sweep
+    ValueError: there is no widget of the kind 'pie'; there are coverage, lines, maps, plane, reliability, sweep
     """
     if widget.kind not in _CHECKS:
         there = ", ".join(sorted(_CHECKS))
@@ -209,6 +216,27 @@ def _check_coverage(part: _Part) -> None:
         part.rows("best", len(coverages))
 
 
+def _check_lines(part: _Part) -> None:
+    for panel in part.parts("panels"):
+        panel.need("title", "x", "y", "digits", "ticks", "limits", "xlimits")
+        for curve in panel.parts("curves"):
+            curve.need("name", "colour", "line", "marker", "group")
+            size = len(curve.need("x"))
+            for key in ("y", *(key for key in ("low", "high", "dots") if curve.need(key) is not None)):
+                curve.require(len(curve.need(key)) == size, f"as many {key!r} as 'x', {size}")
+
+
+def _check_maps(part: _Part) -> None:
+    for panel in part.parts("panels"):
+        panel.need("title", "x", "y", "palette", "digits", "unit", "line", "downwards", "numbers")
+        panel.rows("values", len(panel.rows("ys", None)), len(panel.rows("xs", None)))
+        low, high = panel.need("low"), panel.need("high")
+        numbers = all(isinstance(end, (int, float)) for end in (low, high))
+        panel.require(
+            numbers and low < high, f"colours from a lower to a higher end; got {low!r} and {high!r}"
+        )
+
+
 def _check_plane(part: _Part) -> None:
     classes = part.parts("classes")
     for entry in classes:
@@ -228,6 +256,8 @@ def _check_plane(part: _Part) -> None:
 
 _CHECKS: dict[str, Callable[[_Part], None]] = {
     "coverage": _check_coverage,
+    "lines": _check_lines,
+    "maps": _check_maps,
     "plane": _check_plane,
     "reliability": _check_reliability,
     "sweep": _check_sweep,

@@ -5,14 +5,18 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import itertools
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from softtargets.claims import COMPUTED_RULE, RULE, VERDICTS, Claim, Judgement, Region, Sample, judge
+from softtargets.report.charts import CHARTS
 from softtargets.report.drawing import KINDS, house_style, rendered
 from softtargets.report.page import Code, Figure, Page, Table, Widget
+from softtargets.report.strip import SIGNS, headline, strip_row
 from softtargets.report.widgets import check_widget, embedded, plain_data, policy_for, scripts_for
 from softtargets.storage import make_directory, write_atomically, write_json
 
@@ -90,6 +94,7 @@ def _results(page: Page) -> dict[str, Any]:
     results = {
         **({"study": page.name} if study else {"kind": page.kind, "name": page.name}),
         "title": page.title,
+        **({"answer": page.answer} if page.answer else {}),
         "command": page.command,
         "provenance": plain_data(page.provenance),
         "warnings": list(page.warnings),
@@ -98,7 +103,9 @@ def _results(page: Page) -> dict[str, Any]:
     }
     if page.verdict:
         results["verdict"] = vars(page.verdict)
-    if widgets := _widgets(page):
+    if page.kept:
+        results["kept"] = plain_data(page.kept)
+    if widgets := {name: one for name, one in _widgets(page).items() if one.kind not in CHARTS}:
         results["widgets"] = {name: plain_data(widget.data) for name, widget in widgets.items()}
     return results
 
@@ -117,6 +124,7 @@ def _claim(judged: Judgement) -> dict[str, Any]:
         "statement": claim.statement,
         "published": [vars(item) for item in claim.published],
         "quantity": claim.quantity,
+        "unit": claim.unit,
         "region": str(claim.region),
         "ends": _ends(claim.region),
         "zone": _ends(claim.zone),
@@ -149,13 +157,99 @@ def _ends(region: Region | None) -> Any:
     return None if region is None else plain_data((region.low, region.high))
 
 
-def _number(value: float, claim: Claim, plus: bool = True) -> str:
+def _number(value: float, claim: Claim, plus: bool = True, unit: bool = True) -> str:
     """A number of a claim; differences, whose region ends at 0 or below, carry their sign."""
     if not math.isfinite(value):
         return "–"
     ends = (claim.region.low, claim.region.high)
     sign = "+" if plus and any(math.isfinite(end) and end <= 0 for end in ends) else ""
-    return f"{value:{sign}.{claim.digits}f}".replace("-", "−")
+    return f"{value:{sign}.{claim.digits}f}".replace("-", "−") + (
+        f" {claim.unit}" if unit and claim.unit else ""
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−").replace("e−0", "e−")
+
+
+def _unbroken(text: str) -> str:
+    """Without a line break between a number and its per cent sign."""
+    return text.replace(" %", "\u00a0%")
+
+
+def _ours(judged: Judgement) -> str:
+    """The number of a strip: the mean over seeds, or what was computed."""
+    claim = judged.claim
+    if not claim.computed:
+        return "–" if judged.verdict == "not run yet" else _number(claim.deciding.mean, claim)
+    return _short(min(claim.sample.values, key=claim.region.room, default=math.nan))
+
+
+def _ours_long(judged: Judgement) -> str:
+    """The same with its interval and seeds."""
+    claim = judged.claim
+    if claim.computed:
+        return f"{_ours(judged)}, computed"
+    low, high = claim.interval
+    between = f"95 % interval {_number(low, claim, unit=False)} to {_number(high, claim)}"
+    seeds = f"{claim.deciding.n} seed{'' if claim.deciding.n == 1 else 's'}"
+    worst = f" at {claim.worst}" if claim.worst else ""
+    return f"{_number(claim.deciding.mean, claim)}{worst}, {between}, {seeds}"
+
+
+def _cited(papers: Sequence[str]) -> list[tuple[str, str]]:
+    """Citations and the addresses at their ends.
+
+    >>> _cited(["Chen et al. 2020, https://arxiv.org/abs/2010.12648", "A letter"])
+    [('Chen et al. 2020', 'https://arxiv.org/abs/2010.12648'), ('A letter', '')]
+    """
+    found = [re.fullmatch(r"(.*?)(?:, (https://\S+))?", paper, re.DOTALL) for paper in papers]
+    return [(one[1], one[2] or "") for one in found if one]
+
+
+class _Anchors:
+    """An id for each section, table and figure: what is pointed at does not move when others come."""
+
+    def __init__(self, page: Page) -> None:
+        self._ids: dict[int, str] = {}
+        taken = {"claims", "claim-details", "how-this-page-was-made"}
+        for section in page.sections:
+            self._add(section, section.title, taken)
+            for item in section.exhibits:
+                if isinstance(item, Figure):
+                    self._add(item, f"figure-{item.name}", taken)
+                elif isinstance(item, Table):
+                    self._add(item, f"table-{item.name}", taken)
+        if page.runs:
+            self._add(page.runs, f"table-{page.runs.name}", taken)
+
+    def __call__(self, item: Any) -> str:
+        return self._ids[id(item)]
+
+    def _add(self, item: Any, name: str, taken: set[str]) -> None:
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "part"
+        number = next(i for i in itertools.count(1) if (slug if i == 1 else f"{slug}-{i}") not in taken)
+        self._ids[id(item)] = slug if number == 1 else f"{slug}-{number}"
+        taken.add(self._ids[id(item)])
+
+
+def _contents(page: Page, anchor: _Anchors) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """What the page has: sections with their figures and tables. A page of one section needs none."""
+    if len(page.sections) < 2:
+        return []
+    entries: list[tuple[str, str, list[tuple[str, str]]]] = []
+    for section in page.sections:
+        shown = [item for item in section.exhibits if not isinstance(item, Code)]
+        entries.append(
+            (anchor(section), section.title, [(anchor(item), _brief(item.title)) for item in shown])
+        )
+    if page.claims:
+        entries = [("claims", "Claims", []), *entries, ("claim-details", "The claims in detail", [])]
+    return [*entries, ("how-this-page-was-made", "How this page was made", [])]
+
+
+def _brief(title: str) -> str:
+    return title if len(title) <= 60 else title[:57].rsplit(" ", 1)[0] + " …"
 
 
 def _html(page: Page, pictures: dict[str, str]) -> str:
@@ -172,7 +266,15 @@ def _html(page: Page, pictures: dict[str, str]) -> str:
     environment.tests["figure"] = lambda exhibit: isinstance(exhibit, Figure)
     environment.tests["code"] = lambda exhibit: isinstance(exhibit, Code)
     environment.filters["embedded"] = lambda data: Markup(embedded(data))
-    environment.filters["number"] = _number
+    anchor = _Anchors(page)
+    environment.filters |= {
+        "number": _number,
+        "short": _short,
+        "ours": _ours,
+        "ours_long": _ours_long,
+        "unbroken": _unbroken,
+    }
+    environment.filters |= {"cited": _cited, "anchor": anchor, "zip": zip}
     judged = judge(page.claims)
     counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
     scripts = scripts_for(_widgets(page).values())
@@ -182,6 +284,11 @@ def _html(page: Page, pictures: dict[str, str]) -> str:
         rule=_rule(page),
         counts=counts,
         judged=judged,
+        strips=[strip_row(one) for one in judged],
+        headline=headline(judged),
+        signs=SIGNS,
+        computed_only=all(claim.computed for claim in page.claims),
+        contents=_contents(page, anchor),
         policy=Markup(policy_for(scripts)),  # quotes belong in it; nothing in it comes from outside
         scripts=[Markup(script) for script in scripts],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from softtargets.studies.results import Results
-from softtargets.studies.runner import run_study
+from softtargets.studies.runner import redraw_study, run_study
 from softtargets.studies.study import Findings, Outcome, Place, Settings, Study, Trial, find_study
 
 # In the order they are listed; each is a module of this room that ends in ``study = Study(...)``.
@@ -32,5 +32,6 @@ __all__ = [
     "Study",
     "Trial",
     "find_study",
+    "redraw_study",
     "run_study",
 ]

@@ -1,6 +1,6 @@
 """The theory of Chen et al. 2020 beside models on CIFAR-10: their figures 5 to 7.
 
-What is trained: a tiny grid for a CPU, the paper's model and training for a GPU.
+What is trained: a tiny grid for a CPU, the paper's network and training for a GPU.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ SCOPE = Scope(
     grids={"tiny": (TINY, QUICK), "full": (FULL, PAPER)},
     apart={
         "tiny": (
-            "This is the tiny size, for a CPU. It trains a fully connected model with one hidden layer on the first "
-            "1,000 images. The paper trains a ResNet-18 of a million weights on all 50,000 for 100 epochs. The small "
-            "model misclassifies most test images even if its labels are right. The theory assumes that labels are the "
-            "only cause of errors, so it cannot hold here. The tiny size shows how the comparison is made, and what it "
-            "looks like where the theory's assumption fails. It neither confirms nor refutes the paper. --set "
-            "size=full trains the paper's models.",
+            "This is the tiny size, for a CPU. It trains a fully connected network with one hidden layer on the first "
+            "1,000 images; the paper trains a ResNet-18 of a million weights on all 50,000 for 100 epochs. Such a "
+            "network errs on most test images whatever its labels, and the theory, which knows no error but that of "
+            "the labels, cannot hold for it. It shows how the comparison is made and what it looks like where the "
+            "theory's assumption fails; it neither confirms nor refutes the paper. With --set size=full the paper's "
+            "training is done.",
         ),
         "full": (
-            "The paper says “ResNet18 (1,000,000 parameters)”, but not how it was made smaller. Ours has stages of 19, "
+            "The paper says “ResNet18 (1,000,000 parameters)” and not how it was made smaller; ours has stages of 19, "
             "38, 76 and 152 channels. Mini-batches, learning rate, its halving, momentum and epochs are the paper's. "
-            "The paper mentions no augmentation, and there is none here. Images are standardised by channel, and "
-            "matrix products and convolutions are computed in bf16.",
+            "It mentions no augmentation, and here is none; images are standardised by channel, and matrix "
+            "products and convolutions are computed in bf16.",
         ),
     },
     losses_only=True,
@@ -58,8 +58,8 @@ study = plane_study(
     name="chen-cifar10",
     title="Does the theory of optimal smoothing hold on CIFAR-10?",
     lead=(
-        "Chen, Ziyin, Wang and Liang (2020) predict the test loss of a model from two numbers: how many of its "
-        "training labels are right, and how much they are smoothed. This page varies both on CIFAR-10 and "
-        "compares the measured test loss with the prediction, against clean and against corrupted labels."
+        "Chen, Ziyin, Wang and Liang (2020) predict the test loss of a network from two numbers: how many of its "
+        "training labels are right, and how much they are smoothed. Here both are varied on CIFAR-10, and the test "
+        "loss is measured beside what was predicted, against clean labels and against corrupted ones."
     ),
 )

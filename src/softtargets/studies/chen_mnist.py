@@ -1,6 +1,6 @@
 """The theory of Chen et al. 2020 beside models on MNIST: their figures 5 to 11.
 
-What is trained: a small grid for a CPU, the paper's model and training for a GPU.
+What is trained: a small grid for a CPU, the paper's network and training for a GPU.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FULL = Plane(
     masses=(0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99, 1.0),
 )
 
-# Few images and one hidden layer: a CPU needs ten seconds for such a net, and it comes near to memorising them.
+# Few images and one hidden layer: a CPU needs ten seconds for such a net, and it comes near to learning them by heart.
 QUICK = Recipe(
     data=MNIST(limit=2000),
     model=MLP(hidden=(128,)),
@@ -40,17 +40,17 @@ SCOPE = Scope(
     grids={"small": (SMALL, QUICK), "full": (FULL, PAPER)},
     apart={
         "small": (
-            "This is the small size, for a CPU. It trains a fully connected model with one hidden layer on the first "
-            "2,000 digits, at a learning rate that falls from 0.1 to 0. The paper trains a convolutional network on "
-            "all 60,000 for 100 epochs at 0.01. The small size shows how theory and models are compared. It neither "
-            "confirms nor refutes the paper's figures. --set size=full trains the paper's models, on a grid of 120 "
+            "This is the small size, for a CPU. It trains a fully connected network with one hidden layer on the first "
+            "2,000 digits, at a learning rate that falls from 0.1 to 0; the paper trains a convolutional network on "
+            "all 60,000 for 100 epochs at 0.01. It shows how the theory is compared with networks; it neither confirms "
+            "nor refutes the paper's figures. With --set size=full the paper's training is done, on a grid of 120 "
             "cells.",
-            "With few images the model makes mistakes on the test set even if all labels are right. The theory has no "
-            "such error, so at high clean rates the measured loss lies above it.",
+            "With few images the network makes errors on the test set even where all labels are right. The theory "
+            "knows no such error, so at high clean rates the measured loss lies above it.",
         ),
         "full": (
-            "Appendix C names two convolutional and two linear layers. Kernels, channels and the hidden width are our "
-            "choice. Mini-batches, learning rate, momentum and epochs are the paper's, images are between 0 and 1, and "
+            "Appendix C names two convolutional and two linear layers; kernels, channels and the hidden width are "
+            "ours. Mini-batches, learning rate, momentum and epochs are the paper's, images are between 0 and 1, and "
             "matrix products and convolutions are computed in bf16.",
             "The paper's grid has steps of 0.01 and 0.1; ours has steps of 0.1, finer near a = 1 and p = 1.",
         ),
@@ -62,9 +62,9 @@ study = plane_study(
     name="chen-mnist",
     title="Does the theory of optimal smoothing hold on MNIST?",
     lead=(
-        "Chen, Ziyin, Wang and Liang (2020) predict the test loss of a model from two numbers: how many of its "
-        "training labels are right, and how much they are smoothed. This page varies both on MNIST and "
-        "compares the measured test loss with the prediction: against clean and against corrupted labels, at the end "
-        "of training and with early stopping."
+        "Chen, Ziyin, Wang and Liang (2020) predict the test loss of a network from two numbers: how many of its "
+        "training labels are right, and how much they are smoothed. Here both are varied on MNIST, and the test loss "
+        "is measured beside what was predicted: against clean labels, against corrupted ones, at the end and with "
+        "early stopping."
     ),
 )

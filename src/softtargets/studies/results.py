@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from softtargets.claims import Sample, split_seeds
@@ -38,9 +39,14 @@ def mean(values: Iterable[float]) -> float:
 
 @dataclass(frozen=True)
 class Results:
-    """The outcomes of a study, to be asked by label."""
+    """The outcomes of a study, to be asked by label.
+
+    `chances` remembers, by what was compared, what test examples add to its variance: it is kept with the page, so
+    that the page can be made again without the predictions.
+    """
 
     outcomes: tuple[Outcome, ...]
+    chances: dict[str, float] = field(default_factory=dict, compare=False)
 
     @property
     def seeds(self) -> list[int]:
@@ -54,7 +60,7 @@ class Results:
     def where(self, **labels: Any) -> Results:
         """The outcomes whose labels have these values."""
         kept = (o for o in self.outcomes if all(o.trial.labels.get(k) == v for k, v in labels.items()))
-        return Results(tuple(kept))
+        return Results(tuple(kept), self.chances)
 
     def sample(self, measure: str, **labels: Any) -> Sample:
         """One measure over seeds, in the order of the seeds; runs that it was not measured on are left out."""
@@ -81,8 +87,15 @@ class Results:
             for seed in seeds
         )
         runs = [[(one[seed].run, other[seed].run) for one, other in cells] for seed in seeds]
-        chance = chance_of_examples(measure, runs)
+        chance = self._chance(json.dumps([measure, pairs, seeds]), measure, runs)
         return Sample.of(values, None if chance is None else scale**2 * chance)
+
+    def _chance(self, compared: str, measure: str, runs: Sequence[Sequence[tuple[Any, Any]]]) -> float | None:
+        found = chance_of_examples(measure, runs)
+        if found is None:
+            return self.chances.get(compared)
+        self.chances[compared] = found
+        return found
 
     def _by_seed(self, measure: str, labels: Mapping[str, Any]) -> dict[int, Outcome]:
         return {o.seed: o for o in self.where(**labels).outcomes if measure in o.measures}
@@ -93,7 +106,7 @@ class Results:
         return self._of(choosing), self._of(judging)
 
     def _of(self, seeds: list[int]) -> Results:
-        return Results(tuple(outcome for outcome in self.outcomes if outcome.seed in seeds))
+        return Results(tuple(outcome for outcome in self.outcomes if outcome.seed in seeds), self.chances)
 
     def first(self, **labels: Any) -> Outcome:
         """The outcome with the lowest seed."""
@@ -125,7 +138,7 @@ class Results:
     def shown(self, measure: str, form: str, labels: Mapping[str, Any]) -> str:
         """The mean over seeds, for a sentence: ``0.049``; a dash where nothing was measured."""
         found = self.sample(measure, **labels).mean
-        return "–" if math.isnan(found) else format(found, form).replace("-", "−").replace("%", " %")
+        return "–" if math.isnan(found) else format(found, form).replace("%", " %").replace("-", "−")
 
     def then(self, measure: str, form: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
         """Two means beside each other as papers print them: ``0.049, then 0.065``."""

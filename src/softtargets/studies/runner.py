@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from softtargets.exceptions import RunError, StorageError, StudyError
 from softtargets.report import Column, Page, Table, write_page
 from softtargets.runs import Run, RunStore, code_version, now
 from softtargets.storage import make_directory
+from softtargets.studies.recorded import read_record
 from softtargets.studies.results import Results
 from softtargets.studies.study import Outcome, Place, Settings, Study, Trial
 
@@ -50,19 +51,51 @@ def run_study(
     place = Place(how.get("data_dir"), how.get("device", "auto"))
     outcomes, unmeasured = _measured(study, trained, place, some_missing=missing > 0)
     with _enough(study, len(outcomes), len(wanted)) if missing else nullcontext():
-        findings = study.findings(Results(tuple(outcomes)))
-        page = Page(
-            name=study.name,
-            title=study.title,
-            lead=study.lead,
-            sections=findings.sections,
-            claims=findings.claims,
-            command=command,
-            provenance=_provenance([run for _, run in trained], time.monotonic() - started),
-            runs=_run_table(trained, outcomes) if trained else None,
-            warnings=[*failed, *unmeasured],
-        )
-        return write_page(page, directory)
+        made = {
+            "command": command,
+            "provenance": _provenance([run for _, run in trained], time.monotonic() - started),
+            "runs": _run_table(trained, outcomes) if trained else None,
+            "warnings": [*failed, *unmeasured],
+        }
+        return _write(study, Results(tuple(outcomes)), directory, **made)
+
+
+def redraw_study(study: Study, source: Path, directory: Path, *, command: str) -> Path:
+    """Write a study's page again from what is kept beside it, by today's rules and in today's look; return its path.
+
+    Runs are not looked at. What was measured, and how the runs came about, stays as it was.
+    """
+    record = read_record(study, source)
+    told = record.results
+    code = code_version()
+    rows = tuple(told.get("tables", {}).get("runs", ()))
+    made = {
+        "command": told.get("command", ""),
+        "provenance": {
+            **told.get("provenance", {}),
+            "page redrawn": f"{now()}, softtargets {code['softtargets']}",
+        },
+        "runs": _listed(rows) if rows else None,
+        "warnings": told.get("warnings", ()),
+    }
+    made["provenance"]["redrawn by"] = command
+    return _write(study, Results(record.outcomes, dict(record.chances)), directory, **made)
+
+
+def _write(study: Study, results: Results, directory: Path, **made: Any) -> Path:
+    findings = study.findings(results)
+    page = Page(
+        name=study.name,
+        title=study.title,
+        lead=study.lead,
+        answer=findings.answer,
+        papers=study.papers,
+        sections=findings.sections,
+        claims=findings.claims,
+        kept={"chances": results.chances} if results.chances else {},
+        **made,
+    )
+    return write_page(page, directory)
 
 
 @contextmanager
@@ -162,5 +195,9 @@ def _run_table(trained: list[Trained], outcomes: list[Outcome]) -> Table:
         | {**measures.get(run.id, {}), "seconds": run.provenance["seconds"]}
         for trial, run in trained
     )
+    return _listed(rows)
+
+
+def _listed(rows: tuple[Mapping[str, Any], ...]) -> Table:
     keys = dict.fromkeys(key for row in rows for key in row)
     return Table("runs", "Runs", tuple(Column(key, key.replace("_", " "), digits=4) for key in keys), rows)

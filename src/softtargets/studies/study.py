@@ -7,26 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softtargets.claims import Claim
+from softtargets.claims import Claim, paper
 from softtargets.exceptions import StudyError, nearest
 from softtargets.recipes import Recipe
 from softtargets.report import Section
 from softtargets.runs import Run
 
 if TYPE_CHECKING:
+    from softtargets.studies.recorded import RecordedRun
     from softtargets.studies.results import Results
 
-# The papers that studies are about.
-CHEN = "Chen, Ziyin, Wang, Liang: An investigation of how label smoothing affects generalization, 2020"
-MULLER = "Müller, Kornblith, Hinton: When does label smoothing help? NeurIPS 2019"
-PATRINI = (
-    "Patrini, Rozza, Menon, Nock, Qu: Making deep neural networks robust to label noise: a loss correction "
-    "approach, 2017"
-)
-WAGNER = "Wagner, Kurowski, Holländer, Uelwer: [Re] When does label smoothing help? ReScience C 2023"
-WEI = (
-    "Wei, Zhu, Cheng, Liu, Niu, Liu: Learning with noisy labels revisited: a study using real-world human "
-    "annotations, ICLR 2022"
+# The papers that studies are about, with their addresses.
+CHEN, MULLER, PATRINI, WAGNER, WEI = (
+    str(paper(name)) for name in ("chen-2020", "muller-2019", "patrini-2017", "wagner-2023", "wei-2022")
 )
 
 
@@ -56,10 +49,10 @@ Measure = Callable[[Trial, Run], dict[str, float]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial with its run and what was measured on it."""
+    """A trial with its run, or what is recorded of it, and what was measured on it."""
 
     trial: Trial
-    run: Run
+    run: Run | RecordedRun
     measures: Mapping[str, float]
 
     @property
@@ -78,10 +71,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study has to say about its results."""
+    """What a study has to say about its results; `answer` is that to the question of its title, in a sentence."""
 
     sections: tuple[Section, ...]
     claims: tuple[Claim, ...]
+    answer: str = ""
 
 
 def _nothing_to_train(settings: Settings) -> list[Trial]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from softtargets.claims import Verdict
+from softtargets.report import number
 from softtargets.report import percent as _percent
 from softtargets.report import plural as counted
 
-__all__ = ["counted", "listed", "percent", "unless_full"]
+__all__ = ["answered", "counted", "listed", "percent", "signed", "unless_full"]
 
 
 def percent(value: float, digits: int = 0, sign: str = "") -> str:
@@ -15,6 +17,32 @@ def percent(value: float, digits: int = 0, sign: str = "") -> str:
     ('10 %', '−2.5 %')
     """
     return _percent(value, digits, bool(sign))
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A difference with its sign; what rounds to nothing has none.
+
+    >>> signed(-0.152), signed(-0.001)
+    ('−0.15', '0.00')
+    """
+    return number(value, digits, sign=True)
+
+
+def answered(
+    verdict: Verdict, yes: str, no: str, *, nothing: str = "", whether: str = "the paper's statement holds"
+) -> str:
+    """The sentence that a verdict leads to; where there is none to give, what is missing.
+
+    >>> answered("inconclusive", "Yes.", "No.", whether="it helps")
+    'We cannot tell whether it helps: these seeds show neither.'
+    """
+    return {
+        "reproduced": yes,
+        "contradicted": no,
+        "no effect": nothing or no,
+        "inconclusive": f"We cannot tell whether {whether}: these seeds show neither.",
+        "not run yet": f"Not known yet: the runs that decide whether {whether} have not all been made.",
+    }[verdict]
 
 
 def listed(numbers: tuple[int, ...]) -> str:

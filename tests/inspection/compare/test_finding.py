@@ -141,7 +141,7 @@ def test_what_scaling_does_to_an_advantage(pair, before, after, words):
 
 def test_models_may_be_better_at_different_things(pair):
     verdict = spoken(pair, differences(accuracy=1, smooth=1), None)
-    assert verdict.tone == "care"
+    assert verdict.tone == "plain"
     assert verdict.headline == "a.npz is better calibrated, b.npz is more accurate"
 
 

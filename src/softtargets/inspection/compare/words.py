@@ -73,7 +73,7 @@ def verdict_on_two(found: Comparison) -> Verdict:
         if one in better.values()
     ]
     headline = ", ".join(told) or "These examples show no difference between the two models"
-    return Verdict("good" if len(told) == 1 else "care", headline, sentences)
+    return Verdict("good" if len(told) == 1 else "plain", headline, sentences)
 
 
 def rejecting_claim(found: Comparison) -> list[str]:

@@ -78,7 +78,7 @@ def warnings(found: PenultimateView) -> tuple[str, ...]:
 def verdict_on(found: PenultimateView) -> Verdict | None:
     """What differs between models; None for one model."""
     told = between_nets(found)
-    return Verdict("care", headline(found), (*told, CAUTION)) if told else None
+    return Verdict("plain", headline(found), (*told, CAUTION)) if told else None
 
 
 def headline(found: PenultimateView) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softtargets.report import Figure, Table
+from softtargets.report import Figure, Table, lines, maps
 from softtargets.studies.chen_forward_correction import drawing
 from softtargets.studies.chen_forward_correction.grid import BAYES, METHODS, Matrix, targets, transitions
 from softtargets.studies.chen_forward_correction.measures import expected
@@ -30,13 +30,13 @@ def matrices(results: Results) -> Figure:
         for j, value in enumerate(line)
         if value > 0
     )
-    return Figure.of(
+    return maps(
         "matrices",
-        "The noise T, and the targets S for each given label.",
-        lambda: drawing.draw_matrices(shown),
+        "What becomes of labels, and what to believe about a given one.",
+        drawing.matrix_maps(shown),
         rows,
-        "T: by rows, what becomes of a clean label. S: by rows, the target for a given label, which is the probability "
-        "of each clean class given that label. Dark is 1. Entries that are 0 are not in the table.",
+        "T: by rows, what becomes of a clean label. S: by rows, the target for a given label, the probability of "
+        "each clean class behind it. Dark is 1. Entries that are 0 are not in the table.",
         "Maps of the noise matrix and the target matrix for each kind of noise; one is the other turned over.",
     )
 
@@ -49,21 +49,21 @@ def five_ways(results: Results) -> Figure:
         for method in METHODS
         if results.where(noise=kind, rate=rate, method=method).outcomes
     ]
-    return Figure(
+    return lines(
         "five_ways",
-        "Test loss, accuracy and calibration of five methods under noise that is not symmetric.",
-        lambda: drawing.draw_five_ways(rows),
+        "Test loss, accuracy and calibration, five ways to meet noise that is not symmetric.",
+        drawing.five_panels(rows),
         Table.of(
             "five_ways",
-            "The five methods in numbers.",
+            "Five ways to meet it, in numbers.",
             "noise | rate .2f | method | loss: test loss | heart: predicted, memorised | "
-            "averaging: predicted, averaging | through: test loss through T | accuracy .1% | "
-            "early_accuracy .1%: accuracy, best epoch | ece .1%: ECE | by_heart .1%: labels memorised",
+            "averaging: predicted, averaged | through: test loss through T | accuracy .1% | "
+            "early_accuracy .1%: accuracy, best epoch | ece .1%: ECE | by_heart .1%: training labels memorised",
             rows,
         ),
-        "All against clean test labels: mean, standard deviation and every seed. Lines in the left panels are "
-        "predictions: for a model that has memorised its labels (no line, and “–” in the table, where it is infinite), "
-        "and for one that has learnt averages. Chen et al. predict the former.",
+        "All against clean test labels; mean, standard deviation and every seed. Lines in the panels of the loss are "
+        "predicted: for a network that has memorised its labels (no line, and ∞ in the table: the loss is infinite) "
+        "and for one that has learned averages. Chen et al. predict the former.",
         "Test loss with predictions, accuracy and calibration error for five methods, a row for each noise.",
     )
 

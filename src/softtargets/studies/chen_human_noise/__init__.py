@@ -10,8 +10,8 @@ study = Study(
     title="Does the theory of optimal smoothing hold for mistakes that people make?",
     lead=(
         "The theory of Chen, Ziyin, Wang and Liang (2020) is about labels that are wrong at random, and their "
-        "experiments have only such noise. Here models are trained on labels that people gave to CIFAR-10, and for "
-        "comparison on labels that are wrong equally often, but at random."
+        "experiments have such noise only. Here networks are trained on labels that people gave to CIFAR-10, and "
+        "beside them on labels that are wrong as often but at random."
     ),
     papers=(CHEN, WEI),
     trials=trials,

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softtargets.report import Figure
-from softtargets.report.drawing import BLUE, GREY, RED, Axes, Drawing
+from softtargets.report import Curve, Figure, Marker, Panel, lines
+from softtargets.report.drawing import BLUE, GREY, RED
 from softtargets.studies.chen_human_noise.grid import SOURCES
-from softtargets.studies.drawing import curve, legend, panels
 from softtargets.studies.results import Results, Row, matching, over
 from softtargets.theory import averaging_loss, generalization_loss
 
 CLASSES = 10
-_LOOKS = dict(zip(SOURCES, ((RED, "o"), (BLUE, "s")), strict=True))
+_LOOKS: dict[str, tuple[str, Marker]] = dict(zip(SOURCES, ((RED, "circle"), (BLUE, "square")), strict=True))
 _MEASURES = ("loss", "accuracy", "early_accuracy", "by_heart", "clean_rate", "effective", "predicted",
              "averaging")  # fmt: skip
 _FINE = np.linspace(0.15, 0.985, 150)
@@ -28,35 +27,44 @@ def human_noise(results: Results) -> Figure:
         kind: results.sample("clean_rate", labels=kind, source="human").mean
         for kind in results.values("labels")
     }
-    return Figure.of(
+    return lines(
         "human_noise",
         "Test loss and accuracy with human labels and with symmetric noise.",
-        lambda: _draw(rows, rates),
+        [panel for kind, rate in rates.items() for panel in _pair(kind, matching(rows, labels=kind), rate)],
         rows,
-        "Mean and standard deviation over seeds. The loss without smoothing, p = 1, is not shown. Grey: predicted from "
-        "the share of right labels alone. The share is counted on the images that were trained on.",
+        "Mean and deviation over seeds; the loss without smoothing, p = 1, is not shown. Grey: predicted from the "
+        "share of right labels alone. The share is counted on the images that were trained on.",
         "Test loss and accuracy over p for two kinds of noise, a pair of panels for each set of human labels.",
     )
 
 
-def _draw(rows: Sequence[Row], rates: dict[str, float]) -> Drawing:
-    drawing, axes = panels(2 * len(rates), width=5.2 * len(rates), height=3.6)
-    for place, (kind, rate) in enumerate(rates.items()):
-        _draw_pair(axes[2 * place], axes[2 * place + 1], matching(rows, labels=kind), rate)
-        axes[2 * place].set_title(f"{kind}, a = {rate:.2f}")
-    legend(drawing, axes[0], ncols=4)
-    return drawing
-
-
-def _draw_pair(loss: Axes, right: Axes, rows: Sequence[Row], rate: float) -> None:
-    known = generalization_loss(_FINE, rate, CLASSES, "alpha")
-    loss.plot(_FINE, known, color=GREY, label="predicted, memorised")
-    averaged = averaging_loss(_FINE, rate, CLASSES, "alpha")
-    loss.plot(_FINE, averaged, color=GREY, linestyle=":", label="predicted, averaging")
+def _pair(kind: str, rows: Sequence[Row], rate: float) -> tuple[Panel, Panel]:
+    """Loss and accuracy with one set of labels."""
+    fine = _FINE.tolist()
+    losses = [
+        Curve(
+            "predicted, memorised", GREY, fine, generalization_loss(_FINE, rate, CLASSES, "alpha").tolist()
+        ),
+        Curve(
+            "predicted, averaged",
+            GREY,
+            fine,
+            averaging_loss(_FINE, rate, CLASSES, "alpha").tolist(),
+            line="dotted",
+        ),
+    ]
+    accuracies = []
     for source, (colour, marker) in _LOOKS.items():
         mine = matching(rows, source=source)
-        curve(loss, [row for row in mine if row["p"] < 1], "p", "loss", colour, source, marker=marker)
-        curve(right, mine, "p", "accuracy", colour, source, scale=100, marker=marker)
-    loss.set(xlabel="p", ylabel="test loss, nats")
-    loss.set_ylim(0, max(3.5, loss.get_ylim()[1]))
-    right.set(xlabel="p", ylabel="test accuracy, %")
+        soft = [row for row in mine if row["p"] < 1]
+        places, below = [row["p"] for row in mine], [row["p"] for row in soft]
+        losses.append(Curve.of(source, colour, below, [row["loss"] for row in soft], marker=marker))
+        accuracies.append(
+            Curve.of(source, colour, places, [row["accuracy"] for row in mine], scale=100, marker=marker)
+        )
+    title = f"{kind}, a = {rate:.2f}"
+    top = 1.1 * max([3.2, *(row["loss"].mean for row in rows if row["p"] < 1 and row["loss"].n)])
+    return (
+        Panel(f"{title}: loss", "p", "test loss, nats", losses, limits=(0, top)),
+        Panel(f"{title}: accuracy", "p", "test accuracy, %", accuracies, digits=1),
+    )

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from softtargets.claims import Claim, Region, Sample, sources
+from softtargets.claims import Claim, Region, Sample, judge, sources
 from softtargets.report import Section
 from softtargets.studies.chen_human_noise.figures import human_noise
 from softtargets.studies.chen_human_noise.grid import SOURCES, WRONG
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
-from softtargets.studies.words import percent, unless_full
+from softtargets.studies.words import answered, percent, unless_full
 
 # Seeds that decide.
 SEEDS = 3
@@ -24,7 +24,7 @@ Cells = Mapping[tuple[Any, ...], Mapping[str, float]]
 
 def findings(results: Results) -> Findings:
     """A figure and claims."""
-    one = results.first()
+    one, made = results.first(), claims(results)
     size, examples = str(one.trial.labels["size"]), one.run.provenance["examples"]
     return Findings(
         sections=(
@@ -32,23 +32,37 @@ def findings(results: Results) -> Findings:
                 "Human labels and random ones",
                 f"CIFAR-10, {size} size: {examples['train']:,} training images, {examples['test']:,} test images "
                 "with clean labels. CIFAR-10N has labels that people gave to the training images: “aggregate” is "
-                "the majority of three, “worse” is a wrong one wherever one of three was wrong. Each is compared with "
-                "symmetric noise that is wrong equally often.",
+                "the majority of three, “worse” is a wrong one wherever one of three was wrong. Beside each stands "
+                "symmetric noise that is wrong as often.",
                 _counted(results),
-                "For smoothing with one p, the alpha type depends on the noise only through the share of right labels. "
-                "But people confuse classes that look alike: their mistakes are not spread evenly, and they depend on "
-                "the image.",
+                "For smoothing with one p, the theory of the alpha type depends on the noise only through the "
+                "share of labels that are right. People, however, confuse what looks alike: their mistakes are not "
+                "spread evenly, and they depend on the image.",
                 unless_full(
                     size,
-                    "This is the tiny size, for a CPU: a fully connected model on few images, which misclassifies most "
-                    "test images even if its labels are right. The theory cannot hold for it in absolute numbers, but "
-                    "human noise can be compared with random noise. --set size=full trains the model of the study "
-                    "chen-cifar10.",
+                    "This is the tiny size, for a CPU: a fully connected network on few images, which errs on most "
+                    "test images whatever its labels. The theory cannot hold for it in absolute numbers; what can "
+                    "be compared is human noise with random noise. With --set size=full the network of the study "
+                    "chen-cifar10 is trained.",
                 ),
                 human_noise(results),
             ),
         ),
-        claims=claims(results),
+        claims=made,
+        answer=_answer(made),
+    )
+
+
+def _answer(made: tuple[Claim, ...]) -> str:
+    """Does the theory hold for human mistakes?"""
+    alike, predicted, *_ = (one.verdict for one in judge(made))
+    if alike == "reproduced" and predicted == "contradicted":
+        return "Human mistakes cost as much as random ones that are as frequent, but not what the theory predicts."
+    return answered(
+        predicted,
+        "Yes: with human mistakes the test loss is what the theory predicts from the share of right labels.",
+        "No: with human mistakes the test loss is not what the theory predicts from the share of right labels.",
+        whether="the theory holds for human mistakes",
     )
 
 
@@ -59,8 +73,8 @@ def _counted(results: Results) -> str:
         people, random = (
             percent(results.sample("clean_rate", labels=kind, source=source).mean, 1) for source in SOURCES
         )
-        said.append(f"{people} in “{kind}” ({random} with symmetric noise)")
-    return f"The share of right training labels is {', '.join(said)}."
+        said.append(f"{people} ({kind}; {random} beside it)")
+    return f"Share of right labels among those that were trained on: {', '.join(said)}."
 
 
 def claims(results: Results) -> tuple[Claim, ...]:
@@ -98,12 +112,12 @@ def claims(results: Results) -> tuple[Claim, ...]:
 
     return (
         Claim.every(
-            "Human noise has the same test loss as symmetric noise with the same share of right labels.",
+            "Only the share of right labels counts: human noise costs as much as symmetric noise that is as frequent.",
             effective,
             "deviation of the test loss from that with symmetric noise, for all labels and every p below 1",
             every(apart),
             Region(-CLOSE, CLOSE),
-            remark=f"“The same” means within {percent(CLOSE)}.",
+            remark=f"“As much” is taken for within {percent(CLOSE)}.",
             seeds=SEEDS,
         ),
         Claim.every(
@@ -121,7 +135,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             "best p of the grid minus the share, for all labels",
             by_labels(best_p),
             Region(-near, near),
-            remark=f"A neighbour on the grid still counts: up to {near:.2g}, one and a half of its largest steps.",
+            remark=f"The next p of the grid still counts: up to {near:.2g}, one and a half of its largest steps.",
             seeds=SEEDS,
         ),
         Claim.every(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softtargets.report import Figure
-from softtargets.report.drawing import BLUE, GREEN, GREY, RED, Axes, Drawing
+from softtargets.report import Curve, Figure, Line, Panel, lines
+from softtargets.report.drawing import BLUE, GREEN, GREY, RED
 from softtargets.studies.chen_logit_smoothing.grid import METHODS
-from softtargets.studies.drawing import curve, legend, panel_rows
 from softtargets.studies.results import Results, Row, matching
 
 _COLOURS = dict(zip(METHODS, (BLUE, RED, GREEN, GREY), strict=True))
@@ -23,34 +22,39 @@ def four_ways(results: Results) -> Figure:
     labels = ("a", "method", "p")
     cells = [dict(zip(labels, values, strict=True)) for values in sorted(results.cells(*labels))]
     rows = results.rows(cells, *_MEASURES, "early_accuracy", "by_heart")
-    return Figure.of(
+    return lines(
         "four_ways",
         "Test loss and accuracy with smoothed labels, smoothed logits, corrected outputs and none of these.",
-        lambda: _draw(rows),
+        _panels(rows),
         rows,
-        "Left: the model's own predictions. Middle: predictions passed through the matrix that it was trained with, "
-        "which for smoothed labels are the same. p is the diagonal of the matrix; forward correction has the true one, "
-        "p = a. Mean and standard deviation over seeds.",
+        "Test loss: of what the network says. Test loss as trained: of what it says through the matrix it was trained "
+        "with, which for smoothed labels is the same. p is the diagonal of the matrix; forward correction has the true "
+        "one, p = a. Mean and deviation over seeds.",
         "Test loss, test loss as trained, and test accuracy over p for four methods, a row for each clean rate.",
     )
 
 
-def _draw(rows: Sequence[Row]) -> Drawing:
+def _panels(rows: Sequence[Row]) -> list[Panel]:
+    """A row for each clean rate."""
     rates = list(dict.fromkeys(row["a"] for row in rows))
-    drawing, grid = panel_rows(len(rates), len(_MEASURES), width=10.4, height=3.0 * len(rates) + 0.4)
-    for line, a in zip(grid, rates, strict=True):
-        for axes, (key, title) in zip(line, _MEASURES.items(), strict=True):
-            _draw_methods(axes, matching(rows, a=a), key)
-            axes.set(xlabel="p", ylabel=title, title=f"a = {a:g}")
-    legend(drawing, grid[0][0], ncols=4)
-    return drawing
+    return [
+        Panel(f"a = {a:g}: {title.split(',')[0]}", "p", title, _curves(matching(rows, a=a), key))
+        for a in rates
+        for key, title in _MEASURES.items()
+    ]
 
 
-def _draw_methods(axes: Axes, rows: Sequence[Row], key: str) -> None:
+def _curves(rows: Sequence[Row], key: str) -> list[Curve]:
     scale = 100 if key == "accuracy" else 1
+    masses = [row["p"] for row in rows if row["method"].endswith("smoothing")]
+    ends = (min(masses, default=0.0), max(masses, default=1.0))
+    found = []
     for method, colour in _COLOURS.items():
         mine = matching(rows, method=method)
         if method.endswith("smoothing"):
-            curve(axes, mine, "p", key, colour, method, scale=scale)
+            places = [row["p"] for row in mine]
+            found.append(Curve.of(method, colour, places, [row[key] for row in mine], scale=scale))
         elif mine:
-            axes.axhline(scale * mine[0][key].mean, color=colour, linestyle="--", label=method)
+            line: Line = "dotted" if method == "none" else "dashed"
+            found.append(Curve.level(method, colour, scale * mine[0][key].mean, ends, line))
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from softtargets.claims import Claim, Region, Sample, above, below, sources, zone
 from softtargets.studies.chen_plane.grid import AWAY, axes_of, best_of, best_p, plane_of
@@ -15,17 +16,21 @@ from softtargets.theory import optimal_p
 SEEDS = 3
 # Within so much the measured loss is taken for the predicted one.
 CLOSE = 0.10
+_PERCENT = 100 * CLOSE
 # Clean rates of figure 7; up to TWO_MINIMA the paper finds two minima of the error, from MILD on smoothing is of use.
 BETA_RATES = (0.5, 0.95)
 TWO_MINIMA, MILD = 0.85, 0.9
 # p that is “very small” and p that is weak smoothing.
 SMALL, WEAK = 0.5, (0.9, 0.95)
-# A gain in accuracy that is worth having, and one too small to count: of 10,000 images ten.
-POINT, NOTHING = 0.01, 0.001
-# The largest drop in accuracy, which the paper prints as “8 %”, and how near ours must come.
-DROP, DROP_MARGIN = 0.08, 0.02
+# Points of accuracy that are worth having, and that are too few to count: of 10,000 images ten.
+POINT, NOTHING = 1.0, 0.1
+# The largest drop in accuracy in points, which the paper prints as “8 %”, and how near ours must come.
+DROP, DROP_MARGIN = 8.0, 2.0
 
-_CHOSEN = "The cells were chosen with the first seed and are judged on the others."
+# Behind the point, by unit.
+_DIGITS = {"": 3, "%": 1, "points": 2}
+
+_CHOSEN = "Chosen with the first seed, and judged on the others."
 
 # A cell of the plane beside another of the same clean rate.
 Pair = tuple[Row, Row]
@@ -42,7 +47,7 @@ def _losses(results: Results) -> tuple[Claim, ...]:
 
     def deviations(kind: str, among: Iterable[float]) -> dict[str, Sample]:
         cells = [{"a": a, "p": p} for a in among for p in masses if p <= AWAY]
-        return {_named(cell): results.sample(f"deviation_{kind}", **cell) for cell in cells}
+        return {_named(cell): results.sample(f"deviation_{kind}", **cell).times(100) for cell in cells}
 
     def distance(own: Results) -> float:
         return mean(abs(value) for (_, p), value in plane_of(own, "deviation_alpha").items() if p <= AWAY)
@@ -50,26 +55,30 @@ def _losses(results: Results) -> tuple[Claim, ...]:
     away = f"up to p = {AWAY:g}"
     return (
         _every(
-            "The alpha type predicts the measured test loss everywhere on the plane away from p = 1.",
+            "The measured test loss is that which the alpha type predicts, everywhere on the plane away from p = 1.",
             "figure-5/agreement",
             f"deviation from the prediction, in every cell of the grid {away}",
             deviations("alpha", rates),
-            Region(-CLOSE, CLOSE),
-            f"“Predicts” means within {percent(CLOSE)}.",
+            Region(-_PERCENT, _PERCENT),
+            f"“That” is taken for within {percent(CLOSE)}.",
+            unit="%",
         ),
         _claim(
-            "On average over the plane, the test loss is near the prediction of the alpha type.",
+            "On average over the plane the test loss is near the prediction of the alpha type.",
             "figure-6/agreement",
             f"mean distance from the prediction over the grid {away}",
-            *below(CLOSE, results.each_seed(distance)),
-            f"“Near” means within {percent(CLOSE)}. This tests the number, not the trend.",
+            *below(_PERCENT, results.each_seed(distance).times(100)),
+            f"“Near” is taken for within {percent(CLOSE)}. This tests the number, not the trend.",
+            unit="%",
         ),
         _every(
-            "The beta type predicts the loss against a corrupted test set, at a = 0.5 and 0.95.",
+            "Against a corrupted test set the beta type predicts the loss, at a = 0.5 and 0.95.",
             "figure-7/agreement",
             f"deviation from the prediction, in every cell {away}",
             deviations("beta", BETA_RATES),
-            Region(-CLOSE, CLOSE),
+            Region(-_PERCENT, _PERCENT),
+            f"“Predicts” is taken for within {percent(CLOSE)}.",
+            unit="%",
         ),
     )
 
@@ -97,7 +106,7 @@ def _optima(results: Results, classes: int) -> tuple[Claim, ...]:
             "best p of the grid minus a, for every a",
             {f"a = {a:g}": off(a) for a in rates},
             Region(-near, near),
-            f"A neighbour on the grid still counts: up to {near:.2g}, one and a half of its largest steps.",
+            f"The next p of the grid still counts: up to {near:.2g}, one and a half of its largest steps.",
         ),
         _every(
             "The gamma type predicts the p with the lowest test loss best.",
@@ -108,12 +117,13 @@ def _optima(results: Results, classes: int) -> tuple[Claim, ...]:
             "Against each of the two other types.",
         ),
         _claim(
-            "Accuracy is highest at a smaller p than the one with the lowest loss.",
+            "Smaller p than that of the lowest loss give a higher accuracy.",
             "figure-8/discrepancy",
             "accuracy at the best of the smaller p minus that at the p of the lowest loss, mean over a",
-            *above(0, judging.gain("accuracy", smaller)),
+            *above(0, judging.gain("accuracy", smaller, scale=100)),
             _CHOSEN,
             zone=zone(NOTHING),
+            unit="points",
         ),
     )
 
@@ -124,7 +134,7 @@ def _accuracies(results: Results) -> tuple[Claim, ...]:
     noisy, mild = [a for a in rates if a <= TWO_MINIMA], [a for a in rates if MILD <= a < 1]
 
     def gain(cell: Row) -> Sample:
-        return results.gain("accuracy", [(cell, {"a": cell["a"], "p": 1.0})])
+        return results.gain("accuracy", [(cell, {"a": cell["a"], "p": 1.0})], scale=100)
 
     def weak(among: Iterable[float]) -> dict[str, Sample]:
         return {_named(cell): gain(cell) for a in among for p in WEAK if (cell := {"a": a, "p": p})}
@@ -134,7 +144,7 @@ def _accuracies(results: Results) -> tuple[Claim, ...]:
 
     def minimum(a: float) -> Sample:
         pair = _best_beside(choosing, "accuracy", a, small, large)
-        return judging.gain("accuracy", [pair] if pair else [])
+        return judging.gain("accuracy", [pair] if pair else [], scale=100)
 
     weakly = " and ".join(f"{p:g}" for p in WEAK)
     return (
@@ -142,8 +152,9 @@ def _accuracies(results: Results) -> tuple[Claim, ...]:
             "With early stopping, smoothing is not needed.",
             "figure-9/early",
             "accuracy at the best p minus that without smoothing, each at its best epoch, mean over a",
-            *below(POINT, judging.gain("early_accuracy", early)),
+            *below(POINT, judging.gain("early_accuracy", early, scale=100)),
             f"A gain of less than one point counts as none. {_CHOSEN}",
+            unit="points",
         ),
         _every(
             "With much noise, strong smoothing has the lowest test error.",
@@ -152,21 +163,24 @@ def _accuracies(results: Results) -> tuple[Claim, ...]:
             {f"a = {a:g}": minimum(a) for a in noisy},
             Region(low=0),
             _CHOSEN,
+            unit="points",
         ),
         _every(
-            f"Weak smoothing helps accuracy only from a = {MILD:g} on; with more noise it harms.",
+            f"Weak smoothing helps only from a = {MILD:g} on: with more noise it lowers the accuracy.",
             "figure-11/mild",
             f"accuracy at p = {weakly} minus that without smoothing, for every a up to {TWO_MINIMA:g}",
             weak(noisy),
             Region(high=0),
-            "Training without smoothing would then be a minimum of its own.",
+            "So no smoothing is a minimum of its own.",
+            unit="points",
         ),
         _every(
-            f"Weak smoothing helps accuracy from a = {MILD:g} on.",
+            f"Between a = {MILD:g} and 1 weak smoothing raises the accuracy.",
             "figure-11/mild",
             f"accuracy at p = {weakly} minus that without smoothing, for every a from {MILD:g} and below 1",
             weak(mild),
             Region(low=0),
+            unit="points",
         ),
         _drop(choosing, judging, noisy),
     )
@@ -182,11 +196,12 @@ def _drop(choosing: Results, judging: Results, noisy: Sequence[float]) -> Claim:
         "Weak smoothing costs up to 8 points of accuracy.",
         "figure-11/weak",
         f"accuracy where it costs most{f', {_named(worst[0][0])},' if worst else ''} minus that without smoothing",
-        judging.gain("accuracy", worst),
+        judging.gain("accuracy", worst, scale=100),
         Region(-DROP - DROP_MARGIN, -DROP + DROP_MARGIN),
         _CHOSEN,
         printed=-DROP,
         margin=DROP_MARGIN,
+        unit="points",
     )
 
 
@@ -229,13 +244,19 @@ def _named(cell: Mapping[str, float]) -> str:
 def _claim(
     statement: str, key: str, quantity: str, sample: Sample, region: Region, remark: str = "", **fixed: object
 ) -> Claim:
-    options = {"seeds": SEEDS, **fixed}
+    options = {"seeds": SEEDS, "digits": _DIGITS[str(fixed.get("unit", ""))], **fixed}
     return Claim(statement, sources(f"chen-2020/{key}"), quantity, sample, region, "", remark, **options)  # type: ignore[arg-type]
 
 
 def _every(
-    statement: str, key: str, quantity: str, cells: Mapping[str, Sample], region: Region, remark: str = ""
+    statement: str,
+    key: str,
+    quantity: str,
+    cells: Mapping[str, Sample],
+    region: Region,
+    remark: str = "",
+    unit: str = "",
 ) -> Claim:
-    return Claim.every(
-        statement, sources(f"chen-2020/{key}"), quantity, cells, region, "", remark, seeds=SEEDS
-    )
+    published = sources(f"chen-2020/{key}")
+    fixed: dict[str, Any] = {"seeds": SEEDS, "unit": unit, "digits": _DIGITS[unit]}
+    return Claim.every(statement, published, quantity, cells, region, "", remark, **fixed)

@@ -1,111 +1,138 @@
-"""The pictures of figures 5 to 11, drawn from the rows of `figures`."""
+"""Figures 5 to 11 as charts, made of the rows of `figures`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from softtargets.claims import Sample
-from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Axes, Drawing
+from softtargets.report import Curve, Line, Map, Marker, Panel
+from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from softtargets.studies.chen_plane.grid import AWAY
-from softtargets.studies.drawing import curve, errorbars, legend, panels
 from softtargets.studies.results import Row, matching
 from softtargets.theory import averaging_loss, generalization_loss, optimal_p
 
-_COLOURS = (BLUE, ORANGE, GREEN, RED)
+# By clean rate, in their order.
+_LOOKS: tuple[tuple[str, Marker], ...] = (
+    (BLUE, "circle"),
+    (ORANGE, "square"),
+    (GREEN, "triangle"),
+    (RED, "circle"),
+)
 _FINE = np.linspace(0.02, 0.985, 200)
-# By measure: what its best p is called, colour, marker and line, and how far it is moved aside.
-_BEST: dict[str, tuple[str, str, dict[str, Any], float]] = {
-    "loss_alpha": ("lowest test loss", BLUE, {"marker": "o"}, -0.004),
-    "accuracy": ("highest test accuracy", RED, {"marker": "s"}, 0.0),
-    "early_accuracy": ("highest accuracy of any epoch", PURPLE, {"marker": "^", "line": ":"}, 0.004),
+# By measure: what its best p is called, colour, marker and line.
+_BEST: Mapping[str, tuple[str, str, Marker, Line]] = {
+    "loss_alpha": ("lowest test loss", BLUE, "circle", "solid"),
+    "accuracy": ("highest test accuracy", RED, "square", "solid"),
+    "early_accuracy": ("highest accuracy of any epoch", PURPLE, "triangle", "dotted"),
 }
+# Colours end at the deviation that this share of the cells away from p = 1 stays below: a few have no bounds.
+SHOWN = 0.9
 
 
-def draw_maps(rows: Sequence[Row], rates: Sequence[float], masses: Sequence[float]) -> Drawing:
+def reach(rows: Sequence[Row]) -> int:
+    """Where the colours of deviations end, in percent: a round number that nine tenths of the cells stay below.
+
+    >>> reach([{"p": 0.5, "deviation_alpha": Sample.of([x])} for x in (0.01, 0.02, 0.04, -0.08, 2.2)])
+    10
+    """
+    away = [abs(row["deviation_alpha"].mean) for row in rows if row["p"] <= AWAY]
+    there = sorted(value for value in away if not math.isnan(value))
+    if not there:
+        return 100
+    return max(10, 10 * math.ceil(10 * float(there[math.ceil(SHOWN * len(there)) - 1]) - 1e-9))
+
+
+def map_panels(rows: Sequence[Row], rates: Sequence[float], masses: Sequence[float]) -> list[Map]:
     """Predicted and measured loss, and how far they are apart in percent."""
+    cells = {(row["a"], row["p"]): row for row in rows}
 
-    def values(key: str) -> Any:
-        found = {(row["a"], row["p"]): getattr(row[key], "mean", row[key]) for row in rows}
-        return np.array([[found[a, p] for a in rates] for p in masses], dtype=float)
+    def values(key: str, scale: float = 1) -> list[list[float | None]]:
+        return [[_finite(scale * _mean(cells[a, p][key])) for a in rates] for p in masses]
 
-    predicted, measured, apart = values("predicted"), values("loss_alpha"), 100 * values("deviation_alpha")
-    top = float(max(np.nanmax(predicted), np.nanmax(measured)))
-    # Beside p = 1 deviations have no bounds: coloured by them, all others would look alike.
-    away = apart[: sum(p <= AWAY for p in masses)]
-    reach = float(np.nanmax(np.abs(away if away.size else apart)))
-    drawing, axes = panels(3, width=10.4, height=3.6)
-    for panel, shown, title, low, high in (
-        (axes[0], predicted, "predicted loss", 0.0, top),
-        (axes[1], measured, "measured loss", 0.0, top),
-        (axes[2], apart, "measured against predicted, %", -reach, reach),
-    ):
-        look = "RdBu_r" if low else "viridis"
-        image = panel.imshow(shown, origin="lower", aspect="auto", cmap=look, vmin=low, vmax=high)
-        if shown.size <= 60:  # else there is no room
-            _numbers(panel, shown, high, signed=low < 0)
-        slanted = 60 if len(rates) > 6 else 0  # side by side there is no room
-        panel.set_xticks(range(len(rates)), [f"{a:g}" for a in rates], rotation=slanted)
-        panel.set_yticks(range(len(masses)), [f"{p:g}" for p in masses])
-        panel.set(title=title, xlabel="clean rate a", ylabel="p")
-        panel.grid(visible=False)
-        drawing.colorbar(image, ax=panel, shrink=0.85, extend="both" if low else "neither")
-    return drawing
+    predicted, measured = values("predicted"), values("loss_alpha")
+    top = max((value for line in (*predicted, *measured) for value in line if value is not None), default=1.0)
+    apart, end = values("deviation_alpha", 100), reach(rows)
+    axes = ("clean rate a", "p", rates, masses)
+    return [
+        Map("Predicted loss", *axes, predicted, 0.0, top, unit="nats"),
+        Map("Measured loss", *axes, measured, 0.0, top, unit="nats"),
+        Map("Measured against predicted", *axes, apart, -end, end, "diverging", digits=0, unit="%"),
+    ]
 
 
-def draw_slices(rows: Sequence[Row], rates: Sequence[float], classes: int) -> Drawing:
+def slice_panels(rows: Sequence[Row], rates: Sequence[float], classes: int) -> list[Panel]:
     """Measured losses as dots between both theories, against clean labels and against corrupted ones."""
-    drawing, axes = panels(2, width=10.0, height=4.3)
     smoothed = [row for row in rows if row["p"] < 1]
-    titles = {"alpha": "clean test labels (figure 6)", "beta": "corrupted test labels (figure 7)"}
-    for panel, (kind, title) in zip(axes, titles.items(), strict=True):
-        for a, colour in zip(rates, _COLOURS, strict=False):
-            known = generalization_loss(_FINE, a, classes, kind, limits=True)
-            averaged = averaging_loss(_FINE, a, classes, kind, limits=True)
-            panel.plot(_FINE, known, color=colour, linewidth=1.4)
-            panel.plot(_FINE, averaged, color=colour, linewidth=0.9, linestyle=":")
-            curve(panel, matching(smoothed, type=kind, a=a), "p", "loss", colour, f"a = {a:g}", line="none")
-        measured = [row["loss"].mean for row in matching(smoothed, type=kind)]
-        panel.set_ylim(0, 1.15 * max(3.0, *(value for value in measured if value == value)))
-        panel.set(title=f"{kind}: {title}", xlabel="p", ylabel="test loss, nats")
-    legend(drawing, axes[0], ncols=4)
-    return drawing
+    titles = {"alpha": "Clean test labels (figure 6)", "beta": "Corrupted test labels (figure 7)"}
+    found = []
+    for kind, title in titles.items():
+        curves = []
+        for a, (colour, marker) in zip(rates, _LOOKS, strict=False):
+            mine = matching(smoothed, type=kind, a=a)
+            measured = [row["loss"] for row in mine]
+            known = generalization_loss(_FINE, a, classes, kind, limits=True).tolist()
+            averaged = averaging_loss(_FINE, a, classes, kind, limits=True).tolist()
+            places, name = [row["p"] for row in mine], f"a = {a:g}"
+            curves += [
+                Curve.of(
+                    f"{name}, measured", colour, places, measured, line="none", marker=marker, group=name
+                ),
+                Curve(f"{name}, memorised", colour, _FINE.tolist(), known, group=name),
+                Curve(f"{name}, averaged", colour, _FINE.tolist(), averaged, line="dotted", group=name),
+            ]
+        means = [row["loss"].mean for row in matching(smoothed, type=kind)]
+        top = 1.15 * max([3.0, *(value for value in means if not math.isnan(value))])
+        found.append(Panel(title, "p", "test loss, nats", curves, limits=(0, top)))
+    return found
 
 
-def draw_best(rows: Sequence[Row], classes: int) -> Drawing:
+def best_panels(rows: Sequence[Row], classes: int) -> list[Panel]:
     """The best p over the clean rate, by several measures, and the theory's."""
-    drawing, (axes,) = panels(1, width=9.4, height=4.0)
     rates = [row["a"] for row in rows]
     fine = np.linspace(max(min(rates) - 0.05, 0.02), 0.995, 150)
-    for kind, line in (("alpha", "-"), ("gamma", "--")):
-        best = optimal_p(fine, classes, kind)
-        axes.plot(fine, best, color=GREY, linewidth=1.2, linestyle=line, label=f"predicted, {kind}")
-    for key, (label, colour, look, aside) in _BEST.items():
-        errorbars(axes, [a + aside for a in rates], [row[key] for row in rows], colour, label, **look)
-    axes.set(xlabel="clean rate a", ylabel="best p of the grid", ylim=(0, 1.05))
-    legend(drawing, axes, loc="outside right center")
-    return drawing
+    looks: tuple[tuple[str, Line], ...] = (("alpha", "solid"), ("gamma", "dashed"))
+    theory = [
+        Curve(
+            f"predicted, {kind} type", GREY, fine.tolist(), optimal_p(fine, classes, kind).tolist(), line=line
+        )
+        for kind, line in looks
+    ]
+    measured = [
+        Curve.of(label, colour, rates, [row[key] for row in rows], line=line, marker=marker)
+        for key, (label, colour, marker, line) in _BEST.items()
+    ]
+    return [
+        Panel(
+            "The best p by clean rate",
+            "clean rate a",
+            "best p of the grid",
+            (*measured, *theory),
+            limits=(0, 1.05),
+        )
+    ]
 
 
-def draw_errors(rows: Sequence[Row], rates: Sequence[float]) -> Drawing:
+def error_panels(rows: Sequence[Row], rates: Sequence[float]) -> list[Panel]:
     """Test error over p, at the end and at the best epoch."""
-    drawing, axes = panels(2, width=10.0, height=4.2)
     titles = {"accuracy": "After the last epoch", "early_accuracy": "At the best epoch"}
-    for panel, (key, title) in zip(axes, titles.items(), strict=True):
-        for a, colour in zip(rates, _COLOURS, strict=False):
+    found = []
+    for key, title in titles.items():
+        curves = []
+        for a, (colour, marker) in zip(rates, _LOOKS, strict=False):
             mine = matching(rows, a=a)
             errors = [Sample.of(1 - value for value in row[key].values) for row in mine]
-            errorbars(panel, [row["p"] for row in mine], errors, colour, f"a = {a:g}", scale=100)
-        panel.set(title=title, xlabel="p", ylabel="test error, %")
-    legend(drawing, axes[0], ncols=4)
-    return drawing
+            places = [row["p"] for row in mine]
+            curves.append(Curve.of(f"a = {a:g}", colour, places, errors, scale=100, marker=marker))
+        found.append(Panel(title, "p", "test error, %", curves, digits=2))
+    return found
 
 
-def _numbers(panel: Axes, values: Any, reach: float, signed: bool) -> None:
-    for (i, j), value in np.ndenumerate(values):
-        dark = abs(value) > 0.6 * reach if signed else value < 0.55 * reach
-        # Less than half a percent below is 0, not -0.
-        text = f"{np.round(value) + 0.0:.0f}" if signed else f"{value:.2f}"
-        panel.text(j, i, text, ha="center", va="center", fontsize=7.5, color="white" if dark else "black")
+def _mean(value: float | Sample) -> float:
+    return value.mean if isinstance(value, Sample) else float(value)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softtargets.report import Figure
+from softtargets.report import Figure, lines, maps
 from softtargets.studies.chen_plane import drawing
 from softtargets.studies.chen_plane.grid import AWAY, axes_of, best_ps
 from softtargets.studies.results import Results, over
@@ -29,13 +29,14 @@ def landscape(results: Results, classes: int) -> Figure:
         }
         for cell in over(a=rates, p=masses)
     ]
-    return Figure.of(
+    return maps(
         "landscape",
         "Test loss against clean labels over the plane, predicted and measured (figure 5).",
-        lambda: drawing.draw_maps(rows, rates, masses),
+        drawing.map_panels(rows, rates, masses),
         rows,
-        "Means over seeds. Right: red is a loss above the prediction of the alpha type, blue below; colours reach as "
-        f"far as deviations up to p = {AWAY:g}. p = 1 is left out: there the predicted loss is infinite.",
+        "Means over seeds. In the last map red is a loss above the prediction of the alpha type, blue below. Its "
+        f"colours end at ±{drawing.reach(rows)} %, which nine tenths of the cells up to p = {AWAY:g} stay within; a "
+        "cell tells its own value. p = 1 is left out: there the predicted loss is infinite.",
         "Three maps over clean rate and smoothing: predicted loss, measured loss, and their relative difference.",
     )
 
@@ -50,13 +51,13 @@ def slices(results: Results, classes: int) -> Figure:
         for kind in ("alpha", "beta")
         for cell in over(a=chosen, p=masses)
     ]
-    return Figure.of(
+    return lines(
         "slices",
         "Test loss over p at some clean rates (figures 6 and 7).",
-        lambda: drawing.draw_slices(rows, chosen, classes),
+        drawing.slice_panels(rows, chosen, classes),
         rows,
-        "Dots: measured, mean and standard deviation over seeds. Lines: predicted for a model that has memorised every "
-        "label. Dotted: for a model that has learnt only the average label of each class.",
+        "Points: measured, mean and standard deviation over seeds. Lines: predicted for a network that has memorised "
+        "every label. Dotted: for one that has learned only what the labels of a class are on average.",
         "Measured test losses as dots over p, between two theoretical curves for each clean rate.",
     )
 
@@ -69,13 +70,13 @@ def best_smoothing(results: Results, classes: int) -> Figure:
         | {f"theory_{kind}": optimal_p(a, classes, kind, limits=True) for kind in ("alpha", "beta", "gamma")}
         for a in axes_of(results)[0]
     ]
-    return Figure.of(
+    return lines(
         "best_smoothing",
         "The best p of the grid, by loss and by accuracy (figures 8 and 9).",
-        lambda: drawing.draw_best(rows, classes),
+        drawing.best_panels(rows, classes),
         rows,
-        "Mean and standard deviation over seeds of the best p; faint dots are seeds. The grid is coarse: differences "
-        "below one step of it cannot be seen.",
+        "Mean and deviation over seeds of the p that was best; faint dots are seeds. The grid is coarse, so a step of "
+        "it is the least that can be told apart.",
         "The best p over the clean rate by test loss, by test accuracy, and by accuracy with early stopping.",
     )
 
@@ -85,13 +86,13 @@ def accuracy_over_p(results: Results) -> Figure:
     rates, masses = axes_of(results)
     chosen = _near(rates)
     rows = results.rows(over(a=chosen, p=masses), "accuracy", "early_accuracy")
-    return Figure.of(
+    return lines(
         "accuracy_over_p",
         "Test error over p (figures 10 and 11).",
-        lambda: drawing.draw_errors(rows, chosen),
+        drawing.error_panels(rows, chosen),
         rows,
-        "p = 1 is training without smoothing. The best epoch is chosen on the test set itself, as in the paper, so its "
-        "error is an underestimate.",
+        "p = 1 is training without smoothing. The best epoch is chosen by the test set itself, as in the paper, which "
+        "flatters it. Bars are one standard deviation over seeds.",
         "Test error over p for some clean rates, after the last epoch and at the best one.",
     )
 

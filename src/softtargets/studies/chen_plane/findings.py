@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from softtargets.claims import Sample
+from softtargets.claims import Claim, Sample, judge
 from softtargets.report import Section, Table
 from softtargets.studies.chen_plane import figures
 from softtargets.studies.chen_plane.claims import CLOSE, claims
 from softtargets.studies.chen_plane.grid import AWAY, Scope, axes_of
 from softtargets.studies.results import Results, over
 from softtargets.studies.study import Findings
-from softtargets.studies.words import counted, percent, unless_full
+from softtargets.studies.words import answered, counted, percent, unless_full
 
 
 class Cell(NamedTuple):
@@ -41,8 +41,29 @@ def cells_away(results: Results) -> list[Cell]:
 
 def findings(scope: Scope, results: Results) -> Findings:
     """Figures, a table and claims."""
-    classes = int(results.first().run.predictions("test").logits.shape[-1])
-    return Findings(_sections(scope, results, classes), claims(results, classes, scope.losses_only))
+    classes = len(results.first().run.provenance["classes"])
+    made = claims(results, classes, scope.losses_only)
+    return Findings(_sections(scope, results, classes), made, _answer(scope, made))
+
+
+def _answer(scope: Scope, made: tuple[Claim, ...]) -> str:
+    """Does the theory hold?"""
+    everywhere, average = (one.verdict for one in judge(made)[:2])
+    if average == "contradicted":
+        far = f"more than {percent(CLOSE)} away from the prediction"
+        return f"No: on {scope.dataset} the test loss lies on average {far}."
+    if everywhere == "contradicted" and average == "reproduced":
+        return (
+            f"On average, but not everywhere: on {scope.dataset} the mean distance of the test loss from the "
+            "prediction is small, but in some cells it is not."
+        )
+    return answered(
+        everywhere,
+        f"Yes: on {scope.dataset} the test loss is within {percent(CLOSE)} of the prediction everywhere away from p = "
+        "1.",
+        f"Not everywhere: on {scope.dataset} the test loss is far from the prediction in some cells.",
+        whether=f"the test loss on {scope.dataset} is what the theory predicts",
+    )
 
 
 def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ...]:
@@ -56,15 +77,16 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
         f"{examples['test']:,} test images."
         + unless_full(
             size,
-            " The verdicts on this page are about these models. --set size=full trains those of the paper.",
+            " Verdicts on this page are about these models; those of the paper are trained with --set size=full.",
         ),
-        "The theory assumes that a model memorises its targets, wrong labels included, and that a test example behaves "
-        "like a training example. Both assumptions are measured. The first by the share of training labels that the "
-        "model predicts as given. The second by the position of the test loss between two extremes: a model that has "
-        "memorised every label (position 1), and one that has learnt only the average label of each class (position "
-        "0). The formula itself is about training images with clean labels, so their loss is measured too. Its "
-        "distance from the prediction comes from labels that were not memorised. The distance of the test loss from "
-        "the training loss is generalisation.",
+        "The theory assumes that a network memorises the target of each training example, wrong labels included, and "
+        "that it does the same on test examples. Both assumptions are measured. The first: how many of the given "
+        "training labels the network reproduces. The second: where the test loss lies between that of a network that "
+        "has memorised everything (position 1) and that of one that has learned only what labels are on average "
+        "(position 0).",
+        "The formula itself is about the training images, judged by their clean labels, so their loss is measured too. "
+        "The distance of that loss from the prediction is what was not memorised; the distance of the test loss from "
+        "it is generalisation.",
     )
     return (
         Section.of(
@@ -77,14 +99,16 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
         ),
         Section.of(
             "Slices, clean and corrupted test labels",
-            "The loss against corrupted test labels is the expectation over all ways to corrupt them. It is computed "
-            "from the predictions for the clean test set, so no random draw is involved.",
+            "The loss against corrupted test labels is the mean over all ways to corrupt them, computed from what "
+            "the network predicts on the clean test set. So no random draw adds to its variance.",
             figures.slices(results, classes),
         ),
         Section.of(
             "Which p is best",
-            "The theory predicts the p with the lowest loss. It predicts nothing about accuracy. The best epoch of "
-            "each model is the one with the highest test accuracy."
+            "Predicted is the p of the lowest loss; nothing is predicted about accuracy. The best epoch of a network "
+            "is that of its highest test accuracy. The paper's figure 9c shows those maximisers scattered over p and "
+            "takes that as a hint that early stopping makes smoothing superfluous; scatter alone would also follow "
+            "from accuracies that are all alike, so the claim is tested by what smoothing gains."
             + (" The paper shows this for MNIST only." if scope.losses_only else ""),
             figures.best_smoothing(results, classes),
             figures.accuracy_over_p(results),
@@ -98,13 +122,13 @@ def _where(cells: list[Cell]) -> str:
     off = [cell for cell in cells if abs(cell.deviation) > CLOSE]
     if not off:
         return (
-            f"The measured loss is within {percent(CLOSE)} of the predicted one in all {len(cells)} cells up to "
-            "p = 0.9."
+            f"In all {len(cells)} cells up to p = 0.9 the measured loss is within {percent(CLOSE)} of the predicted "
+            "one."
         )
     below = [cell for cell in off if cell.deviation < 0]
     return (
-        f"The measured loss is more than {percent(CLOSE)} away from the predicted one in {len(off)} of {len(cells)} "
-        f"cells up to p = 0.9: below it in {len(below)}, above it in {len(off) - len(below)}."
+        f"In {len(off)} of {len(cells)} cells up to p = 0.9 the measured loss is more than {percent(CLOSE)} away from "
+        f"the predicted one: {len(below)} times below it, {len(off) - len(below)} times above."
         + _why_below(below)
         + _why_above([cell for cell in off if cell.deviation > 0])
     )
@@ -116,8 +140,9 @@ def _why_below(cells: list[Cell]) -> str:
     # Without noise there is no way between the two.
     position = _mean(cell.position for cell in cells if cell.a < 1)
     return (
-        f" Where it is below, the models have memorised {percent(_mean(cell.by_heart for cell in cells))} of their "
-        f"training labels, wrong ones included, but the position of the test loss is {position:.2f}."
+        f" Where it is below, networks reproduce {percent(_mean(cell.by_heart for cell in cells))} of their training "
+        f"labels, wrong ones included, but the loss on test images lies at {position:.2f} on the way from averaging "
+        "(0) to memorising (1)."
     )
 
 
@@ -126,8 +151,8 @@ def _why_above(cells: list[Cell]) -> str:
         return ""
     error = _mean(1 - cell.accuracy - (1 - cell.a) for cell in cells)
     return (
-        f" Where it is above, the test error is {100 * error:.1f} points higher than the share of wrong training "
-        "labels. The theory leaves this out: it assumes that labels are the only cause of errors."
+        f" Where it is above, the error rate on the test set is {100 * error:.1f} points higher than the share of "
+        "wrong training labels. The theory leaves that out: it knows no error but that of the labels."
     )
 
 
@@ -140,8 +165,7 @@ def _on_training_images(cells: list[Cell]) -> str:
     trained, tested = _mean(abs(cell.trained) for cell in cells), _mean(abs(cell.deviation) for cell in cells)
     return (
         f"On training images the loss against clean labels is within {percent(CLOSE)} of the prediction in {close} of "
-        f"{len(cells)} cells, and {percent(trained)} away from it on average. On test images it is {percent(tested)} "
-        "away on average."
+        f"{len(cells)} cells, and on average {percent(trained)} away from it; on test images {percent(tested)}."
     )
 
 
@@ -166,12 +190,12 @@ def _table(cells: list[Cell]) -> Table:
         "deviations",
         "How far the measured loss lies from the prediction of the alpha type, p up to 0.9.",
         "a .2f: clean rate a | mean .1%: mean distance | worst .1%: largest deviation | where .2f: at p | "
-        "trained .1%: mean distance on training images | by_heart .1%: training labels memorised | "
+        "trained .1%: mean distance on training images | by_heart .1%: training labels reproduced | "
         "position .2f | explained .1%: mean distance with the accuracy for a",
         rows,
-        "Means over seeds. Position 1 is a model that has memorised every label, 0 one that has learnt averages; above "
-        "1 is worse than both. The last column takes the test accuracy of the model for a: what is left of the "
-        "distance comes from how confident the model is, not from how often it is right.",
+        "Means over seeds. Position 1 is memorised, 0 averaged, and above 1 is worse than both. The last column puts "
+        "the network's test accuracy in the place of a: what is left of the distance then is due to its confidence, "
+        "not to its errors.",
     )
 
 

@@ -8,9 +8,9 @@ study = Study(
     name="chen-theory",
     title="How much smoothing is best when some labels are wrong? The theory",
     lead=(
-        "Chen, Ziyin, Wang and Liang (2020) compute the test loss of a model that has memorised smoothed and partly "
-        "wrong labels, and the smoothing with the lowest test loss. This page computes figures 1 to 4 of their paper "
-        "and tests each statement about them, by searching the equations as they are printed. No model is trained."
+        "Chen, Ziyin, Wang and Liang (2020) compute the test loss of a network that has memorised smoothed and partly "
+        "wrong labels, and which smoothing makes that loss lowest. Here are figures 1 to 4 of their paper, and each "
+        "statement about them put to the test, by searching the equations as they are printed. Nothing is trained."
     ),
     papers=(CHEN,),
     findings=findings,

@@ -26,6 +26,9 @@ SEEN, WELL = 0.01, 0.05
 # The step in a on either side of a transition over which a jump is looked for.
 STEP = 1e-4
 
+# The statement that the page's answer rests on.
+OPTIMUM = "With a clean test set the best p is a."
+
 _ACROSS = "largest distance between the p found by search and the formula"
 
 
@@ -40,7 +43,7 @@ def _figure_one() -> tuple[Claim, ...]:
     minima = {kind: lowest_minima(RATES, 2, kind) for kind in KINDS}
     return (
         _claim(
-            "If some labels are wrong, the loss grows without bound as p tends to 1.",
+            "Whenever labels are wrong, the loss has no bound as p tends to 1.",
             "figure-1/divergence",
             "least rise of the loss for each four more nines of p, over 199 a and three types",
             *above(0, rises.min()),
@@ -52,7 +55,7 @@ def _figure_one() -> tuple[Claim, ...]:
                 "figure-1/unique",
                 "largest number of p in (0, 1) that are as good, over 199 a",
                 *below(1.5, minima[kind].max()),
-                remark="With two classes 1 − p is as good as p: the loss does not say which class is which."
+                remark="Two classes: which class is which is lost, so 1 − p is as good as p."
                 if kind == "gamma"
                 else "",
                 digits=0,
@@ -67,7 +70,7 @@ def _figure_two() -> tuple[Claim, ...]:
     low = (RATES > 0.5) & (RATES < 0.75)
     return (
         _exact(
-            "With a clean test set the best p is a.",
+            OPTIMUM,
             "section-3.1/optimum",
             f"{_ACROSS}, over 199 a",
             np.abs(found["alpha"] - RATES).max(),
@@ -83,7 +86,7 @@ def _figure_two() -> tuple[Claim, ...]:
             "section-3.2/stronger",
             "largest p for the corrupted minus p for the clean one, over a from 0.505 to 0.995",
             *below(0, (found["beta"] - found["alpha"])[RATES > 0.5].max()),
-            remark="Below a = 1/M it is the other way round. The paper takes a above one half.",
+            remark="Below a = 1/M it is the other way round; the paper takes a above one half.",
             digits=4,
         ),
         _claim(
@@ -112,7 +115,7 @@ def _figure_three() -> tuple[Claim, ...]:
             np.ptp(alpha, axis=0).max(),
         ),
         _exact(
-            "More classes add (1 − a) log(M − 1) to the loss of the alpha type, for every p.",
+            "More classes add (1 − a) log(M − 1) to the loss of the alpha type, whatever p.",
             "section-4.1/shift",
             f"largest difference from that, 19 p and 199 a, {listed(MANY)} classes",
             np.abs(shifts).max(),
@@ -124,28 +127,27 @@ def _figure_three() -> tuple[Claim, ...]:
             max(np.abs(beta[m] - (1 - 2 * RATES + RATES**2 * m) / (m - 1)).max() for m in MANY),
         ),
         _claim(
-            "With more and more classes this best p tends to a².",
+            "With more and more classes the best p of the beta type tends to a².",
             "figure-3/limit",
             "largest distance from a² with 10,001 classes, a from 0.000001",
             *below(SEEN / 10, np.abs(searched_p(whole, 10_001, "beta") - whole**2).max()),
-            remark="The distance is (1 − a)²/(M − 1): largest where a is smallest, and at most 1/(M − 1).",
+            remark="It is (1 − a)²/(M − 1), largest where a is smallest: 1/(M − 1) at most.",
             digits=6,
         ),
         _claim(
-            "Beyond 100 classes the best p is indistinguishable from a² in a figure.",
+            "Beyond 100 classes no difference of the best p of the beta type from a² can be seen.",
             "figure-3/limit",
             "largest distance from a² with 101 classes, a from 0.000001",
             *below(SEEN, np.abs(searched_p(whole, 101, "beta") - whole**2).max()),
-            remark=f"The limit is {SEEN:g}, two lines' width in a figure of 5 inches. At a = 0 the difference is just "
-            "that.",
+            remark=f"“Seen” is taken for {SEEN:g}, two lines' width in a figure of 5 inches; at a = 0 it is just that.",
             digits=4,
         ),
         _claim(
-            "From a = 0.8 on, the best p for different numbers of classes are close to each other.",
+            "From a = 0.8 on, the best p for different numbers of classes approximate each other well.",
             "section-4.2/close",
             f"largest difference between {listed(MANY)} classes",
             *below(WELL, np.ptp([beta[m][high] for m in MANY], axis=0).max()),
-            remark=f"“Close” means within {WELL:g}.",
+            remark=f"“Well” is taken for {WELL:g}.",
             digits=4,
         ),
     )
@@ -157,31 +159,31 @@ def _figure_four() -> tuple[Claim, ...]:
     rising = np.diff([searched_p(BEYOND, m, "gamma") for m in (2, *JUMPING)], axis=0)
     return (
         _claim(
-            "With three or more classes, the best p of the gamma type jumps at some a.",
+            "The best p of the gamma type jumps at some a: from three classes on.",
             "section-4.3/transition",
             f"smallest jump with {listed(JUMPING)} classes",
             *above(0.1, min(jumps[m] for m in JUMPING)),
             remark=f"By search, {STEP:g} in a to either side of the transition.",
         ),
         _claim(
-            "With two classes, the best p of the gamma type jumps at some a.",
+            "The best p of the gamma type jumps at some a: two classes.",
             "section-4.3/transition",
             "jump with 2 classes",
             *above(0.1, jumps[2]),
-            remark="It bends away from one half like 1/2 + √(3(a − 3/4)), a transition of second order (ERRATA.md, 8).",
+            remark="It bends away from one half, like 1/2 + √(3(a − 3/4)): second order (ERRATA.md, 8).",
         ),
         _claim(
-            "The transition lies at some a > 1/M.",
+            "The transition of the gamma type lies at some a > 1/M.",
             "section-4.3/transition",
             f"smallest a of the transition minus 1/M, {listed((2, *JUMPING))} classes",
             *above(0, min(place - 1 / m for m, place in places.items())),
         ),
         _claim(
-            "More classes raise the best p of the gamma type.",
+            "More classes draw the best p of the gamma type upwards.",
             "section-4.3/larger",
             f"smallest rise of the best p from each to the next of {listed((2, *JUMPING))} classes, a from 0.8",
             *above(0, rising.min()),
-            remark="This is beyond the transition. Before it the best p is 1/M, and falls.",
+            remark="Beyond the transition; before it the best p is 1/M, and falls.",
             digits=6,
         ),
     )
@@ -197,14 +199,14 @@ def _printed_wrong() -> tuple[Claim, ...]:
             "equation-17/half",
             "distance of that from the p found by search in equation 14, 10 classes, a = 0.8",
             *below(FOUND, abs(np.trace(T @ T.T) / 20 - found)),
-            remark="The formula holds without the factor 1/2 (ERRATA.md, 1).",
+            remark="Without the factor 1/2 it is (ERRATA.md, 1).",
         ),
         _claim(
             "With a clean test set the best smoothing matrix is T itself, also if T is not symmetric.",
             "section-4.1/matrix",
             "loss of S = T minus the loss of S by Bayes' rule, T = ((0.9, 0.1), (0.4, 0.6)) by rows, nats",
             *below(FOUND, matrix_loss(ASYMMETRIC, ASYMMETRIC, "alpha") - lowest),
-            remark="The statement holds if T is symmetric and classes are equally frequent (ERRATA.md, 3).",
+            remark="It is if T is symmetric and classes are equally frequent (ERRATA.md, 3).",
         ),
     )
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
-from softtargets.report import Figure
-from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawing
-from softtargets.studies.drawing import legend, panels
+from softtargets.report import Curve, Figure, Line, Map, Panel, lines, maps
+from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from softtargets.theory import Landscape, OptimumCurve, landscape, optimum_curve
-from softtargets.theory.drawing import draw_landscape, draw_optimum
 
 KINDS = ("alpha", "beta", "gamma")
 
@@ -21,6 +18,8 @@ RATES = np.arange(1, 200) / 200
 MANY = (2, 3, 10, 100)
 LIMIT = (*MANY, math.inf)
 JUMPING = (3, 10, 100, 1000)
+# Losses rise without bounds at the edges: colours end at this share of the values, so that the valley is seen.
+SHOWN = 0.9
 
 _TESTED = {"alpha": "clean test set", "beta": "corrupted test set", "gamma": "smoothed test set"}
 _COLOURS = {"alpha": BLUE, "beta": RED, "gamma": GREEN}
@@ -36,13 +35,13 @@ def landscapes() -> Figure:
         for i, p in enumerate(PLANE)
     )
 
-    return Figure.of(
+    return maps(
         "landscapes",
         "The loss over the clean rate a and the smoothing p, two classes (figure 1).",
-        lambda: _draw_landscapes(found),
+        [_map(f"{kind}: {_TESTED[kind]}", plane) for kind, plane in found.items()],
         rows,
-        "Dark is a low loss; the white line is the best p for each a. Colours end at the loss that nine tenths of the "
-        "plane stay below, since it grows without bound at the edges. With the gamma type 1 − p is as good as p.",
+        "Dark is low; the white line is the best p for each a. Colours end at the loss that nine tenths of the plane "
+        "stay below, since at the edges it has no bounds. With the gamma type 1 − p is as good as p.",
         "Three maps of the loss over clean rate and smoothing, with the best smoothing as a line.",
     )
 
@@ -54,7 +53,7 @@ def two_classes() -> Figure:
         "The best p for two classes (figure 2).",
         {kind: optimum_curve(2, kind, RATES) for kind in KINDS},
         _COLOURS,
-        "One line for each type; the dashed line is p = a.",
+        "The three types, as a line over the clean rate each. The line of the alpha type is p = a.",
         "The best p over the clean rate for the alpha, beta and gamma types with two classes.",
     )
 
@@ -84,8 +83,8 @@ def gamma_classes() -> Figure:
         "The best p of the gamma type for M classes (figure 4).",
         curves,
         dict(zip(curves, _BY_CLASSES, strict=True)),
-        "Dotted where the best p jumps. Below the jump the best is p = 1/M, which learns nothing. With two classes it "
-        "only bends.",
+        "Lines break off where the best p jumps: below, the best is p = 1/M, to learn nothing. With two classes the "
+        "line only bends.",
         "The best p of the gamma type over the clean rate; from three classes on it jumps.",
     )
 
@@ -98,19 +97,28 @@ def _optimum_figure(
         for label, curve in curves.items()
         for a, p in zip(curve.a, curve.p, strict=True)
     )
-    return Figure.of(name, title, lambda: _draw_optima(curves, colours), rows, caption, alt)
+    looks: tuple[Line, ...] = ("solid", "dashed", "dotted")
+    shown = [
+        Curve(name, colours[name], [float(a) for a in curve.a], _with_gap(curve), line=looks[place % 3])
+        for place, (name, curve) in enumerate(curves.items())
+    ]
+    panel = Panel(title.split(" (")[0], "clean rate a", "best p", shown, limits=(0, 1.02), xlimits=(0, 1))
+    return lines(name, title, [panel], rows, caption, alt)
 
 
-def _draw_landscapes(found: Mapping[str, Landscape]) -> Drawing:
-    drawing, axes = panels(3, width=10.4, height=3.5)
-    for panel, (kind, plane) in zip(axes, found.items(), strict=True):
-        drawing.colorbar(draw_landscape(panel, plane), ax=panel, label="loss, nats", shrink=0.85)
-        panel.set_title(f"{kind}: {_TESTED[kind]}")
-    return drawing
+def _map(title: str, found: Landscape) -> Map:
+    finite = found.loss[np.isfinite(found.loss)]
+    line = list(zip(found.a.tolist(), found.best_p.tolist(), strict=True))
+    ends = float(finite.min()), float(np.quantile(finite, SHOWN))
+    axes = found.a.tolist(), found.p.tolist()
+    return Map(
+        title, "clean rate a", "p", *axes, found.loss.tolist(), *ends, unit="nats", line=line, numbers=False
+    )
 
 
-def _draw_optima(curves: dict[str, OptimumCurve], colours: dict[str, str]) -> Drawing:
-    drawing, (axes,) = panels(1, width=9.4, height=3.8)
-    draw_optimum(axes, curves, colours)
-    legend(drawing, axes, loc="outside right center")
-    return drawing
+def _with_gap(curve: OptimumCurve) -> list[float | None]:
+    """The best p, with nothing at the last place before a jump, so that no line leads across."""
+    found: list[float | None] = [float(p) for p in curve.p]
+    if curve.jump is not None and curve.a[0] <= curve.jump < curve.a[-1]:
+        found[int(np.searchsorted(curve.a, curve.jump, side="right")) - 1] = None
+    return found

@@ -2,50 +2,67 @@
 
 from __future__ import annotations
 
+from softtargets.claims import Claim, judge
 from softtargets.report import Section, Table
 from softtargets.studies.chen_theory import figures
-from softtargets.studies.chen_theory.claims import ASYMMETRIC, claims
+from softtargets.studies.chen_theory.claims import ASYMMETRIC, OPTIMUM, claims
 from softtargets.studies.chen_theory.figures import JUMPING
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
+from softtargets.studies.words import answered
 from softtargets.theory import gamma_transition, generalization_loss, matrix_loss, optimal_matrix, optimal_p
 
 
 def findings(results: Results) -> Findings:
     """Figures, tables and claims; there are no results to look at."""
-    return Findings(sections=_sections(), claims=claims())
+    made = claims()
+    return Findings(_sections(), made, _answer(made))
+
+
+def _answer(made: tuple[Claim, ...]) -> str:
+    """How much smoothing is best?"""
+    judged = {one.claim.statement: one.verdict for one in judge(made)}
+    return answered(
+        judged[OPTIMUM],
+        "As much as labels are wrong: for a network that memorises its labels and is tested on clean ones, the best "
+        "mass on the given label is the share of labels that are right.",
+        "Not as much as labels are wrong, although the paper says so.",
+        whether="the best p is the share of right labels",
+    )
 
 
 def _sections() -> tuple[Section, ...]:
     return (
         Section.of(
             "Two classes",
-            "A label is right with probability a, and otherwise another class. The model is trained on a target of p "
-            "for its label and (1 − p)/(M − 1) for each of the M − 1 others, and predicts exactly that. It is tested "
-            "against clean labels (alpha type), against labels that are wrong equally often and independently (beta "
-            "type), or against clean labels that are smoothed like the training labels (gamma type).",
+            "A label is right with probability a and otherwise another class. The network is trained on p for its "
+            "label and (1 − p)/(M − 1) for each of the M − 1 others, and puts out exactly that. It is tested "
+            "against clean labels (alpha), against labels that are wrong as often and independently (beta), or "
+            "against clean labels that are smoothed like those it learned (gamma).",
             figures.landscapes(),
             figures.two_classes(),
         ),
         Section.of(
             "More classes",
-            "For the alpha type the best p is a, for any number of classes. For the beta type it tends to the square "
-            "of a. For the gamma type it is best to learn nothing below some clean rate; there the best p jumps.",
+            "For the alpha type the best p is a, whatever the number of classes. For the beta type it tends to "
+            "the square of a. For the gamma type it is best to learn nothing below some clean rate, where p = 1/M, and "
+            "beyond that rate the best p jumps.",
             figures.many_classes(),
             figures.gamma_classes(),
             _transition_table(),
         ),
         Section.of(
-            "Equations that do not hold as printed",
-            "Some equations of the paper do not follow from its own assumptions. The table says what it costs to use "
-            "them. ERRATA.md derives each of these, and others that cost nothing.",
+            "What is printed and does not hold",
+            "Some equations of the paper do not follow from its own assumptions. The table has what it would cost "
+            "to go by them. ERRATA.md has each of these derived, and others that cost nothing.",
             _errata_table(),
         ),
         Section.of(
             "How the claims are judged",
-            "Nothing is random here, so there are no seeds. Each claim rests on one computed number, the worst of all "
-            "that were looked at. It is “reproduced” if that number lies in its region and not on the edge. The best p "
-            "is searched for in the equations as they are printed. It is not taken from the formulas that are checked.",
+            "Nothing here is random, so there are no seeds: each claim rests on one computed number, the worst of "
+            "all that were looked at, and is “reproduced” if that lies in its region, and not on the edge of it. The "
+            "best p is searched for in the equations as they are printed, and not taken from the formulas that are to "
+            "be checked.",
         ),
     )
 
@@ -85,7 +102,7 @@ def _errata_table() -> Table:
     )
     return Table.of(
         "errata",
-        "What it costs to use the equations as printed, in nats.",
+        "What it costs to go by the equations as printed, in nats.",
         "printed | holds | at: for example | theirs: loss as printed | best: lowest loss",
         rows,
     )

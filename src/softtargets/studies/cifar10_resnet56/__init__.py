@@ -10,7 +10,7 @@ study = Study(
     title="What does label smoothing do for ResNet-56 on CIFAR-10?",
     lead=(
         "The replication of 2023 adds ResNet-56 on CIFAR-10 to the accuracies of Müller, Kornblith and Hinton (2019): "
-        "smoothing of 0.1 lowers it by a quarter of a point. This page has both models, trained on all 50,000 training "
+        "smoothing of 0.1 changes them by a quarter of a point. Here are both models, trained on all 50,000 training "
         "images and tested on the test set, as the replication does."
     ),
     papers=(MULLER, WAGNER),

@@ -11,9 +11,10 @@ study = Study(
     name="mnist-distillation",
     title="Does a smoothed teacher teach worse? Distillation on MNIST",
     lead=(
-        "Müller, Kornblith and Hinton (2019) found on MNIST that a teacher trained with label smoothing is more "
-        "accurate than one with dropout, yet teaches a worse student. The replication of 2023 found the same, and drew "
-        "the four curves of the paper's figure 5 for these models. This page has both, trained as the paper describes."
+        "Müller, Kornblith and Hinton (2019) found on MNIST that a teacher trained with label smoothing is better than "
+        "one with dropout and yet teaches a worse student; the replication of 2023 found the same, and drew the four "
+        "curves of the paper's figure 5 for these networks. Here are both, trained as the paper describes except for "
+        "what the section on differences lists, above all clipped gradients."
     ),
     papers=(MULLER, WAGNER),
     trials=trials,

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping
 
-from softtargets.report import Figure
-from softtargets.report.drawing import BLUE, GREEN, PURPLE, RED, Drawing
-from softtargets.studies.drawing import errorbars, legend, panels
-from softtargets.studies.mnist_distillation.curves import BASELINES, CURVES, OF_HARD, OF_SMOOTHED, best
+from softtargets.claims import Sample
+from softtargets.report import Curve, Figure, Line, Marker, Panel, lines
+from softtargets.report.drawing import BLUE, GREEN, PURPLE, RED
+from softtargets.studies.mnist_distillation.curves import (
+    BASELINES,
+    CURVES,
+    OF_HARD,
+    OF_SMOOTHED,
+    Scenario,
+    best,
+)
 from softtargets.studies.mnist_distillation.grid import TEMPERATURES
 from softtargets.studies.results import Results, Row
 
-# By the curve's name: colour, and line and marker.
-_LOOKS: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "M1": (BLUE, {"line": "-", "marker": "o"}),
-    "M2": (GREEN, {"line": "-", "marker": "s"}),
-    "M3": (RED, {"line": "--", "marker": "o"}),
-    "M4": (PURPLE, {"line": "--", "marker": "s"}),
+# By the curve's name: colour, line and marker.
+_LOOKS: Mapping[str, tuple[str, Line, Marker]] = {
+    "M1": (BLUE, "solid", "circle"),
+    "M2": (GREEN, "solid", "square"),
+    "M3": (RED, "dashed", "circle"),
+    "M4": (PURPLE, "dashed", "square"),
 }
+_ACCURACY = "test accuracy, %"
 
 
 def distillation(results: Results) -> Figure:
@@ -35,38 +43,51 @@ def distillation(results: Results) -> Figure:
         for labels in curve.points
     )
     alone, of_smoothed = best(results, BASELINES.points), best(results, OF_SMOOTHED.points[1:])
-    return Figure.of(
+    return lines(
         "distillation",
-        "Distillation on MNIST, from models with layers of 1200 units to models with layers of 800.",
-        lambda: _draw(results, alone, of_smoothed),
+        "Distillation from networks of 1200 units a layer to networks of 800, on MNIST.",
+        (_against_smoothness(results), _against_temperature(results, alone, of_smoothed)),
         rows,
-        "Points are means over seeds, bars one standard deviation, faint dots the seeds. gamma is the mass that the "
-        "targets put on wrong digits, expressed as a strength of label smoothing: alpha itself for M1 and M2, and "
-        "measured on the teacher's outputs for the training digits for M3 and M4. M3 at T = 1 and M4 at alpha 0 are "
-        "the same students.",
+        "Points are means over seeds, bars one standard deviation, faint dots the seeds. Gamma is the mass that the "
+        "targets put on wrong digits, counted as a strength of label smoothing: alpha itself for M1 and M2, for M3 and "
+        "M4 measured on what the teacher says of the training digits. M3 at T = 1 and M4 at alpha 0 are the same "
+        "students.",
         "Test accuracy of teachers, of students alone and of students of hard and of smoothed teachers over the "
         "smoothness index; beside it the students of the hard teacher over temperature.",
     )
 
 
-def _draw(results: Results, alone: Row, of_smoothed: Row) -> Drawing:
-    drawing, (left, right) = panels(2, width=9.6, height=4.3, ratios=(1.35, 1))
+def _against_smoothness(results: Results) -> Panel:
+    curves = []
     for curve in CURVES:
-        colour, look = _LOOKS[curve.name]
         gammas = [sample.mean for sample in curve.samples(results, "gamma")]
-        accuracies = curve.samples(results, "accuracy")
-        errorbars(left, gammas, accuracies, colour, f"{curve.name}: {curve.title}", scale=100, **look)
-    left.set(title="All four against smoothness", xlabel="smoothness index gamma")
-    colour, look = _LOOKS[OF_HARD.name]
-    places = range(len(TEMPERATURES))
-    errorbars(right, places, OF_HARD.samples(results, "accuracy"), colour, "_M3 again", scale=100, **look)
-    for curve, point, line in ((BASELINES, alone, ":"), (OF_SMOOTHED, of_smoothed, "-.")):
-        level = 100 * results.sample("accuracy", **point).mean
-        label = f"{curve.name} at its best, alpha {point['alpha']:g}"
-        right.axhline(level, color=_LOOKS[curve.name][0], linestyle=line, linewidth=1.6, label=label)
-    right.set_xticks(list(places), [f"{temperature:g}" for temperature in TEMPERATURES])
-    right.set(title="M3 against temperature", xlabel="temperature of the hard teacher")
-    for axes in (left, right):
-        axes.set_ylabel("test accuracy, %")
-    legend(drawing, left, right, ncols=2)
-    return drawing
+        known = [
+            both
+            for both in zip(gammas, curve.samples(results, "accuracy"), strict=True)
+            if not math.isnan(both[0])
+        ]
+        curves.append(_curve(curve, *(zip(*known, strict=True) if known else ((), ()))))
+    return Panel("All four against smoothness", "smoothness index gamma", _ACCURACY, curves, digits=2)
+
+
+def _against_temperature(results: Results, alone: Row, of_smoothed: Row) -> Panel:
+    ends = (-0.2, len(TEMPERATURES) - 0.8)
+    levels = [
+        Curve.level(
+            f"{curve.name} at its best, alpha {point['alpha']:g}",
+            _LOOKS[curve.name][0],
+            100 * results.sample("accuracy", **point).mean,
+            ends,
+            "dotted",
+        )
+        for curve, point in ((BASELINES, alone), (OF_SMOOTHED, of_smoothed))
+    ]
+    taught = _curve(OF_HARD, range(len(TEMPERATURES)), OF_HARD.samples(results, "accuracy"))
+    ticks = [(place, f"{temperature:g}") for place, temperature in enumerate(TEMPERATURES)]
+    name = "temperature of the hard teacher"
+    return Panel("M3 against temperature", name, _ACCURACY, (taught, *levels), ticks, xlimits=ends, digits=2)
+
+
+def _curve(curve: Scenario, x: Iterable[float], samples: Iterable[Sample]) -> Curve:
+    colour, line, marker = _LOOKS[curve.name]
+    return Curve.of(f"{curve.name}: {curve.title}", colour, x, samples, scale=100, line=line, marker=marker)

@@ -12,6 +12,7 @@ from softtargets.recipes import MLP, SGD, Digits, Distillation, Linear, Recipe
 from softtargets.runs import Predictions, Run
 from softtargets.studies.grids import smoothing, trial
 from softtargets.studies.measures import accuracy, likelihood_and_calibration
+from softtargets.studies.recorded import RecordedRun
 from softtargets.studies.study import Settings, Trial
 
 ALPHAS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -68,8 +69,14 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     return measured
 
 
-def plane_points(run: Run, predictions: Predictions) -> tuple[torch.Tensor, torch.Tensor]:
+def plane_points(run: Run | RecordedRun, predictions: Predictions) -> tuple[torch.Tensor, torch.Tensor]:
     """The examples of the three chosen classes on the plane of their templates, and their labels."""
     chosen = torch.isin(predictions.labels, torch.tensor(PLANE))
     basis = template_plane(run.weights()["head.weight"], PLANE)
     return project(predictions.features[chosen], basis), predictions.labels[chosen]
+
+
+def plane_templates(run: Run | RecordedRun) -> torch.Tensor:
+    """Where the templates of the three chosen classes lie on their own plane, (3, 2)."""
+    head = run.weights()["head.weight"]
+    return project(head[list(PLANE)], template_plane(head, PLANE))

@@ -44,9 +44,9 @@ const softtargets = (() => {
     return dot;
   }
 
-  // A button that switches something on and off.
-  function key(name, colour, changed) {
-    const button = html("button", { type: "button", class: "key", "aria-pressed": "true" }, spot(colour), name);
+  // A button that switches something on and off; `sample` is what it looks like, if not a spot.
+  function key(name, colour, changed, sample = null) {
+    const button = html("button", { type: "button", class: "key", "aria-pressed": "true" }, sample ?? spot(colour), name);
     button.addEventListener("click", () => {
       const on = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", on);

@@ -77,19 +77,19 @@ softtargets.widget("plane", (box, data) => {
       panel.templates.forEach(([px, py], k) => {
         const d = `M${x(px)} ${y(py) - 6}l6 6l-6 6l-6 -6z`;
         all.append(
-          svg("path", { d, fill: "none", stroke: "#fff", "stroke-width": 4, "stroke-opacity": 0.8 }),
-          svg("path", { class: "template", d, fill: "none", stroke: "#111827", "stroke-width": 1.4 }, svg("title", {}, `template of ${data.classes[k].name}`)),
+          svg("path", { class: "halo", d, fill: "none", "stroke-width": 4, "stroke-opacity": 0.8 }),
+          svg("path", { class: "template ink", d, fill: "none", "stroke-width": 1.4 }, svg("title", {}, `template of ${data.classes[k].name}`)),
         );
       });
       (panel.centres ?? []).forEach(([px, py]) => {
         if (missing(px) || missing(py)) return;
         const d = `M${x(px) - 5} ${y(py)}h10M${x(px)} ${y(py) - 5}v10`;
         all.append(
-          svg("path", { d, stroke: "#fff", "stroke-width": 4, "stroke-opacity": 0.8 }),
-          svg("path", { class: "centre", d, stroke: "#111827", "stroke-width": 1.5 }),
+          svg("path", { class: "halo", d, "stroke-width": 4, "stroke-opacity": 0.8 }),
+          svg("path", { class: "centre ink", d, "stroke-width": 1.5 }),
         );
       });
-      const ring = svg("circle", { class: "ring", r: 6, fill: "none", stroke: "#111827", "stroke-width": 1.6, visibility: "hidden" });
+      const ring = svg("circle", { class: "ring ink", r: 6, fill: "none", "stroke-width": 1.6, visibility: "hidden" });
       picture.append(ring);
 
       let reached = 0;

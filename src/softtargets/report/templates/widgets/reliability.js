@@ -193,7 +193,7 @@ softtargets.widget("reliability", (box, data) => {
         const r = 2.5 + 6 * Math.sqrt(shares[c][bin]); // the area grows with the bin's share
         const pale = few[i] ? 0.35 : 1;
         group.append(
-          svg("circle", { class: "point", cx: px, cy: py, r, stroke: "#fff", "stroke-width": 1, "fill-opacity": pale }),
+          svg("circle", { class: "point halo", cx: px, cy: py, r, "stroke-width": 1, "fill-opacity": pale }),
         );
       });
       all.append(group);
@@ -216,8 +216,8 @@ softtargets.widget("reliability", (box, data) => {
         const around = column.getBoundingClientRect();
         const { left, right } = around;
         if (width < 420) {
-          const under = picture.getBoundingClientRect().bottom; // no room within
-          return bubble.show(lines(bin), { left, right, top: under, bottom: under }, { align: "start" });
+          const whole = picture.getBoundingClientRect(); // over the histogram: below it is the slider
+          return bubble.show(lines(bin), { left, right, top: whole.top, bottom: whole.bottom - 4 }, { align: "end" });
         }
         const late = bin >= bins / 2;
         const ends = { left, right, top: around.top + 4, bottom: around.top + high - 6 };

@@ -104,7 +104,7 @@ softtargets.widget("sweep", (box, data) => {
         const best = data.best[c];
         if (missing(best)) return;
         const value = between(curve[key], best);
-        if (!missing(value)) picture.append(svg("circle", { class: "best", cx: x(best), cy: Math.max(margin.top, y(value)), r: 5, fill: curve.colour, stroke: "#fff", "stroke-width": 1.5 }));
+        if (!missing(value)) picture.append(svg("circle", { class: "best halo", cx: x(best), cy: Math.max(margin.top, y(value)), r: 5, fill: curve.colour, "stroke-width": 1.5 }));
       });
       const line = svg("line", { class: "cursor", x1: 0, x2: 0, y1: margin.top, y2: floor, visibility: "hidden" });
       picture.append(line);
