@@ -10,23 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from softtargets.losses import (
-    CSKD,
-    BetaSmoothing,
-    DisturbLabel,
-    KnowledgeRefinery,
-    LogitSmoothing,
-    SoftTargetLoss,
-)
+from softtargets.losses import CSKD, BetaSmoothing, DisturbLabel, KnowledgeRefinery, SoftTargetLoss
 from softtargets.recipes import Recipe
 from softtargets.training.building import build_loss, free_numbers
 from softtargets.training.sums import run_sums
 
 # They ask the net itself for more, follow it, or draw from torch's generators: one run at a time.
 ALONE: tuple[type[SoftTargetLoss], ...] = (CSKD, BetaSmoothing, DisturbLabel, KnowledgeRefinery)
-# Products with matrices, which NVIDIA's library cuts up by how many there are: on a GPU one run after another.
-APART: tuple[type[SoftTargetLoss], ...] = (LogitSmoothing,)
-# And so are batches of fewer rows than this, which torch adds up over classes as it does no larger ones.
+# Batches of fewer rows than this are one run after another on a GPU, where torch adds up a few rows over classes in
+# another way than many; a stack has many.
 _FEW = 32
 
 
@@ -127,7 +119,7 @@ class StackedLoss:
         def one(state: dict[str, Tensor], *call: Tensor) -> Any:
             return functional_call(group.skeleton, state, call)
 
-        apart = logits.is_cuda and (isinstance(group.skeleton, APART) or labels.shape[1] < _FEW)
+        apart = logits.is_cuda and labels.shape[1] < _FEW
         rows: Tensor = torch.vmap(one, chunk_size=1 if apart else None)(group.state, *seen)
         return rows
 

@@ -219,4 +219,4 @@ def flat(stack: Tensor, lead: int) -> Tensor:
     """All numbers of a parameter in one dimension, behind the runs if there are any; in the order of their memory."""
     strides = stack.stride()
     order = sorted(range(lead, stack.dim()), key=lambda dim: -strides[dim])
-    return stack.permute(*range(lead), *order).reshape((*stack.shape[:lead], -1))
+    return stack.permute((*range(lead), *order)).reshape((*stack.shape[:lead], -1))
