@@ -108,9 +108,9 @@ def check_norm(split):
         assert ("mma" in compiled(norm_kernel, constants, bias="fp32", **types)) == split
 
 
-def check_linear(rows, deep, columns, left, right, result, **none):
+def check_linear(choose, runs, rows, deep, columns, left, right, result, **none):
     # Strides are of a row and of a column; 1 is a constant, as at a launch.
-    tiles = products.linear_tiles(deep, columns, 2)
+    tiles = choose(runs, rows, deep, columns)
     strides = dict(zip("left_row left_deep right_deep right_column result_row result_column".split(), left + right + result))
     constants = {name: 1 for name, stride in strides.items() if stride == 1}
     sizes = dict(DEEP=deep, WIDE=columns, ROWS=tiles.rows, COLUMNS=tiles.columns, DEPTH=tiles.depth, PRECISION="tf32")
@@ -119,10 +119,13 @@ def check_linear(rows, deep, columns, left, right, result, **none):
     assert "mma" in ptx, (deep, columns, "does without tensor cores")
 
 
-for inputs, outputs in ((784, 1200), (1200, 1200), (2304, 384), (192, 16)):  # weights lie inputs first
-    check_linear(128, inputs, outputs, (inputs, 1), (outputs, 1), (outputs, 1), sums=None)
-    check_linear(128, outputs, inputs, (outputs, 1), (1, outputs), (inputs, 1), sums=None, bias=None)
-    check_linear(inputs, 128, outputs, (1, inputs), (outputs, 1), (outputs, 1), bias=None)
+# Runs, inputs and outputs; weights lie inputs first.
+for runs, inputs, outputs in ((128, 784, 1200), (1, 1200, 1200), (128, 2304, 384), (1, 192, 16)):
+    choose = products.linear_tiles
+    check_linear(choose, runs, 128, inputs, outputs, (inputs, 1), (outputs, 1), (outputs, 1), sums=None)
+    check_linear(choose, runs, 128, outputs, inputs, (outputs, 1), (1, outputs), (inputs, 1), sums=None, bias=None)
+    choose = products.linear_gradient_tiles
+    check_linear(choose, runs, inputs, 128, outputs, (1, inputs), (outputs, 1), (outputs, 1), bias=None)
 compiled(sum_kernel, dict(PART=8192, BLOCK=1024, SQUARED=True), values="*fp32", results="*fp32", count="i32")
 
 

@@ -144,10 +144,21 @@ def weight_gradient_kernel(
     DEEP: tl.constexpr = KERNEL * KERNEL * CHANNELS
     run = (tl.program_id(0) // parts).to(tl.int64)
     part = tl.program_id(0) % parts
-    deep = tl.program_id(1) * DEPTH + tl.arange(0, DEPTH)
     column = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
-    maps += run * (rows // (NEW_HEIGHT * NEW_WIDTH)) * (HEIGHT * WIDTH * CHANNELS)
     upstream += run * rows * NEW_CHANNELS
+    if bias_partials is not None:  # by programs of their own, which do not wait for products
+        if tl.program_id(1) * DEPTH >= DEEP:
+            found = tl.zeros((COLUMNS,), tl.float32)
+            for start in range(0, PART, ROWS):
+                row = part * PART + start + tl.arange(0, ROWS)
+                there = (row < rows)[:, None] & (column < NEW_CHANNELS)[None, :]
+                source = row[:, None] * NEW_CHANNELS + column[None, :]
+                found += tl.sum(tl.load(upstream + source, mask=there, other=0.0).to(tl.float32), 0)
+            bias_partials += (run * parts + part) * NEW_CHANNELS
+            tl.store(bias_partials + column, found, mask=column < NEW_CHANNELS)
+            return
+    deep = tl.program_id(1) * DEPTH + tl.arange(0, DEPTH)
+    maps += run * (rows // (NEW_HEIGHT * NEW_WIDTH)) * (HEIGHT * WIDTH * CHANNELS)
     if CHANNELS % DEPTH == 0:
         i, j = direction(tl.program_id(1) // (CHANNELS // DEPTH), KERNEL, False)
         first = tl.multiple_of(tl.program_id(1) % (CHANNELS // DEPTH) * DEPTH, DEPTH)
@@ -167,16 +178,6 @@ def weight_gradient_kernel(
     partials += (run * parts + part) * (DEEP * NEW_CHANNELS)
     target = deep[:, None] * NEW_CHANNELS + column[None, :]
     tl.store(partials + target, total, mask=(deep < DEEP)[:, None] & (column < NEW_CHANNELS)[None, :])
-    if bias_partials is not None:
-        if tl.program_id(1) == 0:
-            found = tl.zeros((COLUMNS,), tl.float32)
-            for start in range(0, PART, ROWS):
-                row = part * PART + start + tl.arange(0, ROWS)
-                there = (row < rows)[:, None] & (column < NEW_CHANNELS)[None, :]
-                source = row[:, None] * NEW_CHANNELS + column[None, :]
-                found += tl.sum(tl.load(upstream + source, mask=there, other=0.0).to(tl.float32), 0)
-            bias_partials += (run * parts + part) * NEW_CHANNELS
-            tl.store(bias_partials + column, found, mask=column < NEW_CHANNELS)
 
 
 @triton.jit

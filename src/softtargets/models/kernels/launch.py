@@ -153,7 +153,8 @@ def gradients_of_layer(
     gradients = torch.empty(runs, new_channels, channels, kernel, kernel, device=maps.device)
     of_bias = torch.empty(runs, new_channels if biased else 0, device=maps.device)
     with on_device(maps):
-        weight_gradient_kernel[(runs * parts, -(-deep // tiles.depth), -(-new_channels // tiles.columns))](
+        down, across = -(-deep // tiles.depth) + biased, -(-new_channels // tiles.columns)
+        weight_gradient_kernel[(runs * parts, down, across)](
             maps,
             upstream,
             partials,

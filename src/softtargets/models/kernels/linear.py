@@ -1,7 +1,7 @@
 """Linear layers of many nets at a time: products of matrices, one for each run.
 
-Every program works for one run, and adds up in an order that the shapes of a run alone decide: NVIDIA's library chooses
-how to cut up a stack of products by how many there are.
+Every program works for one run, and adds up from the first to the last: what a run gets depends neither on the others nor
+on how a result is cut into tiles. NVIDIA's library cuts up sums by how many products there are.
 """
 
 import triton
@@ -34,45 +34,51 @@ def product_kernel(
 ):
     """Left (runs, rows, DEEP) times right (runs, DEEP, WIDE)."""
     down, across = tl.cdiv(rows, ROWS), tl.cdiv(WIDE, COLUMNS)
-    run = (tl.program_id(0) // (down * across)).to(tl.int64)
-    tile = tl.program_id(0) % (down * across)
-    row = (tile % down) * ROWS + tl.arange(0, ROWS)
-    column = (tile // down) * COLUMNS + tl.arange(0, COLUMNS)
-    left += run * left_run
+    tiles = down * across
+    programs = tiles
+    if sums is not None:  # by programs of their own, which do not wait for products
+        programs += across
+    run = (tl.program_id(0) // programs).to(tl.int64)
+    tile = tl.program_id(0) % programs
     right += run * right_run
-    there, known = row < rows, column < WIDE
-    total = tl.zeros((ROWS, COLUMNS), tl.float32)
-    for start in range(0, DEEP, DEPTH):
-        deep = start + tl.arange(0, DEPTH)
-        inside = deep < DEEP
-        a = tl.load(
-            left + (row[:, None] * left_row + deep[None, :] * left_deep),
-            mask=there[:, None] & inside[None, :],
-            other=0.0,
+    if tile < tiles:
+        row = (tile % down) * ROWS + tl.arange(0, ROWS)
+        column = (tile // down) * COLUMNS + tl.arange(0, COLUMNS)
+        left += run * left_run
+        there, known = row < rows, column < WIDE
+        total = tl.zeros((ROWS, COLUMNS), tl.float32)
+        for start in range(0, DEEP, DEPTH):
+            deep = start + tl.arange(0, DEPTH)
+            inside = deep < DEEP
+            a = tl.load(
+                left + (row[:, None] * left_row + deep[None, :] * left_deep),
+                mask=there[:, None] & inside[None, :],
+                other=0.0,
+            )
+            b = tl.load(
+                right + (deep[:, None] * right_deep + column[None, :] * right_column),
+                mask=inside[:, None] & known[None, :],
+                other=0.0,
+            )
+            total = tl.dot(a, b, total, input_precision=PRECISION)
+        if bias is not None:
+            total += tl.load(bias + run * WIDE + column, mask=known, other=0.0).to(tl.float32)[None, :]
+        target = row[:, None] * result_row + column[None, :] * result_column
+        tl.store(
+            results + run * result_run + target,
+            total.to(results.dtype.element_ty),
+            mask=there[:, None] & known[None, :],
         )
-        b = tl.load(
-            right + (deep[:, None] * right_deep + column[None, :] * right_column),
-            mask=inside[:, None] & known[None, :],
-            other=0.0,
-        )
-        total = tl.dot(a, b, total, input_precision=PRECISION)
-    if bias is not None:
-        total += tl.load(bias + run * WIDE + column, mask=known, other=0.0).to(tl.float32)[None, :]
-    target = row[:, None] * result_row + column[None, :] * result_column
-    tl.store(
-        results + run * result_run + target,
-        total.to(results.dtype.element_ty),
-        mask=there[:, None] & known[None, :],
-    )
-    if sums is not None:
-        if tile % down == 0:  # once more, by the programs of the first rows: it is near by now
-            found = tl.zeros((COLUMNS,), tl.float32)
-            for start in range(0, DEEP, DEPTH):
-                deep = start + tl.arange(0, DEPTH)
-                b = tl.load(
-                    right + (deep[:, None] * right_deep + column[None, :] * right_column),
-                    mask=(deep < DEEP)[:, None] & known[None, :],
-                    other=0.0,
-                )
-                found += tl.sum(b.to(tl.float32), 0)
-            tl.store(sums + run * WIDE + column, found, mask=known)
+    elif sums is not None:
+        column = (tile - tiles) * COLUMNS + tl.arange(0, COLUMNS)
+        known = column < WIDE
+        found = tl.zeros((COLUMNS,), tl.float32)
+        for start in range(0, DEEP, DEPTH):
+            deep = start + tl.arange(0, DEPTH)
+            b = tl.load(
+                right + (deep[:, None] * right_deep + column[None, :] * right_column),
+                mask=(deep < DEEP)[:, None] & known[None, :],
+                other=0.0,
+            )
+            found += tl.sum(b.to(tl.float32), 0)
+        tl.store(sums + run * WIDE + column, found, mask=known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import torch
@@ -15,28 +16,51 @@ from softtargets.models.kernels.sums import sum_kernel
 PART, BLOCK = 8192, 1024
 
 
-# Nothing may depend on how many runs there are, or their results would; nor on the rows, of which evaluation takes
-# fewer at a time the more runs there are.
+# How many programs keep a GPU busy: below, smaller tiles make more of them.
+MANY = 256
+# How a product of float32 is computed where a recipe asks for all of its bits.
+IN_FULL = "ieee"
+
+
+# What measured best on an H200, for a run alone and for 128. Sums go from the first to the last whatever the tile, so
+# that how many runs there are may decide about tiles and nothing else; a test on a GPU compares the bits.
 @lru_cache(maxsize=1024)
-def linear_tiles(deep: int, columns: int, itemsize: int) -> Tiles:
-    """For products over so many inputs, with so many columns."""
+def linear_tiles(runs: int, rows: int, deep: int, columns: int, itemsize: int = 2) -> Tiles:
+    """For products (runs, rows, deep) x (runs, deep, columns)."""
     wide, depth = max(16, min(128, power_of_2(columns))), max(16, min(64, power_of_2(deep)))
     if itemsize > 2:
         return Tiles(64, min(wide, 64), min(depth, 32), 4, 3)
+    if wide <= 16:
+        return Tiles(64, wide, max(depth, min(128, power_of_2(deep))), 4, 3)
+    if runs * -(-rows // 128) * -(-columns // wide) < MANY:
+        return Tiles(64, min(wide, 64), depth, 4, 3)
     return Tiles(128, wide, depth, 8 if wide == 128 else 4, 3)
+
+
+@lru_cache(maxsize=1024)
+def linear_gradient_tiles(runs: int, rows: int, deep: int, columns: int, itemsize: int = 2) -> Tiles:
+    """For gradients of weights: so many inputs by outputs, summed over the rows of a batch, which are few."""
+    if itemsize > 2 or columns <= 16:
+        return linear_tiles(runs, rows, deep, columns, itemsize)
+    wide, depth = max(16, min(128, power_of_2(columns))), max(16, min(128, power_of_2(deep)))
+    if runs * -(-rows // 128) * -(-columns // wide) < MANY:
+        return Tiles(64, min(wide, 64), depth, 4, 3)
+    return Tiles(128, wide, min(depth, 64), 8 if wide == 128 else 4, 2)
 
 
 def linear(rows: Tensor, weights: Tensor, bias: Tensor | None, tiles: Tiles | None = None) -> Tensor:
     """Rows (runs, rows, inputs) times weights (runs, outputs, inputs), plus a bias (runs, outputs)."""
     results = rows.new_empty(*rows.shape[:2], weights.shape[1])
-    _multiply(rows, weights.transpose(1, 2), results, bias, None, tiles)
+    _multiply(
+        rows, weights.transpose(1, 2), results, bias, None, tiles or _tiles(linear_tiles, rows, results)
+    )
     return results
 
 
 def gradient_of_rows(upstream: Tensor, weights: Tensor, tiles: Tiles | None = None) -> Tensor:
     """The gradient with respect to the rows."""
     results = upstream.new_empty(*upstream.shape[:2], weights.shape[2])
-    _multiply(upstream, weights, results, None, None, tiles)
+    _multiply(upstream, weights, results, None, None, tiles or _tiles(linear_tiles, upstream, results))
     return results
 
 
@@ -46,9 +70,14 @@ def gradients_of_weights(
     """The gradients with respect to the weights, in their precision and as they lie in memory, and to the bias."""
     gradients = torch.empty_like(weights)
     of_bias = torch.empty(len(rows), upstream.shape[-1] if biased else 0, device=rows.device)
-    turned = gradients.transpose(1, 2)
-    _multiply(rows.transpose(1, 2), upstream, turned, None, of_bias if biased else None, tiles)
+    left, turned = rows.transpose(1, 2), gradients.transpose(1, 2)
+    tiles = tiles or _tiles(linear_gradient_tiles, left, turned)
+    _multiply(left, upstream, turned, None, of_bias if biased else None, tiles)
     return gradients, of_bias
+
+
+def _tiles(choose: Callable[..., Tiles], left: Tensor, results: Tensor) -> Tiles:
+    return choose(*left.shape, results.shape[-1], left.element_size())
 
 
 def _multiply(
@@ -57,14 +86,15 @@ def _multiply(
     results: Tensor,
     bias: Tensor | None,
     sums: Tensor | None,
-    tiles: Tiles | None,
+    tiles: Tiles,
 ) -> None:
     runs, rows, deep = left.shape
     columns = right.shape[-1]
-    tiles = tiles or linear_tiles(deep, columns, left.element_size())
+    down, across = -(-rows // tiles.rows), -(-columns // tiles.columns)
+    programs = down * across + (across if sums is not None else 0)
     in_full = left.dtype == torch.float32 and torch.get_float32_matmul_precision() == "highest"
     with on_device(left):
-        product_kernel[(runs * -(-rows // tiles.rows) * -(-columns // tiles.columns),)](
+        product_kernel[(runs * programs,)](
             left,
             right,
             bias,
@@ -79,7 +109,7 @@ def _multiply(
             ROWS=tiles.rows,
             COLUMNS=tiles.columns,
             DEPTH=tiles.depth,
-            PRECISION="ieee" if in_full else "tf32",
+            PRECISION=IN_FULL if in_full else "tf32",
             num_warps=tiles.warps,
             num_stages=tiles.stages,
         )
