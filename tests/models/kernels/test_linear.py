@@ -66,6 +66,17 @@ def test_a_run_is_the_same_in_any_company_and_among_any_rows():
     assert torch.equal(products.linear(rows[:, 7:9], weights, bias), together[0][:, 7:9])
 
 
+def test_the_gradient_of_a_bias_does_not_depend_on_tiles():
+    """A run alone is cut into smaller ones."""
+    rows, weights, _, upstream = layer(2, 70, 5, 40, torch.float32)
+    found = [
+        products.gradients_of_weights(rows, upstream, weights, True, launch.Tiles(*sizes, 1, 1))[1]
+        for sizes in ((16, 16, 16), (16, 64, 32), (32, 32, 128))
+    ]
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+
+
 def test_what_shares_its_rows_is_not_copied_and_neighbours_do_not_leak():
     rows, weights, bias, _ = layer(3, 4, 20, 10, torch.float32)
     weights[1] = torch.nan

@@ -7,6 +7,9 @@ on how a result is cut into tiles. NVIDIA's library cuts up sums by how many pro
 import triton
 import triton.language as tl
 
+# Rows that are on their way at a time when they are added up.
+AT_ONCE = tl.constexpr(16)
+
 
 @triton.jit
 def product_kernel(
@@ -73,12 +76,11 @@ def product_kernel(
         column = (tile - tiles) * COLUMNS + tl.arange(0, COLUMNS)
         known = column < WIDE
         found = tl.zeros((COLUMNS,), tl.float32)
-        for start in range(0, DEEP, DEPTH):
-            deep = start + tl.arange(0, DEPTH)
-            b = tl.load(
-                right + (deep[:, None] * right_deep + column[None, :] * right_column),
-                mask=(deep < DEEP)[:, None] & known[None, :],
-                other=0.0,
-            )
-            found += tl.sum(b.to(tl.float32), 0)
+        # One row after another: `tl.sum` would add in an order that the size of a tile decides.
+        for start in range(0, DEEP, AT_ONCE):
+            part = tl.zeros((COLUMNS,), tl.float32)
+            for place in tl.static_range(AT_ONCE):
+                source = right + ((start + place) * right_deep + column * right_column)
+                part += tl.load(source, mask=known & (start + place < DEEP), other=0.0).to(tl.float32)
+            found += part
         tl.store(sums + run * WIDE + column, found, mask=known)

@@ -45,7 +45,7 @@ def linear_gradient_tiles(runs: int, rows: int, deep: int, columns: int, itemsiz
     wide, depth = max(16, min(128, power_of_2(columns))), max(16, min(128, power_of_2(deep)))
     if runs * -(-rows // 128) * -(-columns // wide) < MANY:
         return Tiles(64, min(wide, 64), depth, 4, 3)
-    return Tiles(128, wide, min(depth, 64), 8 if wide == 128 else 4, 2)
+    return Tiles(64, wide, min(depth, 32), 4, 3)
 
 
 def linear(rows: Tensor, weights: Tensor, bias: Tensor | None, tiles: Tiles | None = None) -> Tensor:
