@@ -17,6 +17,7 @@ import pytest
 from forking import finish, start
 from softtargets.cli import live, main, pace
 from softtargets.cli.console import ConsoleWatcher
+from softtargets.runs import ENGINE, ENGINES
 
 RECIPE = """
 data: {name: digits, validation: 100, limit: 150}
@@ -164,7 +165,9 @@ def test_train_list_show_verify_delete(run, recipe_file):
     assert "did you mean 'regulariser.alpha'" in err
     shown = json.loads(run("runs", "show", identity[:6], "--json")[1])
     assert shown["summary"] == trained["summary"]
-    assert "provenance" in run("runs", "show", identity[:6])[1]
+    said = run("runs", "show", identity[:6])[1]
+    assert "provenance" in said
+    assert f"{ENGINE}. {ENGINES[ENGINE]}" in " ".join(said.split())
     assert run("runs", "verify") == (0, "1 runs are as they were written\n", "")
     weights = os.path.join(trained["directory"], "weights.safetensors")
     with open(weights, "r+b") as file:

@@ -54,6 +54,8 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
 @app.command()
 def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """Show one run: its recipe, last metrics and provenance. A few first digits of the id are enough."""
+    from softtargets.runs import ENGINES
+
     store = run_store(runs_dir)
     found = store.get(run)
     (entry,) = (entry for entry in store.entries() if entry.id == found.id)
@@ -64,6 +66,10 @@ def show(run: str, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     if as_json:
         return print_json(shown)
     sections = {part: shown.pop(part) for part in ("recipe", "summary", "provenance") if shown.get(part)}
+    if number := sections.get("provenance", {}).get("engine"):
+        sections["provenance"]["engine"] = (
+            f"{number}. {ENGINES.get(number, 'This version does not know it.')}"
+        )
     print_fields(shown)
     for part, section in sections.items():
         typer.echo(f"\n{part}")

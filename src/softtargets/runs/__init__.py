@@ -1,5 +1,6 @@
 """Runs: what a training leaves on disk. Written once, read many times, never lost."""
 
+from softtargets.runs.engines import ENGINE, ENGINES, engine_of, mixed_engines
 from softtargets.runs.provenance import code_version, environment, now
 from softtargets.runs.run import Predictions, Run
 from softtargets.runs.store import ListedRun, RunStore, check_filter, export_logs
@@ -8,6 +9,8 @@ from softtargets.runs.writer import Checkpoint, RunWriter
 Entry = ListedRun  # as it was called first
 
 __all__ = [
+    "ENGINE",
+    "ENGINES",
     "Checkpoint",
     "Entry",
     "ListedRun",
@@ -17,7 +20,9 @@ __all__ = [
     "RunWriter",
     "check_filter",
     "code_version",
+    "engine_of",
     "environment",
     "export_logs",
+    "mixed_engines",
     "now",
 ]

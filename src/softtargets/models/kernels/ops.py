@@ -23,7 +23,7 @@ def convolution(
 
     A bias is float32 (runs, new channels).
     """
-    return launch.convolve(maps, weights, stride, padding, bias=bias)
+    return launch.convolve(maps, weights, stride, padding, None, bias)
 
 
 @torch.library.custom_op("softtargets::convolution_map_gradient", mutates_args=())
