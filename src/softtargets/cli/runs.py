@@ -1,4 +1,4 @@
-"""``softtargets runs``: list, show, verify, export, delete."""
+"""``softtargets runs``: list, show, verify, export, measure, delete."""
 
 from __future__ import annotations
 
@@ -104,25 +104,60 @@ def verify(
 @app.command()
 def export(
     out: Annotated[
-        Path, Argument(metavar="FILE", help="One line of JSON per run; .gz at the end compresses it.")
-    ],
+        Path | None,
+        Argument(
+            metavar="[FILE]",
+            help="Recipes, metrics and provenance: one line of JSON per run; .gz compresses it.",
+        ),
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE.npz",
+            help="What each finished network predicted for every example, in a few bytes; `runs measure` reads it.",
+        ),
+    ] = None,
+    split: Annotated[str, Option(help="The split whose predictions are written.")] = "test",
     where: Where = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Write recipes, metrics and provenance of finished and failed runs to one file, without their weights."""
-    from softtargets.runs import Run, check_filter, export_logs
+    """Write all finished and failed runs to one file, without their weights: their logs, their predictions, or both."""
+    from softtargets.runs import Run, check_filter, export_logs, export_predictions
 
+    if out is None and predictions is None:
+        raise RunError("nothing to write: give FILE for the logs, --predictions FILE.npz, or both")
     wanted = assignments(where, "--where")
     store = run_store(runs_dir)
     chosen = [entry for entry in store.entries(wanted) if entry.status in ("finished", "failed")]
     if not chosen:
         check_filter(store.entries(), wanted)
         raise RunError(f"no finished runs to export in {store.root}")
+    runs = {entry.id: Run(store.root / entry.id) for entry in chosen}
     damaged: list[str] = []
-    count = export_logs((Run(store.root / entry.id) for entry in chosen), out, damaged)
-    typer.echo(f"{count} runs in {out}")
+    if out is not None:
+        count = export_logs(runs.values(), out, damaged)
+        typer.echo(f"{count} runs in {out}")
+    if predictions is not None:
+        count = export_predictions(runs.values(), predictions, split)
+        typer.echo(f"predictions of {count} runs in {predictions}")
     if damaged:
         raise RunError(f"{len(damaged)} damaged runs were left out: {damaged[0]}")
+
+
+@app.command()
+def measure(
+    file: Annotated[Path, Argument(metavar="FILE.npz", help="Written by `runs export --predictions`.")],
+    as_json: Json = False,
+) -> None:
+    """Compute accuracy, error, likelihood and calibration error of every run from its stored predictions alone."""
+    from softtargets.runs import recomputed
+
+    found = recomputed(file)
+    if as_json:
+        return print_json(found)
+    headings = ("accuracy", "error", "nll", "ece")
+    rows = [(run, *(f"{numbers[name]:.5f}" for name in headings)) for run, numbers in found.items()]
+    print_table(("run", *headings), rows)
 
 
 @app.command()

@@ -1,8 +1,9 @@
 """Runs: what a training leaves on disk. Written once, read many times, never lost."""
 
+from softtargets.runs.compact import export_predictions, recomputed
 from softtargets.runs.engines import ENGINE, ENGINES, engine_of, mixed_engines
 from softtargets.runs.provenance import code_version, environment, now
-from softtargets.runs.run import Predictions, Run
+from softtargets.runs.run import SCORES, Predictions, Run
 from softtargets.runs.store import ListedRun, RunStore, check_filter, export_logs
 from softtargets.runs.writer import Checkpoint, RunWriter
 
@@ -11,6 +12,7 @@ Entry = ListedRun  # as it was called first
 __all__ = [
     "ENGINE",
     "ENGINES",
+    "SCORES",
     "Checkpoint",
     "Entry",
     "ListedRun",
@@ -23,6 +25,8 @@ __all__ = [
     "engine_of",
     "environment",
     "export_logs",
+    "export_predictions",
     "mixed_engines",
     "now",
+    "recomputed",
 ]

@@ -31,7 +31,8 @@ def train(
 ) -> list[Run]:
     """Train every recipe that has no finished run yet, teachers first, and return the runs in order.
 
-    keep:     the splits on which predictions are kept (those that the recipe's data has).
+    keep:     the splits on which predictions are kept (those that the recipe's data has); "test:scores" without
+              penultimate activations.
     workers:  processes that share the recipes out among them, this one included.
     sharing:  how many processes there are in all, where others were started elsewhere: none takes more than its
               share at a time.

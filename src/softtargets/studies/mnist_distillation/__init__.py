@@ -16,7 +16,7 @@ study = Study(
     ),
     papers=(MULLER, WAGNER),
     trials=trials,
-    keep=(),
+    keep=("test:scores",),
     measure=measure,
     findings=findings,
     axes=AXES,
