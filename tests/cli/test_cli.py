@@ -17,6 +17,7 @@ import pytest
 from forking import finish, start
 from softtargets.cli import live, main, pace
 from softtargets.cli.console import ConsoleWatcher
+from softtargets.runs import ENGINE, ENGINES
 
 RECIPE = """
 data: {name: digits, validation: 100, limit: 150}
@@ -168,6 +169,7 @@ def test_train_list_show_verify_delete(run, recipe_file):
     for_people = run("runs", "show", identity[:6])[1]
     assert "provenance:" in for_people
     assert "  regulariser: {name: label_smoothing, alpha: 0.1, spread: all, matrix: null}" in for_people
+    assert f"{ENGINE}. {ENGINES[ENGINE]}" in " ".join(for_people.split())
     assert "{'" not in for_people, "a Python dictionary"
     assert re.search(rf"{identity}  finished  20\d\d-\d\d-\d\d \d\d:\d\d  digits", run("runs", "list")[1])
     assert run("runs", "verify") == (0, "1 run checked: all files are as they were written\n", "")

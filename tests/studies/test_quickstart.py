@@ -11,7 +11,7 @@ import pytest
 
 from softtargets.calibration import expected_calibration_error
 from softtargets.exceptions import StorageError, StudyError
-from softtargets.runs import RunStore
+from softtargets.runs import Run, RunStore, export_predictions, recomputed
 from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
 from softtargets.training import train
 
@@ -50,6 +50,20 @@ def test_the_report_is_complete(quick):
     assert "softtargets study run &lt;b&gt;" in html
     assert "What digits cannot show" in html
     assert len(list(csv.DictReader((page.parent / "tables" / "runs.csv").open()))) == 32
+
+
+def test_numbers_on_the_page_can_be_recomputed_from_stored_predictions_alone(quick, tmp_path):
+    """In the file that is published: predicted classes and probabilities in 16 bits."""
+    page, store, _, _ = quick
+    file = tmp_path / "predictions.npz"
+    export_predictions((Run(store.root / entry.id) for entry in store.entries()), file)
+    found = recomputed(file)
+    rows = list(csv.DictReader((page.parent / "tables" / "runs.csv").open()))
+    assert {row["run"] for row in rows} == found.keys()
+    for row in rows:
+        assert float(row["accuracy"]) == pytest.approx(found[row["run"]]["accuracy"], abs=1e-12)
+        assert float(row["ece"]) == pytest.approx(found[row["run"]]["ece"], abs=1e-4)
+        assert float(row["nll"]) == pytest.approx(found[row["run"]]["nll"], abs=1e-4)
 
 
 def test_numbers_on_the_page_are_those_of_the_runs(quick):

@@ -26,15 +26,16 @@ ABOUT = {
 }
 
 
-def engine(recipes, store, *, failing=(), **how):
-    """Runs with a test accuracy of a tenth of their seed; those of failing seeds fail."""
+def engine(recipes, store, *, failing=(), newer=(), **how):
+    """Runs with a test accuracy of a tenth of their seed; those of failing seeds fail, others are of a newer engine."""
     runs = []
     for recipe in recipes:
+        about = ABOUT | ({"engine": 3} if recipe.seed in newer else {})
         with store.claim(recipe) as writer:
             if recipe.seed in failing:
-                runs.append(writer.fail("it <diverged>", [], ABOUT))
+                runs.append(writer.fail("it <diverged>", [], about))
             else:
-                runs.append(writer.finish({}, {}, [{"epoch": 1, "test_accuracy": recipe.seed / 10}], ABOUT))
+                runs.append(writer.finish({}, {}, [{"epoch": 1, "test_accuracy": recipe.seed / 10}], about))
     return runs
 
 
@@ -92,6 +93,13 @@ def test_every_run_is_measured_and_listed(tmp_path):
         ("2", "finished", "0.2"),
     ]
     assert results["provenance"]["training"] == "4.5 s, 21 images"
+
+
+def test_a_page_says_if_runs_of_several_engines_stand_on_it(tmp_path):
+    results = page_of(tmp_path, newer=(1, 2))
+    (said,) = results["warnings"]
+    assert "1 or 2: 1 run, 3: 2 runs" in said
+    assert results["provenance"]["engine"] == "1 or 2, 3"
 
 
 def test_a_failed_run_is_reported_and_the_rest_is_shown(tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import chain
 
 import pytest
@@ -186,11 +187,31 @@ def test_stacks_in_single_precision_lose_nothing_by_being_stacks(parts):
         assert_close([weight[run] for weight in weights], expected, torch.float32)
 
 
-def test_numbers_that_runs_share_are_no_tensors():
-    shared = make_update([SGD(momentum=0.9, weight_decay=0.1)] * 3, NAMES, lead=1)
-    assert (shared._momentum, shared._decays, shared._factors) == (0.9, [0.1] * 5, [1.0] * 5)
+def test_numbers_of_a_stack_are_tensors_and_those_that_spare_operations_are_not():
+    shared = make_update([SGD(momentum=0.9)] * 3, NAMES, lead=1)
+    assert shared._momentum.tolist() == torch.tensor([0.9] * 3).tolist()
+    assert (shared._decays, shared._factors) == ([0.0] * 5, [1.0] * 5)
     apart = make_update([SGD(momentum=0.9), SGD(momentum=0.8)], NAMES, lead=1)
     assert apart._momentum.tolist() == torch.tensor([0.9, 0.8]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        (SGD(momentum=0.9, weight_decay=0.013), {"weight_decay": 0.5, "momentum": 0.3}),
+        (SGD(momentum=0.7, nesterov=True, dampening=0), {"momentum": 0.3}),
+        (Adam(weight_decay=0.013), {"betas": (0.5, 0.6), "eps": 1e-3, "weight_decay": 0.2}),
+        (Adam(weight_decay=0.013, decoupled=True), {"weight_decay": 0.5}),
+    ],
+    ids=["sgd", "nesterov", "adam", "adamw"],
+)
+def test_a_run_is_rounded_alike_whatever_its_company(part, other):
+    """Alone, beside one like it, and beside one with other numbers: bit for bit."""
+    single = {"dtype": torch.float32}
+    first = [weight[0] for weight in together([part], **single)[0]]
+    for company in (part, replace(part, **other)):
+        beside = [weight[0] for weight in together([part, company], **single)[0]]
+        assert all(torch.equal(one, two) for one, two in zip(first, beside, strict=True))
 
 
 def test_the_learning_rate_of_the_recipe_is_not_used():

@@ -1,4 +1,4 @@
-"""``softtargets runs``: list, show, verify, export, delete."""
+"""``softtargets runs``: list, show, verify, export, measure, delete."""
 
 from __future__ import annotations
 
@@ -62,6 +62,8 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
 @app.command()
 def show(run: RunId, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """Show a run's recipe, its last metrics, and how it was made."""
+    from softtargets.runs import ENGINES
+
     store = run_store(runs_dir)
     found = store.get(run)
     entry = _entry(store.entries(), found.id)
@@ -72,6 +74,10 @@ def show(run: RunId, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     if as_json:
         return print_json(shown)
     sections = {part: shown.pop(part) for part in ("recipe", "summary", "provenance") if shown.get(part)}
+    if number := sections.get("provenance", {}).get("engine"):
+        sections["provenance"]["engine"] = (
+            f"{number}. {ENGINES.get(number, 'This version does not know it.')}"
+        )
     print_fields(shown)
     for part, section in sections.items():
         typer.echo("")
@@ -113,35 +119,67 @@ def verify(
 @app.command()
 def export(
     out: Annotated[
-        Path,
+        Path | None,
         Argument(
-            metavar="FILE",
+            metavar="[FILE]",
             help="Ends in .jsonl: a line of JSON per run, with the metrics of every epoch. Ends in .csv: a row per "
             "run, with its last metrics. A further .gz compresses either.",
         ),
-    ],
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE.npz",
+            help="Also, or only, write what each finished model predicts for every example, in a few bytes; "
+            "`runs measure` reads it.",
+        ),
+    ] = None,
+    split: Annotated[str, Option(help="The split whose predictions are written.")] = "test",
     where: Where = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Write recipes, metrics and provenance of runs to one file.
+    """Write recipes, metrics and provenance of runs to one file, their predictions to another, or both.
 
-    Finished and failed runs are exported, without their weights and predictions.
+    Finished and failed runs are exported, without their weights.
     """
     from softtargets.report import plural
-    from softtargets.runs import Run, check_filter, exporter
+    from softtargets.runs import Run, check_filter, export_predictions, exporter
 
-    write = exporter(out)
+    if out is None and predictions is None:
+        raise RunError("nothing to write: give FILE for the logs, --predictions FILE.npz, or both")
+    write = exporter(out) if out is not None else None
     wanted = assignments(where, "--where")
     store = run_store(runs_dir)
     chosen = [entry for entry in store.entries(wanted) if entry.status in ("finished", "failed")]
     if not chosen:
         check_filter(store.entries(), wanted)
         raise RunError(f"no finished runs to export in {store.root}")
+    runs = {entry.id: Run(store.root / entry.id) for entry in chosen}
     damaged: list[str] = []
-    count = write((Run(store.root / entry.id) for entry in chosen), out, damaged)
-    typer.echo(f"{plural(count, 'run')} in {out}")
+    if write is not None and out is not None:
+        count = write(runs.values(), out, damaged)
+        typer.echo(f"{plural(count, 'run')} in {out}")
+    if predictions is not None:
+        count = export_predictions(runs.values(), predictions, split)
+        typer.echo(f"predictions of {plural(count, 'run')} in {predictions}")
     if damaged:
         raise RunError(f"{plural(len(damaged), 'damaged run')} left out: {damaged[0]}")
+
+
+@app.command()
+def measure(
+    file: Annotated[Path, Argument(metavar="FILE.npz", help="Written by `runs export --predictions`.")],
+    as_json: Json = False,
+) -> None:
+    """Compute accuracy, error, likelihood and calibration error of every run from its stored predictions alone."""
+    from softtargets.runs import recomputed
+
+    found = recomputed(file)
+    if as_json:
+        return print_json(found)
+    headings = ("accuracy", "error", "nll", "ece")
+    rows = [(run, *(f"{numbers[name]:.5f}" for name in headings)) for run, numbers in found.items()]
+    print_table(("run", *headings), rows)
 
 
 @app.command()

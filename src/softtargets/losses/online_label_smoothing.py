@@ -14,6 +14,8 @@ from softtargets.losses.batch import Batch
 from softtargets.losses.functional import without_autocast
 from softtargets.losses.rule import Rule
 
+_STEPS = 2.0**40
+
 
 class OnlineLabelSmoothing(RuleLoss):
     r"""Cross-entropy with :math:`(1-\alpha)\,\mathrm{onehot}(y) + \alpha S_y`, where S is learnt from the model itself.
@@ -121,10 +123,11 @@ class OnlineLabelSmoothing(RuleLoss):
         correct = (batch.logits.argmax(-1) == labels) & known
         if batch.kept is not None:
             correct = correct & batch.kept
-        # A product with one row of zeros and ones per class: unlike index_add_ it adds in the same order every
-        # time on a GPU too. Autocast would take it in half precision.
+        # A product with one row of zeros and ones per class, in steps of 2^-40: sums of these are exact in double
+        # precision, so it does not matter in which order a GPU adds. Autocast would take it in half precision.
         members = labels == torch.arange(self.classes, device=labels.device).unsqueeze(-1)
-        chosen = (members & correct).to(self.sums.dtype)
+        chosen = (members & correct).double()
+        steps = (said.masked_fill(~known.unsqueeze(-1), 0).double() * _STEPS).round()
         with without_autocast(labels.device):
-            self.sums.add_(chosen @ said.masked_fill(~known.unsqueeze(-1), 0).to(self.sums.dtype))
-        self.counts.add_(chosen.sum(-1))
+            self.sums.add_((chosen @ steps / _STEPS).to(self.sums.dtype))
+        self.counts.add_(chosen.sum(-1).to(self.counts.dtype))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import softtargets
+from softtargets.runs.engines import ENGINE
 
 
 def now() -> str:
@@ -36,6 +37,7 @@ def environment(device: str) -> dict[str, Any]:
 
     name = torch.cuda.get_device_name(device) if device.startswith("cuda") else platform.machine()
     return code_version() | {
+        "engine": ENGINE,
         "torch": str(torch.__version__),
         "python": platform.python_version(),
         "platform": platform.system(),

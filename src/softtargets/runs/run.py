@@ -25,6 +25,12 @@ LOCK = "lock"
 MOST_METRICS = 1 << 30  # bytes
 
 
+# "test:scores" keeps what a net says of the test set without its penultimate activations, which take a hundred times as
+# much room.
+SCORES = ":scores"
+_SCORES = frozenset({"logits", "labels", "clean_labels"})
+
+
 def predictions_file(split: str) -> str:
     """Where the predictions on a split lie inside a run directory."""
     return f"predictions/{split}.safetensors"
@@ -35,7 +41,8 @@ class Predictions:
     """The predictions of a run's model for one split, example by example, in the order of the dataset.
 
     `labels` are those it was trained or measured on. `clean_labels` are the labels as read, where noise was put on
-    them; None where there was none, and in runs of before they were kept.
+    them; None where there was none, and in runs of before they were kept. `features` are (examples, 0) where only
+    scores were kept.
     """
 
     logits: Tensor
@@ -117,9 +124,20 @@ class Run:
         """Whether predictions on a split were kept."""
         return predictions_file(split) in self.manifest["files"]
 
+    def has_only_scores(self, split: str) -> bool:
+        """Whether predictions on a split were kept without penultimate activations."""
+        from safetensors import safe_open
+
+        if not self.has_predictions(split):
+            return False
+        with safe_open(self.directory / predictions_file(split), "pt") as file:
+            return "logits" in file.keys() and set(file.keys()) <= _SCORES  # noqa: SIM118 - no mapping
+
     def predictions(self, split: str) -> Predictions:
         """Logits, labels and penultimate activations on one split, of a run that kept those."""
         kept = self.kept(split)
+        if "logits" in kept and kept.keys() <= _SCORES:
+            kept["features"] = kept["logits"].new_empty(len(kept["logits"]), 0)
         try:
             return Predictions(**kept)
         except TypeError:

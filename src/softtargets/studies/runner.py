@@ -12,7 +12,7 @@ from typing import Any
 
 from softtargets.exceptions import RunError, StorageError, StudyError
 from softtargets.report import Column, Page, Table, write_page
-from softtargets.runs import Run, RunStore, code_version, now
+from softtargets.runs import Run, RunStore, code_version, engine_of, mixed_engines, now
 from softtargets.storage import make_directory
 from softtargets.studies.recorded import read_record
 from softtargets.studies.results import Results
@@ -55,7 +55,7 @@ def run_study(
             "command": command,
             "provenance": _provenance([run for _, run in trained], time.monotonic() - started),
             "runs": _run_table(trained, outcomes) if trained else None,
-            "warnings": [*failed, *unmeasured],
+            "warnings": [*failed, *unmeasured, *mixed_engines(_once([run for _, run in trained]))],
         }
         return _write(study, Results(tuple(outcomes)), directory, **made)
 
@@ -155,12 +155,16 @@ def _check_splits(study: Study, trials: list[Trial]) -> None:
         raise StudyError(f"the study '{study.name}' needs validation examples; leave data.validation above 0")
 
 
+def _once(runs: list[Run]) -> list[dict[str, Any]]:
+    """The provenance of every run, of one that several trials share once."""
+    return [run.provenance for run in {run.id: run for run in runs}.values()]
+
+
 def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
     code = code_version()
-    once = {run.id: run for run in runs}.values()
-    unique = [run.provenance for run in once]
+    unique = _once(runs)
     work: Counter[str] = Counter()  # by its unit: images, tokens
-    for run in once:
+    for run in {run.id: run for run in runs}.values():
         work[run.recipe.data.unit] += run.units
     effort = [
         f"{sum(p['seconds'] for p in unique):.1f} s",
@@ -178,6 +182,7 @@ def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
     if not runs:
         return made | {"python": platform.python_version(), "runs": 0, "this command": f"{seconds:.1f} s"}
     return made | {
+        "engine": ", ".join(sorted({engine_of(provenance) for provenance in unique})),
         "torch": several("torch"),
         "python": several("python"),
         "device": several("device") + f" ({several('device_name')})",

@@ -95,7 +95,8 @@ class Study:
     """A table or figure of a paper (or a few of them) as one object; each lives in a module of this room.
 
     trials:   the grid, given the user's settings; a study that only computes has none.
-    keep:     the splits whose predictions the measurements need, the test set unless told.
+    keep:     the splits whose predictions the measurements need, the test set unless told; "test:scores" without
+              penultimate activations.
     measure:  numbers from one run.
     findings: tables, figures and claims from all of them.
     axes:     fields the grid itself varies, which ``--set`` therefore may not change.

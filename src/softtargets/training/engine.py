@@ -34,7 +34,8 @@ def train(
 ) -> list[Run]:
     """Train every recipe that has no finished run yet, teachers first, and return the runs in order.
 
-    keep:     the splits on which predictions are kept (those that the recipe's data has).
+    keep:     the splits on which predictions are kept (those that the recipe's data has); "test:scores" without
+              penultimate activations.
     progress: show a line of progress on standard error. Without it, one is shown on a terminal, unless there is a
               `watcher`, which is told all that happens and shows what it likes.
     workers:  processes that share the recipes out among them, this one included.

@@ -13,9 +13,13 @@ from torch.func import functional_call
 from softtargets.losses import CSKD, BetaSmoothing, DisturbLabel, KnowledgeRefinery, SoftTargetLoss
 from softtargets.recipes import Recipe
 from softtargets.training.building import build_loss, free_numbers
+from softtargets.training.sums import run_sums
 
 # They ask the net itself for more, follow it, or draw from torch's generators: one run at a time.
 ALONE: tuple[type[SoftTargetLoss], ...] = (CSKD, BetaSmoothing, DisturbLabel, KnowledgeRefinery)
+# Batches of fewer rows than this are one run after another on a GPU, where torch adds up a few rows over classes in
+# another way than many; a stack has many.
+_FEW = 32
 
 
 def kind_of_loss(recipe: Recipe) -> tuple[Any, ...]:
@@ -88,6 +92,7 @@ class StackedLoss:
         self._groups: list[_Group] = []
         for runs in kinds.values():
             losses = [build_loss(recipes[run], classes, numbers_as_tensors=True) for run in runs]
+            losses[0].reduction = "none"  # what is added up in which order is decided here
             states = [loss.named_state() for loss in losses]
             state = {name: torch.stack([each[name] for each in states]).to(device) for name in states[0]}
             self._groups.append(_Group(runs, torch.tensor(runs, device=device), losses[0].to(device), state))
@@ -98,12 +103,12 @@ class StackedLoss:
     def __call__(self, logits: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
         """The mean over each run's batch, (runs,)."""
         logits = logits.float()
-        losses = [self._of_group(group, logits, labels, given) for group in self._groups]
-        if len(losses) == 1:
-            return losses[0]
-        return torch.cat(losses).index_select(0, self._back)
+        rows = [self._of_group(group, logits, labels, given) for group in self._groups]
+        losses = rows[0] if len(rows) == 1 else torch.cat(rows).index_select(0, self._back)
+        return run_sums(losses) / (labels != self._groups[0].skeleton.ignore_index).sum(-1)
 
     def _of_group(self, group: _Group, logits: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
+        """The loss of every row, (runs of the group, rows)."""
         seen: tuple[Tensor, ...] = (logits, labels)
         if group.skeleton.needs:
             assert given is not None
@@ -114,8 +119,9 @@ class StackedLoss:
         def one(state: dict[str, Tensor], *call: Tensor) -> Any:
             return functional_call(group.skeleton, state, call)
 
-        loss: Tensor = torch.vmap(one)(group.state, *seen)
-        return loss
+        apart = logits.is_cuda and labels.shape[1] < _FEW
+        rows: Tensor = torch.vmap(one, chunk_size=1 if apart else None)(group.state, *seen)
+        return rows
 
     def end_epoch(self) -> None:
         """All examples have been seen once more."""

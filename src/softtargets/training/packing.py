@@ -66,14 +66,15 @@ def arrangement(recipe: Recipe, weights: int, device: torch.device, fused: bool 
     """
     loss, net = REGULARISERS[recipe.regulariser.name], recipe.model.name
     on_cpu = device.type == "cpu"
-    if not (fused or issubclass(loss, ALONE)) and _stacks(net, weights, recipe.precision, on_cpu):
+    if not (fused or issubclass(loss, ALONE)) and stacks(net, weights, recipe.precision, on_cpu):
         return Arrangement(CPU_RUNS if on_cpu else GPU_RUNS, True)
     # Draws from torch's generator are of one stream at a time.
     draws = issubclass(loss, (BetaSmoothing, DisturbLabel)) or net == "timm"
     return Arrangement(1 if on_cpu or draws else GPU_STREAMS, False)
 
 
-def _stacks(net: str, weights: int, precision: str, on_cpu: bool) -> bool:
+def stacks(net: str, weights: int, precision: str, on_cpu: bool) -> bool:
+    """Whether such nets are computed as one, and a run is what it would be alone."""
     if on_cpu:
         return net in CPU_MODELS and weights <= CPU_WEIGHTS
     return net in GPU_MODELS and (net not in GPU_CONVOLVING or precision == "bf16")

@@ -18,12 +18,15 @@ from triton.compiler import ASTSource, compile
 from softtargets.models.kernels import launch
 from softtargets.models.kernels.convolution import convolution_kernel, part_sum_kernel, weight_gradient_kernel
 from softtargets.models.kernels.launch import Pooling, Shape
+from softtargets.models.kernels.linear import product_kernel
+from softtargets.models.kernels import products
+from softtargets.models.kernels.sums import sum_kernel
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
 from softtargets.models.kernels.response_norm import norm_kernel
 
 capability = int(sys.argv[1])
 TYPES = {"winners": "*u8", "partials": "*fp32", "rows": "i32", "parts": "i32"}
-TYPES |= dict.fromkeys(("bias", "alpha", "beta"), "fp32")
+TYPES |= dict.fromkeys(("alpha", "beta"), "fp32") | dict(bias_partials="*fp32")
 
 
 def compiled(kernel, constants, warps=4, stages=3, **types):
@@ -48,9 +51,11 @@ def blocks(shape, tiles, **more):
     return dict(zip(names, shape, strict=True)) | sizes | more
 
 
-def check_product(shape, backwards):
+def check_product(shape, backwards, **none):
     tiles = launch.product_tiles(shape.channels, shape.new_channels, shape.kernel**2)
-    ptx = compiled(convolution_kernel, blocks(shape, tiles, BACKWARDS=backwards), tiles.warps, tiles.stages)
+    ptx = compiled(
+        convolution_kernel, blocks(shape, tiles, BACKWARDS=backwards, **none), tiles.warps, tiles.stages, bias="*fp32"
+    )
     if capability >= 90:
         assert "wgmma" in ptx, (shape, "does without tensor cores")
     assert "mma" in ptx, (shape, "does without tensor cores")
@@ -61,10 +66,10 @@ def check_product(shape, backwards):
         assert "ld.global.u16" not in ptx, (shape, "reads number by number")
 
 
-def check_weights(shape, images=128):
+def check_weights(shape, images=128, **none):
     rows = images * shape.new_height * shape.new_width
     tiles = launch.gradient_tiles(rows, shape.channels, shape.new_channels, shape.kernel**2)
-    ptx = compiled(weight_gradient_kernel, blocks(shape, tiles, PART=tiles.part), tiles.warps, tiles.stages)
+    ptx = compiled(weight_gradient_kernel, blocks(shape, tiles, PART=tiles.part, **none), tiles.warps, tiles.stages)
     assert "mma" in ptx, (shape, "does without tensor cores")
 
 
@@ -100,7 +105,28 @@ def check_norm(split):
     kept = dict(CHANNELS=64, RADIUS=4, ROWS=launch.NORM_ROWS, WIDE=64, SPLIT=split)
     types = {} if split else dict.fromkeys(("maps", "upstream", "results"), "*fp16")
     for constants in (kept, kept | dict(upstream=None)):  # the gradient, and the norm itself
-        assert ("mma" in compiled(norm_kernel, constants, **types)) == split
+        assert ("mma" in compiled(norm_kernel, constants, bias="fp32", **types)) == split
+
+
+def check_linear(choose, runs, rows, deep, columns, left, right, result, **none):
+    # Strides are of a row and of a column; 1 is a constant, as at a launch.
+    tiles = choose(runs, rows, deep, columns)
+    strides = dict(zip("left_row left_deep right_deep right_column result_row result_column".split(), left + right + result))
+    constants = {name: 1 for name, stride in strides.items() if stride == 1}
+    sizes = dict(DEEP=deep, WIDE=columns, ROWS=tiles.rows, COLUMNS=tiles.columns, DEPTH=tiles.depth, PRECISION="tf32")
+    types = dict.fromkeys((*strides, "left_run", "right_run", "result_run"), "i32") | dict(bias="*fp32", sums="*fp32")
+    ptx = compiled(product_kernel, sizes | constants | none, tiles.warps, tiles.stages, **types)
+    assert "mma" in ptx, (deep, columns, "does without tensor cores")
+
+
+# Runs, inputs and outputs; weights lie inputs first.
+for runs, inputs, outputs in ((128, 784, 1200), (1, 1200, 1200), (128, 2304, 384), (1, 192, 16)):
+    choose = products.linear_tiles
+    check_linear(choose, runs, 128, inputs, outputs, (inputs, 1), (outputs, 1), (outputs, 1), sums=None)
+    check_linear(choose, runs, 128, outputs, inputs, (outputs, 1), (1, outputs), (inputs, 1), sums=None, bias=None)
+    choose = products.linear_gradient_tiles
+    check_linear(choose, runs, inputs, 128, outputs, (1, inputs), (outputs, 1), (outputs, 1), bias=None)
+compiled(sum_kernel, dict(PART=8192, BLOCK=1024, SQUARED=True), values="*fp32", results="*fp32", count="i32")
 
 
 check_norm(True)
@@ -112,12 +138,13 @@ for place, (side, channels, new_channels, size, stride, padding) in enumerate(LA
     new = (side + 2 * padding - size) // stride + 1
     rest = (size, stride, padding)
     shape = Shape(side, side, channels, new, new, new_channels, *rest)
-    check_product(shape, False)
-    check_weights(shape)
+    none = {} if place % 2 else dict(bias=None)
+    check_product(shape, False, **none)
+    check_weights(shape, **{"bias_partials": None for _ in none})
     if place % 5 == 1:
         check_sum(shape)
     if channels > 4:  # images have no gradient
-        check_product(Shape(new, new, new_channels, side, side, channels, *rest), True)
+        check_product(Shape(new, new, new_channels, side, side, channels, *rest), True, bias=None)
 # For halves, which no recipe asks for, the response norm is exact and slow: its registers are not looked at.
 os.environ.pop("TRITON_DUMP_PTXAS_LOG")
 if capability == 90:

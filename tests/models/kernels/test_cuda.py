@@ -13,7 +13,7 @@ pytest.importorskip("triton")
 
 from softtargets.models import CNN, AlexNet, PreActResNet
 from softtargets.models.alexnet import local_response_norm
-from softtargets.models.kernels import launch, ops
+from softtargets.models.kernels import launch, ops, products
 from softtargets.models.kernels.launch import Pooling
 from softtargets.models.kernels.layers import use_kernels
 
@@ -81,6 +81,40 @@ def test_a_run_is_the_same_alone_and_in_a_stack_of_any_size(layer):
             own = [each[run : run + 1].clone() for each in (maps, weights, upstream)]
             for alone, stack in zip(by_kernels(*own, *rest), together, strict=True):
                 assert torch.equal(stack[run - begin], alone[0])
+
+
+# Inputs and outputs of linear layers of our nets, and of others that no tile divides.
+LINEAR = [(784, 1200), (1200, 10), (3136, 128), (2304, 384), (50, 37), (37, 10), (192, 100)]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("layer", LINEAR, ids=str)
+def test_linear_layers_give_the_same_bits_in_any_company_and_by_any_tiles(layer, dtype):
+    """Many runs are cut into larger tiles than few, and of many fewer rows are measured at a time."""
+    inputs, outputs = layer
+    made = {"device": "cuda", "dtype": dtype}
+    rows, upstream = numbers(130, BATCH, inputs, **made), numbers(130, BATCH, outputs, seed=1, **made)
+    weights = numbers(130, inputs, outputs, seed=2, **made).transpose(1, 2) / inputs**0.5
+    bias = numbers(130, outputs, device="cuda", seed=3)
+
+    def computed(begin, end):
+        own = [each[begin:end].clone() for each in (rows, upstream, weights, bias)]
+        given, pulled, used, added = own
+        return (
+            products.linear(given, used, added),
+            products.gradient_of_rows(pulled, used),
+            *products.gradients_of_weights(given, pulled, used, True),
+        )
+
+    together = computed(0, 130)
+    exact = rows.double() @ weights.double().transpose(1, 2) + bias.double().unsqueeze(1)
+    assert relative([together[0]], [exact]) < (5e-3 if dtype == torch.bfloat16 else 1e-6)
+    exact = upstream.double().transpose(1, 2) @ rows.double()
+    assert relative([together[2]], [exact]) < (5e-3 if dtype == torch.bfloat16 else 1e-6)
+    for begin, end in ((0, 1), (7, 24), (129, 130)):
+        for stack, fewer in zip(together, computed(begin, end), strict=True):
+            assert torch.equal(stack[begin:end], fewer)
+    assert torch.equal(products.linear(rows[:, 3:80], weights, bias), together[0][:, 3:80])
 
 
 @pytest.mark.parametrize("layer", SOME, ids=str)

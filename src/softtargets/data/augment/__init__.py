@@ -5,7 +5,7 @@ Each kind first turns random words into the numbers of each sample (`draw`), the
 """
 
 from softtargets.data.augment.affine import Affine, Rotation
-from softtargets.data.augment.base import Augmentation
+from softtargets.data.augment.base import Augmentation, exact_mean
 from softtargets.data.augment.colour import Brightness, Contrast
 from softtargets.data.augment.view import View
 from softtargets.data.augment.windows import Crop, Flip, Shift, centre
@@ -26,4 +26,5 @@ __all__ = [
     "Shift",
     "View",
     "centre",
+    "exact_mean",
 ]

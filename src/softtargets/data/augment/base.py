@@ -13,6 +13,8 @@ from softtargets.randomness import uniforms
 Shape = tuple[int, int, int]
 Drawn = dict[str, Tensor]
 
+_STEPS = 2.0**16
+
 
 class Augmentation(ABC):
     """One kind with its options. Drawing is apart from applying, so that draws can be stored and looked at."""
@@ -49,6 +51,20 @@ def between(word: Tensor, low: float, high: float) -> Tensor:
 def per_image(values: Tensor) -> Tensor:
     """One number for each image, (M,), in the shape that broadcasts over (M, C, H, W)."""
     return values[:, None, None, None]
+
+
+def exact_mean(values: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """The mean in double precision, kept as dimensions of 1: the same however a device orders the sum.
+
+    Whole numbers have exact sums in double precision, and so has what is rounded to steps of 2^-16, a hundred thousandth
+    of a shade.
+
+    >>> exact_mean(torch.tensor([[0.5, 0.25, 0.75]]), (1,))
+    tensor([[0.5000]], dtype=torch.float64)
+    """
+    if not values.is_floating_point():
+        return values.mean(dims, keepdim=True, dtype=torch.float64)
+    return (values.double() * _STEPS).round().mean(dims, keepdim=True) / _STEPS
 
 
 def take(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softtargets.data.augment.base import Augmentation, Drawn, Shape, between, per_image, symmetric
+from softtargets.data.augment.base import (
+    Augmentation,
+    Drawn,
+    Shape,
+    between,
+    exact_mean,
+    per_image,
+    symmetric,
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,5 @@ class Contrast(Augmentation):
 
     def apply(self, images: Tensor, drawn: Drawn) -> Tensor:
         """(x - m) * f + m."""
-        # In double precision the order of the sum, which devices and batches choose, does not reach the result.
-        mean = images.mean((-2, -1), keepdim=True, dtype=torch.float64)
-        mean = mean.to(torch.promote_types(images.dtype, torch.float32))
+        mean = exact_mean(images, (-2, -1)).to(torch.promote_types(images.dtype, torch.float32))
         return (images - mean) * per_image(drawn["factor"]) + mean

@@ -122,7 +122,7 @@ def mean_or_sum(
 def per_row(call: Call, tiling: Tiling | None = None) -> Tensor:
     """The loss of every row, in single precision: (N,)."""
     losses = torch.empty(_extent(call.logits)[0], dtype=torch.float32, device=call.logits.device)
-    _run(call, tiling or _tiling(call), None, ONE, losses, PER_ROW, None)
+    _run(call, tiling or _tiling(call, among_others=True), None, ONE, losses, PER_ROW, None)
     return losses
 
 
@@ -151,7 +151,7 @@ def rows_in_place(call: Call, factors: Tensor) -> Tensor:
 
 def gradient_of_rows(call: Call, upstream: Tensor, out: Tensor, tiling: Tiling | None = None) -> None:
     """Write the gradient of ``sum(upstream * per_row(call))`` into `out`."""
-    _run(call, tiling or _tiling(call), upstream, UPSTREAM, None, NOWHERE, out)
+    _run(call, tiling or _tiling(call, among_others=True), upstream, UPSTREAM, None, NOWHERE, out)
 
 
 def scale_(values: Tensor, factor: Tensor) -> None:
@@ -344,9 +344,11 @@ def _programs(tiling: Tiling, rows: int) -> int:
     return min(_parts_of(rows, tiling.rows), tiling.programs) if tiling.rows else rows
 
 
-def _tiling(call: Call) -> Tiling:
+def _tiling(call: Call, among_others: bool = False) -> Tiling:
+    """How to cut up a call; a row `among_others`, such as those of other runs, is computed alike however many there are."""
     rows, classes = _extent(call.logits)
-    tiling = tiling_for(rows, classes, call.logits.element_size(), call.teacher is not None)
+    least = max(rows, ONE_PROGRAM + 1) if among_others else rows
+    tiling = tiling_for(least, classes, call.logits.element_size(), call.teacher is not None)
     # Programs that share a row wait for each other: all of them must fit onto the device at once, with room to spare.
     if tiling.parts > 1 and call.logits.is_cuda and tiling.parts > _multiprocessors(call.logits.device.index):
         return tiling._replace(parts=1, block=1024, depth=2)

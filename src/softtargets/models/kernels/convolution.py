@@ -60,6 +60,7 @@ def read(
 def convolution_kernel(
     maps,
     weights,
+    bias,  # (runs, new channels), added at every place; or None
     results,
     rows,  # of a run
     HEIGHT: tl.constexpr,  # of the maps read
@@ -108,6 +109,9 @@ def convolution_kernel(
         left = read(maps, image, y + i, x + j, channel, HEIGHT, WIDTH, CHANNELS, APART)
         right = tl.load(weights + (deep[:, None] * NEW_CHANNELS + column[None, :]), mask=known, other=0.0)
         total = tl.dot(left, right, total, input_precision=PRECISION)
+    if bias is not None:
+        known = column < NEW_CHANNELS
+        total += tl.load(bias + run * NEW_CHANNELS + column, mask=known, other=0.0).to(tl.float32)[None, :]
     target = row[:, None] * NEW_CHANNELS + column[None, :]
     there = (row < rows)[:, None] & (column < NEW_CHANNELS)[None, :]
     tl.store(results + target, total.to(results.dtype.element_ty), mask=there)
@@ -118,6 +122,7 @@ def weight_gradient_kernel(
     maps,
     upstream,
     partials,
+    bias_partials,  # (runs, parts, new channels): sums of what comes from above; or None
     rows,
     parts,
     HEIGHT: tl.constexpr,
@@ -139,10 +144,21 @@ def weight_gradient_kernel(
     DEEP: tl.constexpr = KERNEL * KERNEL * CHANNELS
     run = (tl.program_id(0) // parts).to(tl.int64)
     part = tl.program_id(0) % parts
-    deep = tl.program_id(1) * DEPTH + tl.arange(0, DEPTH)
     column = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
-    maps += run * (rows // (NEW_HEIGHT * NEW_WIDTH)) * (HEIGHT * WIDTH * CHANNELS)
     upstream += run * rows * NEW_CHANNELS
+    if bias_partials is not None:  # by programs of their own, which do not wait for products
+        if tl.program_id(1) * DEPTH >= DEEP:
+            found = tl.zeros((COLUMNS,), tl.float32)
+            for start in range(0, PART, ROWS):
+                row = part * PART + start + tl.arange(0, ROWS)
+                there = (row < rows)[:, None] & (column < NEW_CHANNELS)[None, :]
+                source = row[:, None] * NEW_CHANNELS + column[None, :]
+                found += tl.sum(tl.load(upstream + source, mask=there, other=0.0).to(tl.float32), 0)
+            bias_partials += (run * parts + part) * NEW_CHANNELS
+            tl.store(bias_partials + column, found, mask=column < NEW_CHANNELS)
+            return
+    deep = tl.program_id(1) * DEPTH + tl.arange(0, DEPTH)
+    maps += run * (rows // (NEW_HEIGHT * NEW_WIDTH)) * (HEIGHT * WIDTH * CHANNELS)
     if CHANNELS % DEPTH == 0:
         i, j = direction(tl.program_id(1) // (CHANNELS // DEPTH), KERNEL, False)
         first = tl.multiple_of(tl.program_id(1) % (CHANNELS // DEPTH) * DEPTH, DEPTH)

@@ -64,9 +64,9 @@ class Shape(NamedTuple):
 @lru_cache(maxsize=1024)
 def product_tiles(channels: int, new_channels: int, taps: int) -> Tiles:
     """For results and gradients of maps."""
-    columns = max(16, min(128, _power_of_2(new_channels)))
+    columns = max(16, min(128, power_of_2(new_channels)))
     if channels % 16:
-        return Tiles(128, columns, max(16, min(128, _power_of_2(taps * channels))), 4, 2)
+        return Tiles(128, columns, max(16, min(128, power_of_2(taps * channels))), 4, 2)
     if channels % 64:
         return Tiles(128, columns, 32 if channels % 32 == 0 else 16, 4, 4)
     return Tiles(64, columns, 128, 4, 4) if channels >= 512 else Tiles(128, columns, 64, 4, 3)
@@ -75,22 +75,32 @@ def product_tiles(channels: int, new_channels: int, taps: int) -> Tiles:
 @lru_cache(maxsize=1024)
 def gradient_tiles(rows: int, channels: int, new_channels: int, taps: int) -> Tiles:
     """For gradients of weights, summed over so many rows."""
-    columns = max(16, min(128, _power_of_2(new_channels)))
-    deep = _power_of_2(taps * channels)
+    columns = max(16, min(128, power_of_2(new_channels)))
+    deep = power_of_2(taps * channels)
     if deep <= 16:
         return Tiles(128, columns, 16, 4, 3, 1024 if rows > 65536 else 512)
     depth = 128 if taps * channels >= 1024 else min(64, deep)
     return Tiles(64, columns, depth, 4, 3, 2048 if rows > 65536 and deep > 64 else 1024)
 
 
-def convolve(maps: Tensor, weights: Tensor, stride: int, padding: int, tiles: Tiles | None = None) -> Tensor:
-    """The convolution of maps with float32 weights (runs, new channels, channels, k, k), in the maps' precision."""
+def convolve(
+    maps: Tensor,
+    weights: Tensor,
+    stride: int,
+    padding: int,
+    tiles: Tiles | None = None,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """The convolution of maps with float32 weights (runs, new channels, channels, k, k), in the maps' precision.
+
+    A bias is (runs, new channels).
+    """
     shape = Shape.of(maps, weights, stride, padding)
     runs, images = maps.shape[:2]
     results = maps.new_empty(runs, images, shape.new_height, shape.new_width, shape.new_channels)
     laid = _laid(weights, (0, 3, 4, 2, 1), maps.dtype)
     tiles = tiles or product_tiles(shape.channels, shape.new_channels, shape.kernel**2)
-    _product(maps, laid, results, shape, False, tiles)
+    _product(maps, laid, bias, results, shape, False, tiles)
     return results
 
 
@@ -111,7 +121,7 @@ def gradient_of_maps(
     # The roles change: what is read is the upstream gradient.
     shape = Shape(new_height, new_width, new_channels, height, width, channels, kernel, stride, padding)
     tiles = tiles or product_tiles(new_channels, channels, kernel**2)
-    _product(upstream, laid, gradient, shape, True, tiles)
+    _product(upstream, laid, None, gradient, shape, True, tiles)
     return gradient
 
 
@@ -119,6 +129,19 @@ def gradient_of_weights(
     maps: Tensor, upstream: Tensor, kernel: int, stride: int, padding: int, tiles: Tiles | None = None
 ) -> Tensor:
     """The gradient with respect to the weights, float32 (runs, new channels, channels, k, k)."""
+    return gradients_of_layer(maps, upstream, kernel, stride, padding, False, tiles)[0]
+
+
+def gradients_of_layer(
+    maps: Tensor,
+    upstream: Tensor,
+    kernel: int,
+    stride: int,
+    padding: int,
+    biased: bool,
+    tiles: Tiles | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The same and, if it is `biased`, the gradient with respect to the bias, float32 (runs, new channels)."""
     runs, images, height, width, channels = maps.shape
     _, _, new_height, new_width, new_channels = upstream.shape
     shape = Shape(height, width, channels, new_height, new_width, new_channels, kernel, stride, padding)
@@ -126,34 +149,56 @@ def gradient_of_weights(
     tiles = tiles or gradient_tiles(rows, channels, new_channels, kernel**2)
     parts = -(-rows // tiles.part)
     partials = torch.empty(runs, parts, deep, new_channels, device=maps.device)
+    bias_partials = torch.empty(runs, parts, new_channels, device=maps.device) if biased else None
     gradients = torch.empty(runs, new_channels, channels, kernel, kernel, device=maps.device)
-    with _on_device(maps):
-        weight_gradient_kernel[(runs * parts, -(-deep // tiles.depth), -(-new_channels // tiles.columns))](
-            maps, upstream, partials, rows, parts, PART=tiles.part, **_numbers(shape, tiles, maps)
-        )
-        block = 128
-        part_sum_kernel[(runs, -(-deep * new_channels // block))](
+    of_bias = torch.empty(runs, new_channels if biased else 0, device=maps.device)
+    with on_device(maps):
+        down, across = -(-deep // tiles.depth) + biased, -(-new_channels // tiles.columns)
+        weight_gradient_kernel[(runs * parts, down, across)](
+            maps,
+            upstream,
             partials,
-            gradients,
+            bias_partials,
+            rows,
             parts,
-            CHANNELS=channels,
-            NEW_CHANNELS=new_channels,
-            TAPS=kernel * kernel,
-            BLOCK=block,
-            AT_A_TIME=8,
-            num_warps=4,
+            PART=tiles.part,
+            **_numbers(shape, tiles, maps),
         )
-    return gradients
+        _add_parts(partials, gradients, channels, kernel * kernel)
+        if bias_partials is not None:
+            _add_parts(bias_partials, of_bias, 1, 1)
+    return gradients, of_bias
+
+
+def _add_parts(partials: Tensor, gradients: Tensor, channels: int, taps: int) -> None:
+    runs, parts, new_channels, block = *partials.shape[:2], partials.shape[-1], 128
+    part_sum_kernel[(runs, -(-taps * channels * new_channels // block))](
+        partials,
+        gradients,
+        parts,
+        CHANNELS=channels,
+        NEW_CHANNELS=new_channels,
+        TAPS=taps,
+        BLOCK=block,
+        AT_A_TIME=8,
+        num_warps=4,
+    )
 
 
 def _product(
-    maps: Tensor, weights: Tensor, results: Tensor, shape: Shape, backwards: bool, tiles: Tiles
+    maps: Tensor,
+    weights: Tensor,
+    bias: Tensor | None,
+    results: Tensor,
+    shape: Shape,
+    backwards: bool,
+    tiles: Tiles,
 ) -> None:
     runs, images = maps.shape[:2]
     rows = images * shape.new_height * shape.new_width
-    with _on_device(maps):
+    with on_device(maps):
         convolution_kernel[(runs * -(-rows // tiles.rows), -(-shape.new_channels // tiles.columns))](
-            maps, weights, results, rows, BACKWARDS=backwards, **_numbers(shape, tiles, maps)
+            maps, weights, bias, results, rows, BACKWARDS=backwards, **_numbers(shape, tiles, maps)
         )
 
 
@@ -194,7 +239,7 @@ def pool(maps: Tensor, pooling: Pooling) -> tuple[Tensor, Tensor]:
     """Maxima over windows of maps (..., height, width, channels), and which place of each window was the first."""
     shape = (*maps.shape[:-3], pooling.new_height, pooling.new_width, maps.shape[-1])
     results, winners = maps.new_empty(shape), maps.new_empty(shape, dtype=torch.uint8)
-    with _on_device(maps):
+    with on_device(maps):
         max_pool_kernel[_pool_grid(results)](maps, results, winners, **_pool_numbers(maps, pooling))
     return results, winners
 
@@ -202,7 +247,7 @@ def pool(maps: Tensor, pooling: Pooling) -> tuple[Tensor, Tensor]:
 def gradient_of_pool(upstream: Tensor, winners: Tensor, height: int, width: int, pooling: Pooling) -> Tensor:
     """The gradient with respect to the maps that were `height` x `width`."""
     gradients = upstream.new_empty(*upstream.shape[:-3], height, width, upstream.shape[-1])
-    with _on_device(upstream):
+    with on_device(upstream):
         max_pool_gradient_kernel[_pool_grid(gradients)](
             winners, upstream, gradients, **_pool_numbers(gradients, pooling)
         )
@@ -239,7 +284,7 @@ def _norm(maps: Tensor, upstream: Tensor | None, radius: int, *numbers: float) -
     results = torch.empty_like(maps)
     channels = maps.shape[-1]
     rows = maps.numel() // channels
-    with _on_device(maps):
+    with on_device(maps):
         norm_kernel[(-(-rows // NORM_ROWS),)](
             maps,
             upstream,
@@ -249,18 +294,18 @@ def _norm(maps: Tensor, upstream: Tensor | None, radius: int, *numbers: float) -
             CHANNELS=channels,
             RADIUS=radius,
             ROWS=NORM_ROWS,
-            WIDE=max(16, _power_of_2(channels)),
+            WIDE=max(16, power_of_2(channels)),
             SPLIT=maps.dtype == torch.bfloat16,
             num_warps=4,
         )
     return results
 
 
-def _power_of_2(number: int) -> int:
+def power_of_2(number: int) -> int:
     """The smallest that is not smaller."""
     return 1 << (number - 1).bit_length()
 
 
-def _on_device(tensor: Tensor) -> AbstractContextManager[object]:
+def on_device(tensor: Tensor) -> AbstractContextManager[object]:
     """Triton launches on the current device, which need not be that of the tensor."""
     return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()

@@ -1,6 +1,6 @@
 """Layers of a net computed by our kernels, in the place of its own.
 
-They take effect where autocast asks for low precision, and are torch's own elsewhere. Maps are (images, channels,
+They take effect where autocast asks for low precision, and but for linear layers are torch's own elsewhere. Maps are (images, channels,
 height, width) as everywhere, but what comes out has the channels last in memory, where the next layer wants them.
 """
 
@@ -40,15 +40,27 @@ class Convolution(nn.Conv2d):
             # Pixels of three colours would be read number by number.
             last = functional.pad(last, (0, missing))
             weight = functional.pad(weight, (0, 0, 0, 0, 0, missing))
-        found: Tensor = ops.convolution(last.unsqueeze(0), weight.unsqueeze(0), stride, padding)
-        result = found.squeeze(0).permute(0, 3, 1, 2)
-        return result if self.bias is None else result + self.bias.to(dtype)[:, None, None]
+        bias = None if self.bias is None else self.bias.float().unsqueeze(0)
+        found: Tensor = ops.convolution(last.unsqueeze(0), weight.unsqueeze(0), stride, padding, bias)
+        return found.squeeze(0).permute(0, 3, 1, 2)
 
     def _most_numbers(self, maps: Tensor, padding: int) -> int:
         """No map has more, neither before nor after."""
         images, _, height, width = maps.shape
         channels = max(self.in_channels + 3, self.out_channels)
         return images * (height + 2 * padding) * (width + 2 * padding) * channels
+
+
+class StackedLinear(nn.Linear):
+    """A linear layer that sums up in the same order however many nets there are; in any precision."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """As ``nn.Linear``."""
+        dtype = _asked_for(rows) or rows.dtype
+        flat, weight = rows.to(dtype).reshape(-1, self.in_features), self.weight.to(dtype)
+        bias = None if self.bias is None else self.bias.float().unsqueeze(0)
+        found: Tensor = ops.linear(flat.unsqueeze(0), weight.unsqueeze(0), bias)
+        return found.reshape(*rows.shape[:-1], self.out_features)
 
 
 class StackedBatchNorm(nn.BatchNorm2d):
@@ -153,6 +165,11 @@ def _is_plain(layer: nn.MaxPool2d, stacked: bool) -> bool:
     return kernel <= LARGEST_WINDOW and rest == (0, 1, False, False)
 
 
+def _stacks(layer: nn.Module, stacked: bool) -> bool:
+    """Whether nets are computed as one: NVIDIA's library serves a net alone."""
+    return stacked
+
+
 def _always(layer: nn.Module, stacked: bool) -> bool:
     return True
 
@@ -160,6 +177,7 @@ def _always(layer: nn.Module, stacked: bool) -> bool:
 # By the very type of a layer: what computes it with our kernels, and whether it does.
 OURS: dict[type[nn.Module], tuple[type[nn.Module], Callable[..., bool]]] = {
     nn.Conv2d: (Convolution, _suits),
+    nn.Linear: (StackedLinear, _stacks),
     nn.BatchNorm2d: (StackedBatchNorm, _averages),
     LocalResponseNorm: (ResponseNorm, _always),
     SameMaxPool: (OverlappingMaxPool, _always),

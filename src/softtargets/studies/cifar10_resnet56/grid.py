@@ -5,7 +5,7 @@ from __future__ import annotations
 from softtargets.recipes import CIFAR10, SGD, Crop, Flip, PreActResNet, Recipe, Step
 from softtargets.runs import Run
 from softtargets.studies.grids import each_seed, smoothing, stretched
-from softtargets.studies.measures import likelihood_and_calibration
+from softtargets.studies.measures import accuracy, likelihood_and_calibration
 from softtargets.studies.study import Settings, Trial
 
 ALPHAS = (0.0, 0.1)
@@ -37,6 +37,6 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     """Accuracy after the last epoch, likelihood and calibration, all on the test images."""
     test = run.predictions("test")
     return {
-        "accuracy": float(run.summary["test_accuracy"]),
+        "accuracy": accuracy(test),
         **likelihood_and_calibration(test.logits, test.labels),
     }

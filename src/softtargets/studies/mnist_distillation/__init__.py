@@ -18,7 +18,7 @@ study = Study(
     ),
     papers=(MULLER, WAGNER),
     trials=trials,
-    keep=(),
+    keep=("test:scores",),
     measure=measure,
     findings=findings,
     claims=stated,

@@ -7,6 +7,7 @@ from typing import Any
 from softtargets.recipes import MLP, MNIST, SGD, Distillation, Linear, Recipe, Shift
 from softtargets.runs import Run
 from softtargets.studies.grids import SMOOTHING_AXES, smoothing, trial
+from softtargets.studies.measures import accuracy
 from softtargets.studies.study import Settings, Trial
 
 AXES = ("seed", "model", "model.name", "model.hidden", "model.dropout", "augmentation", *SMOOTHING_AXES)
@@ -77,8 +78,8 @@ def _table(teacher: Recipe, student: Recipe, seed: int) -> list[Trial]:
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:
     """Accuracy and error on the test digits after the last epoch."""
-    accuracy = float(run.summary["test_accuracy"])
-    measured = {"accuracy": accuracy, "error": 1 - accuracy}
+    correct = accuracy(run.predictions("test"))
+    measured = {"accuracy": correct, "error": 1 - correct}
     if trial.labels["role"] in ("teacher", "baseline"):
         measured["gamma"] = float(trial.labels["alpha"])
     return measured

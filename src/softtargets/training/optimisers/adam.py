@@ -29,7 +29,7 @@ class AdamUpdate(Update):
         first, second = zip(*(recipe.betas for recipe in recipes), strict=True)
         self._mean_taken = self._number([1 - beta for beta in first])
         self._square_kept = self._number(second)
-        # A tensor also where all runs agree: so that a run is rounded alike whatever its company.
+        # A tensor for one net as well: `addcmul_` takes one.
         self._square_taken = torch.tensor(
             [1 - beta for beta in second], dtype=self.dtype, device=self._device
         )

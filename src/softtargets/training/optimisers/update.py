@@ -13,6 +13,7 @@ from torch import Tensor
 
 from softtargets.exceptions import RecipeError
 from softtargets.recipes import Optimiser
+from softtargets.training.sums import run_norms, run_sums
 
 Number = float | Tensor  # one that all runs of a stack share, or one for each
 N = TypeVar("N", bound=Number)
@@ -77,9 +78,9 @@ class Update(ABC):
             weights = flat(parameter, self.lead)
             if self._form == "loss":
                 plus_(gradient, decay, parameter, self.lead)
-                total += 0.5 * decay * weights.square().sum(-1)
+                total += 0.5 * decay * (run_sums(weights, True) if self.lead else weights.square().sum(-1))
             else:
-                norm = torch.linalg.vector_norm(weights, dim=-1)
+                norm = run_norms(weights)
                 slope = torch.where(norm == 0, norm, decay * norm.reciprocal())
                 gradient.addcmul_(parameter, along(slope, parameter, self.lead))
                 total += decay * norm
@@ -114,8 +115,11 @@ class Update(ABC):
         """Take what only this kind of optimiser has."""
 
     def _number(self, values: Sequence[float]) -> Number:
-        """The number that all runs share, or a tensor (runs,) where they differ."""
-        if len(set(values)) == 1:
+        """The number of one net; of a stack a tensor (runs,), so that a run is rounded alike whatever its company.
+
+        Nothing is rounded where all have 0 or 1, which may spare operations.
+        """
+        if len(set(values)) == 1 and (not self.lead or values[0] in (0, 1)):
             return float(values[0])
         return torch.tensor(values, dtype=self.dtype, device=self._device)
 
@@ -212,5 +216,7 @@ def plus_(base: Tensor, number: Number, other: Tensor, lead: int) -> None:
 
 
 def flat(stack: Tensor, lead: int) -> Tensor:
-    """All numbers of a parameter in one dimension, behind the runs if there are any."""
-    return stack.reshape((*stack.shape[:lead], -1))
+    """All numbers of a parameter in one dimension, behind the runs if there are any; in the order of their memory."""
+    strides = stack.stride()
+    order = sorted(range(lead, stack.dim()), key=lambda dim: -strides[dim])
+    return stack.permute((*range(lead), *order)).reshape((*stack.shape[:lead], -1))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from softtargets.training.optimisers.update import Memory, Tensors, Update, along, flat
+from softtargets.training.sums import run_norms
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def clip_by_norm_(gradients: Tensors, limit: float | Tensor, lead: int) -> Tenso
     tensor([[0.6000, 0.8000],
             [0.3000, 0.4000]])
     """
-    parts = [torch.linalg.vector_norm(flat(gradient, lead), dim=-1) for gradient in gradients]
+    parts = [run_norms(flat(gradient, lead)) for gradient in gradients]
     norms: Tensor = torch.linalg.vector_norm(torch.stack(parts), dim=0)
     share = (limit / (norms + 1e-6)).clamp(max=1.0)
     for gradient in gradients:

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch import Tensor
+
+from softtargets.models import Classifier
 from softtargets.recipes import Recipe
-from softtargets.runs import Run, RunWriter, environment, now
+from softtargets.runs import SCORES, Run, RunWriter, environment, now
 from softtargets.training.events import Watcher
 from softtargets.training.pack import Fleet, Pack, Start
 from softtargets.training.precision import float32_products
 from softtargets.training.scheduling.resources import Resources
+from softtargets.training.tasks.task import Task
 
 POLL_SECONDS = 0.2  # between two looks at what another process is doing
 
@@ -59,7 +63,12 @@ class Finisher:
         else:
             model = self._resources.model(recipe, weights, task)
             provenance["parameters"] = sum(weight.numel() for weight in model.parameters())
-            said = {name: task.predict(recipe, model, name) for name in self._keep if name in task.splits}
+            wanted = {name.removesuffix(SCORES): name for name in self._keep}
+            said = {
+                split: _said(task, recipe, model, name)
+                for split, name in wanted.items()
+                if split in task.splits
+            }
             concluded = work.writer.finish(weights, said, slot.history, provenance)
         work.writer.release()
         self.conclude(todo, recipe, concluded)
@@ -90,7 +99,19 @@ class Finisher:
             task = self._resources.noisy(recipe)
             model = self._resources.model(recipe, run.weights(), task)
             for name in self._missing(recipe, run):
-                writer.add_predictions(name, task.predict(recipe, model, name))
+                writer.add_predictions(name.removesuffix(SCORES), _said(task, recipe, model, name))
 
     def _missing(self, recipe: Recipe, run: Run) -> list[str]:
-        return [name for name in self._keep if name in recipe.data.splits and not run.has_predictions(name)]
+        there = ((name, name.removesuffix(SCORES)) for name in self._keep)
+        return [
+            name
+            for name, split in there
+            if split in recipe.data.splits
+            and (not run.has_predictions(split) or (name == split and run.has_only_scores(split)))
+        ]
+
+
+def _said(task: Task, recipe: Recipe, model: Classifier, name: str) -> dict[str, Tensor]:
+    """What a net says of a split that is to be kept, by its name: all, or without penultimate activations."""
+    said = task.predict(recipe, model, name.removesuffix(SCORES))
+    return {key: value for key, value in said.items() if key != "features" or not name.endswith(SCORES)}

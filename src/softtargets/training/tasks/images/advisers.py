@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from softtargets.losses import BetaSmoothing
+from softtargets.models import Classifier
 from softtargets.randomness import below, key_words, words
 from softtargets.recipes import Recipe
-from softtargets.training.nets import Nets, Single, Stacked
+from softtargets.training.nets import Forward, Nets, Single, Stacked
+from softtargets.training.packing import stacks
 from softtargets.training.precision import autocast
 from softtargets.training.tasks.images.feed import ShownImages
 from softtargets.training.tasks.images.task import ImageTask
@@ -35,8 +37,7 @@ class TeacherAdviser:
         self.stored: Tensor | None = None
         if recipes[0].augmentation:
             # One for each run, which all have one: they are asked about different images.
-            keys = torch.zeros(len(models), 2, dtype=torch.int64, device=device)
-            self._nets: Nets = Stacked(models, keys, None) if stacked else Single(models[0], keys, None)
+            self._nets = _asked(self._first.recipe, models, stacked)
         else:
             # Runs without a teacher are given what the first one says; their losses do not ask for it.
             asked = {id(teacher): teacher for teacher in there}
@@ -51,8 +52,23 @@ class TeacherAdviser:
         if self.stored is not None:
             return self.stored[self._whose[:, None], shown.chosen]
         flat = self._first.task.standardise(shown.images.flatten(0, 1))
+        images = flat.unflatten(0, shown.chosen.shape)
         with autocast(self._first.recipe.precision, flat.device):
-            return self._nets.look((flat.unflatten(0, shown.chosen.shape),), shared=False).float()
+            each = zip(self._nets, images.split(len(images) // len(self._nets)), strict=True)
+            said = [nets.look((own,), shared=False) for nets, own in each]
+        return torch.cat(said).float()
+
+
+def _asked(recipe: Recipe, models: Sequence[Classifier], stacked: bool) -> list[Nets]:
+    """Teachers as one where a student says the same in any company then, else one after another."""
+    device = next(models[0].parameters()).device
+    keys = torch.zeros(len(models), 2, dtype=torch.int64, device=device)
+    if not stacked or device.type == "cpu":
+        return [Stacked(models, keys, None) if stacked else Single(models[0], keys, None)]
+    if stacks(recipe.model.name, 0, recipe.precision, on_cpu=False):
+        low = torch.bfloat16 if recipe.precision == "bf16" else None
+        return [Stacked(models, keys, Forward(models[0], True, worth=lambda shape: True), low)]
+    return [Single(model, key, None) for model, key in zip(models, keys.split(1), strict=True)]
 
 
 class PartnerAdviser:

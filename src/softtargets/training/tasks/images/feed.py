@@ -14,6 +14,7 @@ from softtargets.recipes import Recipe
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
 from softtargets.training.precision import autocast
+from softtargets.training.sums import run_sums
 from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Feed, Shown
 
@@ -106,10 +107,11 @@ class ImageFeed(Feed):
             for name, judge in judges.items():
                 labels = judge[:, place * size : (place + 1) * size]
                 each = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-                losses[name].append(each.unflatten(0, (nets.runs, -1)).double().sum(-1))
+                losses[name].append(each.unflatten(0, (nets.runs, -1)))
                 correct[name].append((logits.argmax(-1) == labels).sum(-1))
         found = {}
         for name in judges:
-            found[f"{name}_loss"] = torch.stack(losses[name]).sum(0) / len(images)
+            # All at once: more runs are measured on fewer images at a time.
+            found[f"{name}_loss"] = run_sums(torch.cat(losses[name], dim=1).double()) / len(images)
             found[f"{name}_accuracy"] = torch.stack(correct[name]).sum(0).double() / len(images)
         return found

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from softtargets.data import Examples
+from softtargets.data.augment import exact_mean
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def standardiser(kind: str, training_images: Tensor) -> Callable[[Tensor], Tenso
 def _per_image(images: Tensor) -> Tensor:
     # TensorFlow's per_image_standardization, on values from 0 to 255: the deviation is at least
     # 1/sqrt(number of values), so that a flat image does not blow up.
-    values = images.float()
-    flat = values.flatten(1)
-    deviation = flat.std(1, correction=0).clamp(min=flat.shape[1] ** -0.5)
-    return (values - flat.mean(1)[:, None, None, None]) / deviation[:, None, None, None]
+    whole = (1, 2, 3)
+    mean, square = exact_mean(images, whole), exact_mean(images.double().square(), whole)
+    deviation = (square - mean.square()).clamp(min=1 / images[0].numel()).sqrt()
+    return (images.float() - mean.float()) / deviation.float()

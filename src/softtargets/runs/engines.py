@@ -1,0 +1,48 @@
+"""Versions of the engine: raised by hand whenever the same recipe comes to other numbers than before.
+
+The identity of a run says what was asked for. Which arithmetic answered is part of its provenance (``engine``): runs of
+one recipe by two versions agree as two roundings of the same computation do, not bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# One sentence each, newest last: what a run of this version is, and why it differs from one of the version before.
+ENGINES = {
+    1: "On a GPU the sums of linear layers in a stack are cut up by how many runs train together.",
+    2: "Weights of linear layers in a stack lie inputs first, so that a GPU adds up in another order (15 November 2026).",
+    3: (
+        "A run is what it would be alone, bit for bit: sums do not depend on how many runs train together, biases of "
+        "convolutions are added before rounding, and images are standardised by exact sums (16 November 2026)."
+    ),
+}
+ENGINE = max(ENGINES)
+# Runs of before say nothing; which of the first two made them follows from their commit.
+_UNSAID = "1 or 2"
+
+
+def engine_of(provenance: Mapping[str, Any]) -> str:
+    """The version that made a run, for people.
+
+    >>> engine_of({"engine": 3}), engine_of({})
+    ('3', '1 or 2')
+    """
+    return str(provenance.get("engine", _UNSAID))
+
+
+def mixed_engines(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What a reader must know where runs of several versions stand beside each other: a sentence, or none.
+
+    >>> mixed_engines([{"engine": 3}, {}])[0]
+    'The runs were made by several versions of the engine (1 or 2: 1 run, 3: 1 run), which round differently.'
+    """
+    found = [engine_of(provenance) for provenance in provenances]
+    if len(set(found)) < 2:
+        return []
+    counted = (
+        f"{name}: {found.count(name)} run{'s' * (found.count(name) > 1)}" for name in sorted(set(found))
+    )
+    listed = ", ".join(counted)
+    return [f"The runs were made by several versions of the engine ({listed}), which round differently."]
