@@ -45,7 +45,7 @@ def test_the_grid_has_every_point_of_the_figure_and_every_row_of_the_table():
     for curve in (OF_HARD, OF_SMOOTHED):
         assert all(len(chosen(GRID, **point)) == 10 for point in curve.points)
     assert OF_HARD.points[0] == OF_SMOOTHED.points[0]
-    assert STUDY.keep == ()
+    assert STUDY.keep == ("test:scores",)
 
 
 def test_every_student_has_a_teacher_of_the_same_seed_that_is_a_trial_itself():
@@ -167,13 +167,16 @@ def test_the_whole_study_on_a_few_digits(tiny):
     assert "1.05 %" in html
 
 
-def test_no_predictions_are_stored(tiny):
-    _, store, settings = tiny
-    assert not any(
-        store.find(trial.recipe).has_predictions(split)
-        for trial in STUDY.trials(settings)
-        for split in ("train", "test")
-    )
+def test_what_is_said_of_test_digits_is_kept_and_is_what_the_page_says(tiny):
+    page, store, settings = tiny
+    rows = {row["run"]: row for row in csv.DictReader((page.parent / "tables" / "runs.csv").open())}
+    for trial in STUDY.trials(settings):
+        run = store.find(trial.recipe)
+        assert run.has_only_scores("test")
+        assert not run.has_predictions("train")
+        kept = run.predictions("test")
+        right = sum(int(row.argmax() == label) for row, label in zip(kept.logits, kept.labels, strict=True))
+        assert float(rows[run.id]["accuracy"]) == pytest.approx(right / len(kept.labels))
 
 
 def test_gamma_on_the_page_is_that_of_the_teachers_weights(tiny):

@@ -68,9 +68,7 @@ STACKED = {
         "clip": 0.5,
     },
 }
-SIDE_BY_SIDE = {
-    name: {"precision": "bf16", "model": {"name": name}} for name in ("resnet18", "preact_resnet")
-}
+SIDE_BY_SIDE = ("resnet18", "preact_resnet")
 
 
 def company(recipe: Recipe, count: int) -> list[Recipe]:
@@ -113,7 +111,7 @@ def test_on_a_gpu_a_stacked_run_is_what_it_would_be_alone(recipe, name, tmp_path
 @pytest.mark.cuda
 @pytest.mark.parametrize("name", SIDE_BY_SIDE)
 def test_on_a_gpu_a_run_on_a_stream_of_its_own_is_what_it_would_be_alone(recipe, name, tmp_path):
-    fields = {"epochs": 1, "data.limit": 64, "precision": "bf16", "model": SIDE_BY_SIDE[name]}
+    fields = {"epochs": 1, "data.limit": 64, "precision": "bf16", "model": {"name": name}}
     check_company(recipe.replace(fields), tmp_path, "cuda", few=2, many=3)
 
 

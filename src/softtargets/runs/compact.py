@@ -9,9 +9,9 @@ A file is one ``.npz`` for many runs, to be read with numpy alone:
 | a run's id and ``.labels`` | the labels of a run that was measured on others |
 
 A code c stands for log-odds z = sinh((c - 32768) / 6000), and so for the probability 1 / (1 + exp(-z)). That keeps a
-probability to 2.4e-5 and, where it is near 0 or 1, its distance from there to a few tenths of a per cent; log-odds beyond
-117 become 117. Accuracy is exact; with 10,000 examples the calibration error comes out within 1e-4, and so does the
-negative log-likelihood.
+probability to 2.4e-5 and, where it is near 0 or 1, its distance from there to a few tenths of a per cent; log-odds
+beyond 117 become 117. Accuracy is exact; with 10,000 examples the calibration error comes out within 1e-4, and so does
+the negative log-likelihood.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 # One sentence each, newest last: what a run of this version is, and why it differs from one of the version before.
 ENGINES = {
     1: "On a GPU the sums of linear layers in a stack are cut up by how many runs train together.",
-    2: "Weights of linear layers in a stack lie inputs first, so that a GPU adds up in another order (15 November 2026).",
+    2: "Weights of linear layers in a stack lie inputs first: a GPU adds up in another order (15 November 2026).",
     3: (
         "A run is what it would be alone, bit for bit: sums do not depend on how many runs train together, biases of "
         "convolutions are added before rounding, and images are standardised by exact sums (16 November 2026)."

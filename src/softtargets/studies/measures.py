@@ -1,7 +1,7 @@
 """Measurements that several studies make on a run, and its model where stored predictions are not enough.
 
-Whatever is said of a finished model (accuracy, likelihood, calibration) comes from its stored predictions. What was logged
-while it trained, on a GPU by compiled code that rounds differently, serves for courses over epochs alone.
+Whatever is said of a finished model (accuracy, likelihood, calibration) comes from its stored predictions. What was
+logged while it trained, on a GPU by compiled code that rounds differently, serves for courses over epochs alone.
 """
 
 from __future__ import annotations

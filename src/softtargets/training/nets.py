@@ -221,7 +221,7 @@ class Stacked(Nets):
     """Several nets of one shape, their tensors stacked; one call of `torch.vmap` computes all.
 
     A run's results agree with those of its net as it is up to rounding, since products may be added in another order.
-    They do not depend on what the other runs hold; on a CPU, for layers of even widths, not even on how many there are.
+    They depend neither on what the other runs hold nor on how many there are (on a CPU for layers of even widths).
 
     With a `low` precision the weights of linear layers, which autocast would copy to it in every step, have a shadow in
     it that is written together with them. It is what is differentiated by: the numbers are the same, and a third of

@@ -19,8 +19,8 @@ CPU_WEIGHTS = 300_000
 CPU_RUNS = 32
 # On a GPU nets of a few layers are computed as one, where `softtargets bench training` found that faster on an H200
 # (benchmarks/training). Those with convolutions only in bf16, for which we have kernels that take many nets at a time.
-# Deep nets are not: a stack of 16 ResNet-56 was about as fast as 16 streams, took longer to compile, and its runs do
-# not keep their bits in other company.
+# Deep nets are not: a stack of 16 ResNet-56 was about as fast as 16 streams, took longer to compile, and its batch
+# norms would not keep their bits in other company.
 GPU_MODELS = ("mlp", "cnn", "alexnet")
 GPU_CONVOLVING = ("cnn", "alexnet")
 GPU_RUNS = 128

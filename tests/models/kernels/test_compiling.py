@@ -111,7 +111,8 @@ def check_norm(split):
 def check_linear(choose, runs, rows, deep, columns, left, right, result, **none):
     # Strides are of a row and of a column; 1 is a constant, as at a launch.
     tiles = choose(runs, rows, deep, columns)
-    strides = dict(zip("left_row left_deep right_deep right_column result_row result_column".split(), left + right + result))
+    names = "left_row left_deep right_deep right_column result_row result_column".split()
+    strides = dict(zip(names, left + right + result))
     constants = {name: 1 for name, stride in strides.items() if stride == 1}
     sizes = dict(DEEP=deep, WIDE=columns, ROWS=tiles.rows, COLUMNS=tiles.columns, DEPTH=tiles.depth, PRECISION="tf32")
     types = dict.fromkeys((*strides, "left_run", "right_run", "result_run"), "i32") | dict(bias="*fp32", sums="*fp32")

@@ -74,6 +74,23 @@ def test_predictions_not_kept_before_are_added_from_the_weights(recipe, tmp_path
         later.predictions("validation")
 
 
+def test_scores_may_be_kept_without_activations_and_these_added_when_they_are_asked_for(recipe, store):
+    quick = recipe.replace({"epochs": 1})
+    (run,) = train([quick], store, keep=("test:scores", "train"))
+    assert run.has_only_scores("test")
+    assert not run.has_only_scores("train")
+    assert run.predictions("test").features.shape == (500, 0)
+    scores = run.predictions("test").logits
+    (again,) = train([quick], store, keep=("test:scores",))
+    assert again.has_only_scores("test")
+    (full,) = train([quick], store, keep=("test",))
+    assert full.predictions("test").features.shape == (500, 32)
+    assert torch.equal(full.predictions("test").logits, scores)
+    (kept,) = train([quick], store, keep=("test:scores",))
+    assert not kept.has_only_scores("test")
+    assert kept.problems() == []
+
+
 def test_noisy_labels_are_trained_on_and_kept_with_the_predictions(recipe, store):
     (run,) = train([recipe], store, keep=("train", "test"))
     clean = torch.from_numpy(load("digits", "train").labels[:150])

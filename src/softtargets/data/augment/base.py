@@ -56,8 +56,8 @@ def per_image(values: Tensor) -> Tensor:
 def exact_mean(values: Tensor, dims: tuple[int, ...]) -> Tensor:
     """The mean in double precision, kept as dimensions of 1: the same however a device orders the sum.
 
-    Whole numbers have exact sums in double precision, and so has what is rounded to steps of 2^-16, a hundred thousandth
-    of a shade.
+    Whole numbers have exact sums in double precision, and so has what is rounded to steps of 2^-16, a hundred
+    thousandth of a shade.
 
     >>> exact_mean(torch.tensor([[0.5, 0.25, 0.75]]), (1,))
     tensor([[0.5000]], dtype=torch.float64)

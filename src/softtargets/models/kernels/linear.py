@@ -1,7 +1,7 @@
 """Linear layers of many nets at a time: products of matrices, one for each run.
 
-Every program works for one run, and adds up from the first to the last: what a run gets depends neither on the others nor
-on how a result is cut into tiles. NVIDIA's library cuts up sums by how many products there are.
+Every program works for one run, and adds up from the first to the last: what a run gets depends neither on the others
+nor on how a result is cut into tiles. NVIDIA's library cuts up sums by how many products there are.
 """
 
 import triton
