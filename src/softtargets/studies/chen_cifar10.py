@@ -48,8 +48,8 @@ SCOPE = Scope(
             "38, 76 and 152 channels. Mini-batches, learning rate, its halving, momentum and epochs are the paper's. "
             "It mentions no augmentation, and here is none; images are standardised by channel, and matrix "
             "products and convolutions are computed in bf16.",
-            "The paper's grid has steps of 0.01 and 0.1; ours has five clean rates, those of figure 7 among them, and eight "
-            "values of p.",
+            "The paper's grid has steps of 0.01 and 0.1; ours has five clean rates, those of figure 7 among them, and "
+            "eight values of p.",
         ),
     },
     losses_only=True,
