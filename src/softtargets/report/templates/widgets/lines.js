@@ -161,19 +161,14 @@ softtargets.widget("lines", (box, data) => {
       const pixel = event.clientX - picture.getBoundingClientRect().left;
       show(places.length ? places.reduce((near, value, i) => (Math.abs(x(value) - pixel) < Math.abs(x(places[near]) - pixel) ? i : near), 0) : null);
     };
-    picture.addEventListener("pointermove", follow);
-    picture.addEventListener("pointerdown", follow);
-    picture.addEventListener("pointerleave", (event) => {
-      if (event.pointerType === "mouse") hide(); // a finger is lifted at once
-    });
-    picture.addEventListener("focus", () => {
-      if (picture.matches(":focus-visible")) show(cursor ?? 0); // not by a click
-    });
-    picture.addEventListener("blur", hide);
-    picture.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") return hide();
-      const to = softtargets.steps(event, cursor ?? 0, places.length);
-      if (to !== null) show(to);
+    softtargets.answers(picture, {
+      follow,
+      hide,
+      first: () => show(cursor ?? 0),
+      key: (event) => {
+        const to = softtargets.steps(event, cursor ?? 0, places.length);
+        if (to !== null) show(to);
+      },
     });
     frame.replaceChildren(picture);
   }
