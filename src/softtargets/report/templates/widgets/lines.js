@@ -154,7 +154,11 @@ softtargets.widget("lines", (box, data) => {
         .filter(([, there]) => there)
         .map(([curve, there]) => [curve.colour, told(panel, curve, there)]);
       const head = panel.x ? `${panel.x}: ${name}` : name;
-      bubble.show([head, ...found], line.getBoundingClientRect(), { align: "start" });
+      const { left, right, top, bottom } = line.getBoundingClientRect();
+      // On a phone it would cover the curves: there it stands below them.
+      const under = picture.getBoundingClientRect().bottom;
+      const anchor = width < 420 ? { left, right, top: under, bottom: under } : { left, right, top, bottom };
+      bubble.show([head, ...found], anchor, { align: "start" });
       readout.textContent = `${panel.title}, ${head}. ${found.map((one) => one[1]).join("; ")}.`;
     };
     const follow = (event) => {
