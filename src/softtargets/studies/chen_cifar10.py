@@ -38,8 +38,8 @@ SCOPE = Scope(
         "tiny": (
             "This is the tiny size, for a CPU. It trains a fully connected network with one hidden layer on the first "
             "1,000 images; the paper trains a ResNet-18 of a million weights on all 50,000 for 100 epochs. Such a "
-            "network errs on most test images whatever its labels, and the theory, which knows no error but that of "
-            "the labels, cannot hold for it. It shows how the comparison is made and what it looks like where the "
+            "network misclassifies most test images whatever its labels, and the theory, which knows no error but that "
+            "of the labels, cannot hold for it. It shows how the comparison is made and what it looks like where the "
             "theory's assumption fails; it neither confirms nor refutes the paper. With --set size=full the paper's "
             "training is done.",
         ),
