@@ -445,6 +445,18 @@ def test_lines_tell_the_numbers_under_the_pointer_and_to_the_keyboard(opened):
     assert pictures.first.locator("g.curve").count() == 1
 
 
+def test_on_a_phone_the_numbers_do_not_cover_the_curves(opened):
+    page = opened(made_up.study_page(), width=390)
+    box = figure(page, "lines")
+    picture = box.locator("svg[tabindex]").first
+    picture.hover()
+    told = box.get_by_role("tooltip").bounding_box()
+    around = picture.bounding_box()
+    assert told["y"] >= around["y"] + around["height"] - 1
+    assert told["x"] >= 0
+    assert told["x"] + told["width"] <= 390
+
+
 def test_points_of_lines_stand_where_the_numbers_say(opened):
     picture = figure(opened(made_up.study_page()), "lines").locator("svg[tabindex]").first
     spots = picture.locator("circle.point").evaluate_all(

@@ -79,8 +79,8 @@ def test_the_whole_study_on_a_few_digits(tiny):
     html = page.read_text()
     assert "is trained on 48 images for 2 epochs" in html
     assert "93.59 %" in html
-    assert "Training takes 2 epochs instead of the replication&#39;s 205" in html
-    assert "Stages have 8, 16 and 32 channels (variant tensor2tensor). The replication" in html
+    assert "Training lasts 2 epochs instead of the replication&#39;s 205" in html
+    assert "Stages have 8, 16 and 32 channels (variant tensor2tensor); those of" in html
     for kind in ("png", "svg"):
         assert (page.parent / "figures" / f"accuracy_over_epochs.{kind}").stat().st_size > 5_000
 

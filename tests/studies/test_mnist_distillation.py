@@ -161,7 +161,7 @@ def test_the_whole_study_on_a_few_digits(tiny):
         assert (page.parent / "figures" / f"distillation.{kind}").stat().st_size > 5_000
     assert len(list(csv.DictReader((page.parent / "tables" / "runs.csv").open()))) == 27
     assert len(list(csv.DictReader((page.parent / "tables" / "distillation.csv").open()))) == 24
-    assert "trained on 48 digits" in html
+    assert "see 48 training digits" in html
     assert "Mini-batches are of 32 examples" in html
     assert "0.67 %" in html
     assert "1.05 %" in html

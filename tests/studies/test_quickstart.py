@@ -191,7 +191,7 @@ def test_the_page_opens_in_a_browser_without_network_errors_or_overflow(quick, t
             sizes = page.eval_on_selector_all("figure img", "images => images.map(i => i.naturalWidth)")
             assert min(sizes) > 300, "a figure did not load"
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert page.locator("table.claims tbody tr").count() == 8
+            assert page.locator("a.strip").count() == 8
             page.locator("details summary").click()
             assert page.locator("details table tbody tr").first.is_visible()
             page.screenshot(path=os.fspath(tmp_path / f"{width}.png"), full_page=True)

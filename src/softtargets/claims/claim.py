@@ -16,14 +16,15 @@ SEEDS_NEEDED = 3
 EDGE = 0.05
 
 RULE = (
-    "On at most one page in twenty is anything called reproduced by chance. Each claim states beforehand a quantity, "
-    "the region it must lie in, how many seeds decide and, where it can be said, which effects are too small to count. "
-    "Its mean is shown to lie in the region: “reproduced”; outside: “contradicted”; among effects too small to count: "
-    "“no effect”; none of these: “inconclusive”; fewer seeds than stated: “not run yet”. Further seeds are shown apart "
-    f"and decide nothing. Shown is what one-sided t-tests at {100 * LEVEL:g} % show, by Holm's method over all claims "
-    "of the page. Where a paper printed a number for the same quantity, it is also asked whether the mean lies within "
-    f"a margin of it that was stated beforehand. Intervals are {100 * CONFIDENCE:g} % intervals of one claim by "
-    "itself: over seeds, and over test examples where it says so."
+    "On at most one page in twenty do we call anything reproduced that is not. Each claim states beforehand what is "
+    "measured, the region in which its mean must lie, how many seeds decide and, where that can be said, which effects "
+    "are too small to count. A claim is “reproduced” if its mean is shown to lie in the region, “contradicted” if "
+    "outside, “no effect” if among effects too small to count, “inconclusive” if none of these is shown, and “not run "
+    "yet” if there are fewer seeds than stated. Further seeds are shown apart and decide nothing. Shown means by "
+    f"one-sided t-tests at {100 * LEVEL:g} %, corrected for all claims of the page by Holm's method. Where a paper "
+    "printed a number for the same quantity, a second verdict says whether our mean lies within a margin of it that "
+    f"was stated beforehand. Intervals are {100 * CONFIDENCE:g} % intervals of one claim by itself: over seeds, and "
+    "over test examples where it says so."
 )
 # Said instead, or besides, on pages with claims that are computed.
 COMPUTED_RULE = (

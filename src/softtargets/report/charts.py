@@ -67,21 +67,13 @@ class Curve:
         85.36
         """
         found = list(samples)
-        means = [_number(scale * sample.mean) for sample in found]
+        means = [scale * sample.mean for sample in found]
         spreads = [0.0 if math.isnan(sample.spread) else scale * sample.spread for sample in found]
-        both = list(zip(means, spreads, strict=True))
-        return cls(
-            name,
-            colour,
-            list(x),
-            means,
-            [None if mean is None else mean - spread for mean, spread in both],
-            [None if mean is None else mean + spread for mean, spread in both],
-            [[scale * value for value in sample.values if math.isfinite(value)] for sample in found],
-            line,
-            marker,
-            group,
+        low, high = (
+            [_number(mean + sign * one) for mean, one in zip(means, spreads, strict=True)] for sign in (-1, 1)
         )
+        dots = [[scale * value for value in sample.values if math.isfinite(value)] for sample in found]
+        return cls(name, colour, list(x), list(map(_number, means)), low, high, dots, line, marker, group)
 
     @classmethod
     def level(
@@ -198,9 +190,9 @@ def draw_lines(panels: Sequence[Panel]) -> Drawing:
 
 
 def _curve(ax: Axes, curve: Curve) -> None:
-    for x, dots in zip(curve.x, curve.dots or (), strict=False):
-        ax.scatter([x] * len(dots), list(dots), s=9, color=curve.colour, alpha=0.3, linewidth=0, zorder=2)
-    y = [math.nan if value is None else value for value in curve.y]
+    for at, dots in zip(curve.x, curve.dots or (), strict=False):
+        ax.scatter([at] * len(dots), list(dots), s=9, color=curve.colour, alpha=0.3, linewidth=0, zorder=2)
+    x, y, low, high = list(curve.x), _drawn(curve.y), _drawn(curve.low), _drawn(curve.high)
     style: dict[str, Any] = {
         "color": curve.colour,
         "label": plain(curve.group or curve.name),
@@ -210,19 +202,17 @@ def _curve(ax: Axes, curve: Curve) -> None:
         "markersize": 5,
         "zorder": 3,
     }
-    if curve.low is None or curve.high is None or curve.marker == "none":
-        if curve.low is not None and curve.high is not None:
-            low, high = (
-                [math.nan if end is None else end for end in side] for side in (curve.low, curve.high)
-            )
-            ax.fill_between(list(curve.x), low, high, color=curve.colour, alpha=0.18, linewidth=0)
-        ax.plot(list(curve.x), y, **style)
+    if low and high and curve.marker != "none":
+        down, up = ([abs(end - at) for at, end in zip(y, side, strict=True)] for side in (low, high))
+        ax.errorbar(x, y, [down, up], capsize=3, elinewidth=1, **style)
         return
-    below, above = (
-        [0.0 if end is None else abs(end - at) for end, at in zip(ends, y, strict=True)]
-        for ends in (curve.low, curve.high)
-    )
-    ax.errorbar(list(curve.x), y, [below, above], capsize=3, elinewidth=1, **style)
+    if low and high:
+        ax.fill_between(x, low, high, color=curve.colour, alpha=0.18, linewidth=0)
+    ax.plot(x, y, **style)
+
+
+def _drawn(values: Sequence[float | None] | None) -> list[float]:
+    return [math.nan if value is None else value for value in values or ()]
 
 
 def draw_maps(panels: Sequence[Map]) -> Drawing:

@@ -73,10 +73,11 @@ def strip_row(judged: Judgement) -> Row:
     ends = [end for end in (claim.region.low, claim.region.high) if math.isfinite(end)]
     mean = _shown(claim)
     there = there and not math.isnan(mean)
+    ours = _span_of(place, Region(*claim.interval)) if there and _finite(claim.interval) else None
     return Row(
         region=place.span(claim.region.low, claim.region.high),
         zone=_span_of(place, claim.zone),
-        interval=place.span(*claim.interval) if there and _finite(claim.interval) else None,
+        interval=ours,
         mean=place(mean) if there else None,
         printed=None if claim.printed is None else place(claim.printed),
         margin=_span_of(place, claim.near),
@@ -94,21 +95,22 @@ def headline(judged: Iterable[Judgement]) -> str:
     'Unfinished: 2 of 3 claims are not run yet. 1 is reproduced.'
     """
     verdicts = [one.verdict for one in judged]
-    counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS if verdict in verdicts}
-    total, waiting = len(verdicts), counts.pop("not run yet", 0)
-    if not waiting and len(counts) == 1 and total > 1 and verdicts[0] != "no effect":
-        return f"{'Both' if total == 2 else f'All {total}'} claims are {verdicts[0]}."
+    total, waiting = len(verdicts), verdicts.count("not run yet")
     if total == 1:
-        return f"The claim is {verdicts[0]}." if verdicts[0] != "no effect" else "There is no effect."
-    said = [f"{count} {_ARE[verdict][count != 1]}" for verdict, count in counts.items()]
-    listed = ", ".join(said[:-1]) + (" and " if len(said) > 1 else "") + "".join(said[-1:])
-    if waiting:
-        open_ones = f"Unfinished: {waiting} of {total} claims {'is' if waiting == 1 else 'are'} not run yet."
-        return f"{open_ones} {listed}." if listed else open_ones
-    return f"Of {total} claims {listed}."
+        return _ALONE.get(verdicts[0], f"The claim is {verdicts[0]}.")
+    if total > 1 and len(set(verdicts)) == 1 and verdicts[0] in _PLAIN:
+        return f"{'Both' if total == 2 else f'All {total}'} claims are {verdicts[0]}."
+    said = [f"{count} {_ARE[verdict][count != 1]}" for verdict in _ARE if (count := verdicts.count(verdict))]
+    listed = " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
+    if not waiting:
+        return f"Of {total} claims {listed}."
+    open_ones = f"Unfinished: {waiting} of {total} claims {'is' if waiting == 1 else 'are'} not run yet."
+    return f"{open_ones} {listed}." if listed else open_ones
 
 
-_ARE: dict[str, tuple[str, str]] = {
+_ALONE = {"no effect": "There is no effect."}
+_PLAIN = ("reproduced", "contradicted", "inconclusive")
+_ARE: dict[Verdict, tuple[str, str]] = {
     "reproduced": ("is reproduced", "are reproduced"),
     "contradicted": ("is contradicted", "are contradicted"),
     "no effect": ("shows no effect", "show no effect"),

@@ -91,10 +91,11 @@ def _flat(row: Any) -> dict[str, Any]:
 def _results(page: Page) -> dict[str, Any]:
     study = page.kind == "study"
     tested = {"rule": _rule(page), "claims": [_claim(judged) for judged in judge(page.claims)]}
+    extra = {"answer": page.answer, "kept": plain_data(page.kept)}
     results = {
         **({"study": page.name} if study else {"kind": page.kind, "name": page.name}),
         "title": page.title,
-        **({"answer": page.answer} if page.answer else {}),
+        **{key: value for key, value in extra.items() if value},
         "command": page.command,
         "provenance": plain_data(page.provenance),
         "warnings": list(page.warnings),
@@ -103,8 +104,6 @@ def _results(page: Page) -> dict[str, Any]:
     }
     if page.verdict:
         results["verdict"] = vars(page.verdict)
-    if page.kept:
-        results["kept"] = plain_data(page.kept)
     if widgets := {name: one for name, one in _widgets(page).items() if one.kind not in CHARTS}:
         results["widgets"] = {name: plain_data(widget.data) for name, widget in widgets.items()}
     return results

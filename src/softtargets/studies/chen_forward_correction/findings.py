@@ -76,7 +76,7 @@ def findings(results: Results) -> Findings:
                 unless_full(
                     size,
                     "This is the small size, for a CPU: a fully connected network with one hidden layer on few digits, "
-                    "which errs on some test images whatever its labels. With --set size=full the paper's "
+                    "which misclassifies some test images whatever its labels. With --set size=full the paper's "
                     "convolutional network is trained on all digits.",
                 ),
             ),

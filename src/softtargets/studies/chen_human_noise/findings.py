@@ -40,8 +40,8 @@ def findings(results: Results) -> Findings:
                 "spread evenly, and they depend on the image.",
                 unless_full(
                     size,
-                    "This is the tiny size, for a CPU: a fully connected network on few images, which errs on most "
-                    "test images whatever its labels. The theory cannot hold for it in absolute numbers; what can "
+                    "This is the tiny size, for a CPU: a fully connected network on few images, which misclassifies "
+                    "most test images whatever its labels. The theory cannot hold for it in absolute numbers; what can "
                     "be compared is human noise with random noise. With --set size=full the network of the study "
                     "chen-cifar10 is trained.",
                 ),

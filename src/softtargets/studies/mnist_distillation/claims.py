@@ -52,7 +52,7 @@ def _directions(results: Results) -> tuple[Claim, ...]:
     fixed: dict[str, Any] = {"seeds": SEEDS, "zone": zone(NOTHING), "unit": "points", "digits": 2}
     return (
         Claim(
-            "A teacher with label smoothing of 0.1 errs less than one with hard targets and dropout.",
+            "A teacher with label smoothing of 0.1 has a lower test error than one with hard targets and dropout.",
             _both_papers("teacher-error/mnist/hard", "teacher-error/mnist/smoothed"),
             "error of the smoothed teacher minus the dropout teacher's",
             *below(0, _difference(results, SMOOTHED_TEACHER, HARD_TEACHER)),
@@ -60,7 +60,7 @@ def _directions(results: Results) -> tuple[Claim, ...]:
             **fixed,
         ),
         Claim(
-            "The student of the smoothed teacher errs more than the student of the dropout teacher.",
+            "The student of the smoothed teacher has a higher test error than the student of the dropout teacher.",
             _both_papers("student-error/mnist/hard", "student-error/mnist/smoothed"),
             "error of the smoothed teacher's student minus the dropout teacher's student",
             *above(0, _difference(results, STUDENT_OF_SMOOTHED, STUDENT_OF_HARD)),
@@ -83,7 +83,7 @@ def _against_students_alone(results: Results) -> tuple[Claim, ...]:
     }
     return (
         Claim.every(
-            "Every student of the hard teacher (M3) errs less than every student alone (M2).",
+            "Every student of the hard teacher (M3) has a lower test error than every student alone (M2).",
             sources("muller-2019/distillation/hard"),
             "error of the student minus that of a student alone, at every temperature and alpha",
             every,
@@ -116,7 +116,8 @@ def _best_points(results: Results) -> tuple[Claim, ...]:
     )
     return (
         Claim(
-            "Students of a hard teacher, at the best temperature, err less than students alone, at the best alpha.",
+            "Students of a hard teacher, at the best temperature, have a lower test error than students alone, at the "
+            "best alpha.",
             _both_papers("distillation/hard"),
             f"error at T = {_of(of_hard, 'temperature')} minus error alone at alpha {_of(alone, 'alpha')}",
             *below(0, _difference(judging, of_hard, alone)),
@@ -128,8 +129,8 @@ def _best_points(results: Results) -> tuple[Claim, ...]:
             digits=2,
         ),
         Claim(
-            "Students of smoothed teachers, at the best alpha, err more than students of a hard teacher, at the best "
-            "temperature.",
+            "Students of smoothed teachers, at the best alpha, have a higher test error than students of a hard "
+            "teacher, at the best temperature.",
             (published("muller-2019/distillation/inferior"), published("wagner-2023/distillation/smoothed")),
             f"error at alpha {_of(of_smoothed, 'alpha')} minus error at T = {_of(of_hard, 'temperature')}",
             *above(0, _difference(judging, of_smoothed, of_hard)),
@@ -149,7 +150,7 @@ def _errors(results: Results) -> tuple[Claim, ...]:
         assert printed is not None
         shown, margin = round(100 * printed, 6), round(100 * two_standard_errors(printed, TEST_DIGITS), 2)
         return Claim(
-            f"{words} errs on {percent(printed, 2)} of the test digits.",
+            f"{words} has a test error of {percent(printed, 2)}.",
             _both_papers(key),
             "test error",
             results.sample("error", **labels).times(100),

@@ -9,8 +9,8 @@ study = Study(
     name="quickstart",
     title="When does label smoothing help? The short story, on handwritten digits",
     lead=(
-        "Müller, Kornblith and Hinton (2019) found that label smoothing calibrates a network, gathers its classes "
-        "into tight clusters, and makes it a poor teacher. Here is each of these effects on a small, real "
+        "Müller, Kornblith and Hinton (2019) found that label smoothing calibrates a network, pulls its classes "
+        "into tight clusters, and makes it a worse teacher. This page tests each of these effects on a small, real "
         "dataset, trained and measured on your own machine."
     ),
     papers=(MULLER,),

@@ -70,8 +70,8 @@ def reliability_diagram(results: Results, tuned: float) -> Figure:
         lambda: drawing.draw_reliabilities(curves),
         rows,
         "Below the diagonal a model is overconfident, above it underconfident. Predictions of all seeds are "
-        "pooled; the area of a point is the share of predictions in its bin, and bins with fewer than "
-        f"{drawing.FEWEST} predictions are left out of the diagram (they are in the CSV).",
+        "pooled; the area of a point is the share of predictions in its bin. Bins with fewer than "
+        f"{drawing.FEWEST} predictions are pale, and left out of the picture in files (they are in the CSV).",
         "Reliability diagram of several models beside a histogram of their confidences.",
         widget=Widget("reliability", _reliability_data(curves, nll)),
     )

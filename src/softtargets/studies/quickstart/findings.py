@@ -37,9 +37,9 @@ def _answer(made: tuple[Claim, ...]) -> str:
     calibrates, teaches_worse = verdicts[3], verdicts[7]
     first = answered(
         calibrates,
-        "It helps where confidence matters: smoothing of a suitable strength lowers the calibration error",
-        "It does not help calibration here",
-        whether="it lowers the calibration error",
+        "Label smoothing helps where confidence matters: at a suitable strength it lowers the calibration error",
+        "Label smoothing does not lower the calibration error here",
+        whether="label smoothing lowers the calibration error on these digits",
     )
     second = {"reproduced": "it does not help a teacher, whose students become worse"}.get(teaches_worse, "")
     return f"{first.rstrip('.')}{'; ' + second if second else ''}."
@@ -54,56 +54,57 @@ def _sections(results: Results) -> tuple[Section, ...]:
     confidence = "overconfident" if hard_temperature > 1 else "underconfident"
     strong_temperature = nets.sample("temperature", alpha=0.2).mean
     overshoot = (
-        "below 1 means underconfident, so that is too much smoothing. The 2023 replication saw the same for its "
-        "networks on MNIST; the easier the data, the less smoothing they need."
+        "below 1, so these networks are underconfident: that is too much smoothing. The 2023 replication saw the same "
+        "with its networks on MNIST."
         if strong_temperature < 1
-        else "which is still not below 1: even so much smoothing does not make the network underconfident here."
+        else "not below 1, so even this much smoothing does not make the networks underconfident."
     )
     examples = results.first(role="net").run.provenance["examples"]
     return (
         Section.of(
             "Accuracy and calibration",
-            f"Small networks were trained on {examples['train']} of scikit-learn's handwritten digits with more and "
-            "more label smoothing: a share alpha of each target is taken from the true digit and spread evenly "
-            "over all ten. The training set is small on purpose; a network that is always right has nothing to be "
-            "overconfident about.",
-            f"With hard targets the networks get {percent(hard_accuracy, 1)} of {examples['test']} test digits right, "
-            f"and the temperature that calibrates them is {hard_temperature:.2f}: as trained they are {confidence}. Of "
-            f"the strengths tried, alpha {tuned:g} gives the lowest calibration error on validation digits. At "
-            f"alpha 0.2 the fitted temperature is {strong_temperature:.2f}; {overshoot}",
+            f"Small networks were trained on {examples['train']} of scikit-learn's handwritten digits, with label "
+            f"smoothing of {len(ALPHAS)} strengths from 0 to {ALPHAS[-1]:g}: a share alpha of each target is taken "
+            "from the true digit and spread evenly over all ten. The training set is small on purpose, since a network "
+            "that is always right cannot be overconfident.",
+            f"With hard targets the networks are {confidence}: the temperature that calibrates them is "
+            f"{hard_temperature:.2f}. They classify {percent(hard_accuracy, 1)} of {examples['test']} test digits "
+            f"correctly. Of the strengths tried, alpha {tuned:g} gives the lowest calibration error on validation "
+            f"digits. At alpha 0.2 the fitted temperature is {strong_temperature:.2f}, {overshoot}",
             figures.sweep(results),
             unless_missing(lambda: figures.reliability_diagram(results, tuned), "The reliability diagram"),
             _net_table(results),
         ),
         Section.of(
-            "Where the penultimate layer puts the digits",
-            "Each class has a template, a row of the last layer's weights. Through the templates of three "
-            "classes passes a plane; projected onto it, the activations show how a network arranges its "
-            "examples. In the paper smoothing gathers the training examples of a class into tight clusters "
-            "while held-out examples stay spread. The cluster spread in the table above puts a number on it.",
+            "How the penultimate layer arranges the digits",
+            "Each class has a template, a row of the last layer's weights. The templates of three classes span a "
+            "plane, and activations projected onto it show how a network arranges its examples. In the paper, "
+            "smoothing pulls the training examples of a class into tight clusters, while held-out examples stay spread "
+            "out. The cluster spread in the table above measures this.",
             unless_missing(lambda: figures.template_planes(results), "The planes"),
         ),
         Section.of(
             "Distillation",
-            f"Two kinds of teacher, {percent(teachers.sample('accuracy', alpha=0.0).mean, 1)} accurate with hard "
-            f"targets and {percent(teachers.sample('accuracy', alpha=0.1).mean, 1)} with smoothing, teach the same "
-            "small student. The paper finds that a smoothed teacher, having pulled its classes together, no longer "
-            "says how much one example resembles another class, which is what a student could have learnt from it; a "
-            "temperature on a hard teacher's outputs brings such resemblances out. At temperature 1 a hard teacher "
-            "says little more than the label, so the comparison to make is between the best points of the two curves.",
+            "Two kinds of teacher teach the same small student. Teachers with hard targets have an accuracy of "
+            f"{percent(teachers.sample('accuracy', alpha=0.0).mean, 1)}, smoothed ones of "
+            f"{percent(teachers.sample('accuracy', alpha=0.1).mean, 1)}. The paper finds that a smoothed teacher, "
+            "which has pulled its classes together, no longer tells how much an example resembles other classes. That "
+            "is what a student could have learnt from it. A temperature on a hard teacher's outputs brings these "
+            "resemblances out. At temperature 1 a hard teacher tells little more than the label, so compare the best "
+            "points of the two curves.",
             figures.distillation(results),
         ),
         Section.of(
             "What digits cannot show",
-            f"There are 1,797 images in all. With {examples['test']} test digits the accuracy of one network is "
-            "known to little better than a point, and its ECE is inflated by a hundredth or two because most of "
-            "the 15 bins hold few examples; so only differences between networks, seed by seed, are judged here.",
-            "The sizes of the networks and the numbers of examples and epochs were chosen so that the effects can be "
-            "seen at all. Train the teachers for fewer steps, for instance, and their students become "
-            "indistinguishable: the paper too sees information lost late in training.",
-            "The paper's own figures come from other data and larger networks: the claims compare the "
-            "direction of each effect, not its size. Translation, ImageNet and the mutual-information "
-            "curves need data that does not ship with a Python package.",
+            f"The dataset is small: 1,797 images in all. With {examples['test']} test digits the accuracy of one "
+            "network is known to about one point. Its ECE is too high by 0.01 to 0.02, because most of the 15 bins "
+            "hold few examples. So only differences between networks with the same seed are judged here.",
+            "The sizes of the networks and the numbers of examples and epochs were chosen so that the effects show. If "
+            "the teachers are trained for fewer steps, for instance, their students become indistinguishable. The "
+            "paper too sees information lost late in training.",
+            "The paper's own figures come from other data and larger networks. The claims compare the direction of "
+            "each effect, not its size. Translation, ImageNet and the mutual-information curves need data that does "
+            "not ship with a Python package.",
         ),
     )
 
@@ -116,8 +117,8 @@ def _net_table(results: Results) -> Table:
         "alpha .2f | accuracy .1% | nll: NLL | ece: ECE at T = 1 | temperature .2f: fitted T | ece_scaled: ECE at "
         "fitted T | spread_train: cluster spread, training | spread_test: cluster spread, held out",
         results.where(role="net").rows(over(alpha=ALPHAS), *keys),
-        "Mean ± standard deviation over seeds, on the test digits. Cluster spread is the within-class deviation "
-        "on the plane of three templates over the mean distance between class centres.",
+        "Mean ± standard deviation over seeds, on the test digits. Cluster spread is the within-class standard "
+        "deviation on the plane of three templates, divided by the mean distance between class centres.",
     )
 
 

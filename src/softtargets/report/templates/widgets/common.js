@@ -115,6 +115,20 @@ const softtargets = (() => {
     return Math.max(0, Math.min(to, size - 1));
   }
 
+  // A picture that answers the pointer, a finger and the keyboard.
+  function answers(picture, { follow, hide, first, key }) {
+    picture.addEventListener("pointermove", follow);
+    picture.addEventListener("pointerdown", follow);
+    picture.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "mouse") hide(); // a finger is lifted at once
+    });
+    picture.addEventListener("focus", () => {
+      if (picture.matches(":focus-visible")) first(); // not by a click
+    });
+    picture.addEventListener("blur", hide);
+    picture.addEventListener("keydown", (event) => (event.key === "Escape" ? hide() : key(event)));
+  }
+
   // Axes with a grid; `format` writes the numbers.
   function axis(group, side, values, at, [from, to], edge, format) {
     for (const value of values) {
@@ -151,5 +165,5 @@ const softtargets = (() => {
     }
   }
 
-  return { html, svg, scale, ticks, missing, number, percent, short, count, spot, key, bubble, whenever, steps, axis, widget };
+  return { html, svg, scale, ticks, missing, number, percent, short, count, spot, key, bubble, whenever, steps, answers, axis, widget };
 })();

@@ -93,19 +93,14 @@ softtargets.widget("coverage", (box, data) => {
     mark = { line, x };
     const nearest = (share) => coverages.reduce((near, value, i) => (Math.abs(value - share) < Math.abs(coverages[near] - share) ? i : near), 0);
     const follow = (event) => point(nearest((event.clientX - picture.getBoundingClientRect().left - margin.left) / (right - margin.left)));
-    picture.addEventListener("pointermove", follow);
-    picture.addEventListener("pointerdown", follow);
-    picture.addEventListener("pointerleave", (event) => {
-      if (event.pointerType === "mouse") point(null); // a finger is lifted at once
-    });
-    picture.addEventListener("focus", () => {
-      if (picture.matches(":focus-visible")) point(cursor ?? last); // not by a click
-    });
-    picture.addEventListener("blur", () => point(null));
-    picture.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") return point(null);
-      const to = softtargets.steps(event, cursor ?? last, coverages.length);
-      if (to !== null) point(to);
+    softtargets.answers(picture, {
+      follow,
+      hide: () => point(null),
+      first: () => point(cursor ?? last),
+      key: (event) => {
+        const to = softtargets.steps(event, cursor ?? last, coverages.length);
+        if (to !== null) point(to);
+      },
     });
     frame.replaceChildren(picture);
     bubble.hide();

@@ -154,26 +154,25 @@ softtargets.widget("lines", (box, data) => {
         .filter(([, there]) => there)
         .map(([curve, there]) => [curve.colour, told(panel, curve, there)]);
       const head = panel.x ? `${panel.x}: ${name}` : name;
-      bubble.show([head, ...found], line.getBoundingClientRect(), { align: "start" });
+      const { left, right, top, bottom } = line.getBoundingClientRect();
+      // On a phone it would cover the curves: there it stands below them.
+      const under = picture.getBoundingClientRect().bottom;
+      const anchor = width < 420 ? { left, right, top: under, bottom: under } : { left, right, top, bottom };
+      bubble.show([head, ...found], anchor, { align: "start" });
       readout.textContent = `${panel.title}, ${head}. ${found.map((one) => one[1]).join("; ")}.`;
     };
     const follow = (event) => {
       const pixel = event.clientX - picture.getBoundingClientRect().left;
       show(places.length ? places.reduce((near, value, i) => (Math.abs(x(value) - pixel) < Math.abs(x(places[near]) - pixel) ? i : near), 0) : null);
     };
-    picture.addEventListener("pointermove", follow);
-    picture.addEventListener("pointerdown", follow);
-    picture.addEventListener("pointerleave", (event) => {
-      if (event.pointerType === "mouse") hide(); // a finger is lifted at once
-    });
-    picture.addEventListener("focus", () => {
-      if (picture.matches(":focus-visible")) show(cursor ?? 0); // not by a click
-    });
-    picture.addEventListener("blur", hide);
-    picture.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") return hide();
-      const to = softtargets.steps(event, cursor ?? 0, places.length);
-      if (to !== null) show(to);
+    softtargets.answers(picture, {
+      follow,
+      hide,
+      first: () => show(cursor ?? 0),
+      key: (event) => {
+        const to = softtargets.steps(event, cursor ?? 0, places.length);
+        if (to !== null) show(to);
+      },
     });
     frame.replaceChildren(picture);
   }

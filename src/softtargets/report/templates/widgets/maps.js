@@ -119,23 +119,19 @@ softtargets.widget("maps", (box, data) => {
       if (i < 0 || j < 0 || i >= xs.length || j >= ys.length) return hide();
       show(i, j);
     };
-    picture.addEventListener("pointermove", follow);
-    picture.addEventListener("pointerdown", follow);
-    picture.addEventListener("pointerleave", (event) => {
-      if (event.pointerType === "mouse") hide(); // a finger is lifted at once
-    });
-    picture.addEventListener("focus", () => {
-      if (picture.matches(":focus-visible")) show(...(cell ?? [0, 0])); // not by a click
-    });
-    picture.addEventListener("blur", hide);
-    picture.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") return hide();
+    const turn = (event) => {
       const upwards = panel.downwards ? -1 : 1;
       const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, upwards], ArrowDown: [0, -upwards] }[event.key];
       if (!step) return;
       event.preventDefault();
       const [i, j] = cell ?? [0, 0];
       show(Math.max(0, Math.min(xs.length - 1, i + step[0])), Math.max(0, Math.min(ys.length - 1, j + step[1])));
+    };
+    softtargets.answers(picture, {
+      follow,
+      hide,
+      first: () => show(...(cell ?? [0, 0])),
+      key: turn,
     });
     frame.replaceChildren(picture);
   }

@@ -116,21 +116,16 @@ softtargets.widget("plane", (box, data) => {
         }
         show(best);
       };
-      picture.addEventListener("pointermove", follow);
-      picture.addEventListener("pointerdown", follow);
-      picture.addEventListener("pointerleave", (event) => {
-        if (event.pointerType === "mouse") hide(); // a finger is lifted at once
-      });
-      picture.addEventListener("focus", () => {
-        if (picture.matches(":focus-visible")) show(live()[Math.min(reached, live().length - 1)]); // not by a click
-      });
-      picture.addEventListener("blur", hide);
-      picture.addEventListener("keydown", (event) => {
-        if (event.key === "Escape") return hide();
-        const to = softtargets.steps(event, reached, live().length);
-        if (to === null) return;
-        reached = to;
-        show(live()[to]);
+      softtargets.answers(picture, {
+        follow,
+        hide,
+        first: () => show(live()[Math.min(reached, live().length - 1)]),
+        key: (event) => {
+          const to = softtargets.steps(event, reached, live().length);
+          if (to === null) return;
+          reached = to;
+          show(live()[to]);
+        },
       });
       frame.replaceChildren(picture);
     });

@@ -114,19 +114,14 @@ softtargets.widget("sweep", (box, data) => {
         const ratio = temperatures[temperatures.length - 1] / temperatures[0];
         point(nearest(temperatures[0] * ratio ** Math.max(0, Math.min(1, place))), panel);
       };
-      picture.addEventListener("pointermove", follow);
-      picture.addEventListener("pointerdown", follow);
-      picture.addEventListener("pointerleave", (event) => {
-        if (event.pointerType === "mouse") point(null); // a finger is lifted at once
-      });
-      picture.addEventListener("focus", () => {
-        if (picture.matches(":focus-visible")) point(cursor ?? one, panel); // not by a click
-      });
-      picture.addEventListener("blur", () => point(null));
-      picture.addEventListener("keydown", (event) => {
-        if (event.key === "Escape") return point(null);
-        const to = softtargets.steps(event, cursor ?? one, temperatures.length);
-        if (to !== null) point(to, panel);
+      softtargets.answers(picture, {
+        follow,
+        hide: () => point(null),
+        first: () => point(cursor ?? one, panel),
+        key: (event) => {
+          const to = softtargets.steps(event, cursor ?? one, temperatures.length);
+          if (to !== null) point(to, panel);
+        },
       });
       frame.replaceChildren(picture);
     });
