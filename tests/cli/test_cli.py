@@ -169,6 +169,14 @@ def test_train_list_show_verify_delete(run, recipe_file):
     assert "provenance" in said
     assert f"{ENGINE}. {ENGINES[ENGINE]}" in " ".join(said.split())
     assert run("runs", "verify") == (0, "1 runs are as they were written\n", "")
+    file = os.path.join(os.path.dirname(recipe_file), "predictions.npz")
+    assert "predictions of 1 runs" in run("runs", "export", "--predictions", file)[1]
+    (measured,) = json.loads(run("runs", "measure", file, "--json")[1]).values()
+    assert measured["accuracy"] == pytest.approx(trained["summary"]["test_accuracy"])
+    assert identity in run("runs", "measure", file)[1]
+    code, _, err = run("runs", "export")
+    assert code == 2
+    assert "--predictions FILE.npz" in err
     weights = os.path.join(trained["directory"], "weights.safetensors")
     with open(weights, "r+b") as file:
         file.seek(-1, 2)
