@@ -173,6 +173,14 @@ def test_train_list_show_verify_delete(run, recipe_file):
     assert "{'" not in for_people, "a Python dictionary"
     assert re.search(rf"{identity}  finished  20\d\d-\d\d-\d\d \d\d:\d\d  digits", run("runs", "list")[1])
     assert run("runs", "verify") == (0, "1 run checked: all files are as they were written\n", "")
+    file = os.path.join(os.path.dirname(recipe_file), "predictions.npz")
+    assert "predictions of 1 run " in run("runs", "export", "--predictions", file)[1]
+    (measured,) = json.loads(run("runs", "measure", file, "--json")[1]).values()
+    assert measured["accuracy"] == pytest.approx(trained["summary"]["test_accuracy"])
+    assert identity in run("runs", "measure", file)[1]
+    code, _, err = run("runs", "export")
+    assert code == 2
+    assert "--predictions FILE.npz" in err
     weights = os.path.join(trained["directory"], "weights.safetensors")
     with open(weights, "r+b") as file:
         file.seek(-1, 2)

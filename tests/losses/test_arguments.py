@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from softtargets.losses import CrossEntropy
 from softtargets.losses.arguments import (
     choice,
     class_weights,
@@ -131,3 +132,11 @@ def test_rows_are_summed_and_not_columns():
 def test_weights_may_be_any_finite_numbers():
     assert class_weights([0.0, 2.5]).tolist() == [0.0, 2.5]
     assert not class_weights(torch.ones(2, requires_grad=True)).requires_grad
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8])
+def test_whole_numbers_of_numpy_are_whole_numbers(kind):
+    assert type(whole_number("classes", kind(3))) is int
+    assert CrossEntropy(ignore_index=np.int64(-100)).ignore_index == -100
+    with pytest.raises(TypeError, match="ignore_index must be a whole number, not True"):
+        CrossEntropy(ignore_index=True)

@@ -91,3 +91,28 @@ def test_unknown_conventions_are_refused():
         alpha_from_p(0.1, 10, "some")
     with pytest.raises(ValueError, match="must be 'all' or 'others'"):
         p_from_alpha(0.1, 10, "some")
+
+
+@pytest.mark.parametrize("alpha", [2, -0.1, torch.tensor([0.1, 1.5]), np.array([0.1, np.nan]), float("nan")])
+@pytest.mark.parametrize(("source", "target"), [("others", "all"), ("all", "others"), ("all", "all")])
+def test_what_is_no_share_of_the_mass_is_refused(alpha, source, target):
+    with pytest.raises(ValueError, match="alpha must be between 0 and 1"):
+        convert_alpha(alpha, 10, source, target)
+
+
+@pytest.mark.parametrize("p", [1.2, -1])
+def test_a_p_out_of_range_is_refused(p):
+    with pytest.raises(ValueError, match="p must be between 0 and 1, not"):
+        alpha_from_p(p, 10)
+
+
+def test_all_mass_taken_from_the_label_comes_back_the_same_way():
+    """Over all classes that is more than 1."""
+    over_all = convert_alpha(1.0, 10, "others", "all")
+    assert over_all > 1
+    assert convert_alpha(over_all, 10, "all", "others") == pytest.approx(1.0)
+
+
+def test_under_vmap_nothing_is_looked_at():
+    found = torch.vmap(lambda a: convert_alpha(a, 10, "all", "others"))(torch.tensor([0.1, 0.2]))
+    torch.testing.assert_close(found, torch.tensor([0.09, 0.18]))

@@ -141,13 +141,20 @@ def test_a_directory_that_cannot_be_is_refused_at_once(fake, tmp_path):
         TensorBoard(tmp_path / "file" / "logs")
 
 
-def test_a_full_disk_is_an_error_for_people(fake, recipe, tmp_path, monkeypatch):
+@pytest.mark.parametrize("broken", ["add_scalar", "close", "add_text"])
+def test_a_full_disk_is_told_once_and_stops_no_training(fake, recipe, tmp_path, monkeypatch, broken):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(fake, "add_scalar", full)
-    with pytest.raises(SofttargetsError, match="No space left on device"):
-        TensorBoard(tmp_path).epoch(recipe, {"step": 1, "train_loss": 0.5})
+    monkeypatch.setattr(fake, broken, full)
+    short, store = recipe.replace({"epochs": 2}), RunStore(tmp_path / "runs")
+    with (
+        pytest.warns(UserWarning, match="No space left on device; the training goes on") as told,
+        TensorBoard(tmp_path / "logs") as board,
+    ):
+        (run,) = train([short], store, device="cpu", watcher=board)
+    assert run.status == "finished"
+    assert len([each for each in told if "TensorBoard" in str(each.message)]) == 1
 
 
 def test_tensorboard_itself_reads_what_was_written(recipe, tmp_path):

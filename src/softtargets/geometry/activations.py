@@ -77,7 +77,7 @@ class LabelledActivations:
             check_finite(self._take(self.rows[some]), self.rows[some])
 
     def _split(self, places: Tensor | None, width: int | None) -> Iterator[Tensor]:
-        chosen = torch.arange(len(self)) if places is None else places
+        chosen = torch.arange(len(self), device="cpu") if places is None else places
         if len(chosen):
             yield from chosen.split(max(1, CHUNK // max(self.size, width or 0)))
 
@@ -96,8 +96,8 @@ def evenly(count: int, most: int | None) -> Tensor:
     if most is not None and most < 1:
         raise ValueError(f"need at least one example of each, not {most}")
     if most is None or most >= count:
-        return torch.arange(count)
-    return ((2 * torch.arange(most) + 1) * count) // (2 * most)
+        return torch.arange(count, device="cpu")
+    return ((2 * torch.arange(most, device="cpu") + 1) * count) // (2 * most)
 
 
 def as_templates(values: ArrayLike, name: str = "weights", least: int = 1) -> Tensor:

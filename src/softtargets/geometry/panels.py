@@ -69,7 +69,9 @@ def common_limits(panels: Sequence[Tensor], margin: float = 0.06) -> Limits:
     >>> common_limits([torch.tensor([[0.0, 0.0], [10.0, 1.0]]), torch.tensor([[4.0, -3.0]])], margin=0.1)
     ((-1.0, 11.0), (-7.0, 5.0))
     """
-    points = torch.cat([torch.zeros(0, 2), *(points.detach().cpu() for points in panels)]).double()
+    points = torch.cat(
+        [torch.zeros(0, 2, device="cpu"), *(points.detach().cpu() for points in panels)]
+    ).double()
     if not len(points):
         raise ValueError("need at least one point to find limits for")
     low, high = points.amin(0), points.amax(0)

@@ -246,4 +246,4 @@ def _candidates(given: Iterable[int] | None, classes: int) -> Tensor:
     if len(chosen) < 3 or chosen[0] < 0 or chosen[-1] >= classes:
         shown = chosen if len(chosen) <= 6 else [*chosen[:3], "...", *chosen[-2:]]
         raise ValueError(f"need at least three candidates from 0 to {classes - 1}, not {shown}")
-    return torch.tensor(chosen)
+    return torch.tensor(chosen, device="cpu")

@@ -126,7 +126,7 @@ def mean_distance(points: Tensor) -> Tensor:
     mode = "donot_use_mm_for_euclid_dist" if count <= MANY else "use_mm_for_euclid_dist"
     points = points - points.mean(0)
     total = points.new_zeros(())
-    for some in torch.arange(count).split(max(1, BLOCK // count)):
+    for some in torch.arange(count, device="cpu").split(max(1, BLOCK // count)):
         start, stop = int(some[0]), int(some[-1]) + 1
         block = torch.cdist(points[start:stop], points[start:], compute_mode=mode)
         total = total + block.triu(1).sum()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -46,18 +46,18 @@ def hyperparameter(
     return float(value)
 
 
-def whole_number(name: str, value: Any, low: int = 0) -> int:
-    """A whole number, at least `low`.
+def whole_number(name: str, value: Any, low: int | None = 0) -> int:
+    """A whole number, at least `low` if that is given.
 
     >>> whole_number("warmup_steps", 2.5)
     Traceback (most recent call last):
     TypeError: warmup_steps must be a whole number, not 2.5
     """
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):  # numpy's too
         raise TypeError(f"{name} must be a whole number, not {value!r}")
-    if value < low:
+    if low is not None and value < low:
         raise ValueError(f"{name} must be at least {low}, not {value}")
-    return value
+    return int(value)
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from softtargets.arrays import ProcessState, added_up, several_processes
-from softtargets.losses.arguments import choice, class_weights, hyperparameter
+from softtargets.losses.arguments import choice, class_weights, hyperparameter, whole_number
 from softtargets.losses.autograd import (
     fused_losses,
     fused_reduction,
@@ -56,7 +56,8 @@ class SoftTargetLoss(ProcessState):
 
     With ``torch.distributed`` every process counts its own examples, and ``end_epoch`` puts together what those of all
     (or of `process_group`) have seen; every process must call it, unless `sync_on_end_epoch` is set to False. A
-    state must be loaded in every process: unlike buffers it is not sent around by DDP.
+    state must be loaded in every process: unlike buffers it is not sent around by DDP. Nor does
+    ``torch.func.stack_module_state`` see it: stack the `named_state` of each loss.
     """
 
     # What must be passed besides logits and target, by the name of the argument; "" for nothing.
@@ -90,9 +91,7 @@ class SoftTargetLoss(ProcessState):
         inplace: bool = False,
     ) -> None:
         super().__init__(persistent=True)
-        if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
-            raise TypeError(f"ignore_index must be a whole number, not {ignore_index!r}")
-        self.ignore_index = ignore_index
+        self.ignore_index = whole_number("ignore_index", ignore_index, None)
         self.reduction = choice("reduction", reduction, REDUCTIONS)
         self.inplace = bool(inplace)
         self.register_buffer("weight", None if weight is None else class_weights(weight))

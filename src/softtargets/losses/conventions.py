@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import torch
 from torch import Tensor
 
 from softtargets.losses.arguments import choice
+from softtargets.losses.batch import is_plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +35,9 @@ def convert_alpha(alpha: N, classes: int, source: str, target: str) -> N:
     """
     for name, value in (("source", source), ("target", target)):
         choice(name, value, ("all", "others"))
+    # Over all classes, a little more than 1 takes from the label what it would be given back.
+    most = classes / (classes - 1) if source == "all" and classes > 1 else 1.0
+    _check_share("alpha", alpha, most)
     if source == target:
         return alpha
     _at_least_two(classes)
@@ -48,6 +53,7 @@ def alpha_from_p(p: N, classes: int, spread: str = "all") -> N:
     0.1
     """
     _at_least_two(classes)
+    _check_share("p", p, 1.0)
     return convert_alpha(1 - p, classes, "others", spread)
 
 
@@ -59,6 +65,17 @@ def p_from_alpha(alpha: N, classes: int, spread: str = "all") -> N:
     """
     _at_least_two(classes)
     return 1 - convert_alpha(alpha, classes, spread, "others")
+
+
+def _check_share(name: str, value: Any, most: float) -> None:
+    """Refuse what is no share of the mass; what cannot be looked at without waiting for it is taken."""
+    if isinstance(value, Tensor) and (
+        torch.compiler.is_compiling() or not value.is_cpu or not is_plain(value)
+    ):
+        return
+    inside = (value >= 0) & (value <= most * (1 + 1e-6))
+    if not (inside.all() if hasattr(inside, "all") else inside):
+        raise ValueError(f"{name} must be between 0 and {most:.6g}, not {value}")
 
 
 def _at_least_two(classes: int) -> None:

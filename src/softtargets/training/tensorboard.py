@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -22,6 +23,9 @@ class TensorBoard(Watcher, AbstractContextManager["TensorBoard"]):
 
     A run's file is open from its first row until it ends. Rows that were not heard of, because they were measured
     before a run was resumed or by another process, are written when it ends; nothing is shown twice.
+
+    A directory that cannot be made is refused at the start. What cannot be written later, on a full disk say, is told
+    once in a warning, and the training goes on without: nothing that it needs is here.
     """
 
     def __init__(self, directory: Path | str) -> None:
@@ -36,26 +40,33 @@ class TensorBoard(Watcher, AbstractContextManager["TensorBoard"]):
         self._directory = Path(directory)
         self._open: dict[str, Any] = {}
         self._rows: dict[str, int] = {}
-        with self._trying():  # found out now, not after the first epoch
+        self._stopped = False
+        try:  # found out now, not after the first epoch
             self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SofttargetsError(
+                f"{self._cannot(error)}; choose another directory, or train without"
+            ) from None
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Close all files; a run that goes on opens another one."""
-        with self._trying():
-            for run in list(self._open):
+        for run in list(self._open):
+            with self._trying():
                 self._close(run)
 
     def reused(self, run: Run) -> None:
         """All its rows, unless they are there already."""
         with self._trying():
-            if not self._has(run.id):
+            if not self._stopped and not self._has(run.id):
                 self._write_anew(run)
 
     def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
         """One row."""
+        if self._stopped:
+            return
         with self._trying():
             if recipe.id not in self._open:
                 self._begin(recipe, row["step"])
@@ -66,7 +77,7 @@ class TensorBoard(Watcher, AbstractContextManager["TensorBoard"]):
         with self._trying():
             written = self._rows.get(run.id, 0)
             self._close(run.id)
-            if written < len(run.history()):
+            if not self._stopped and written < len(run.history()):
                 self._write_anew(run)
 
     def _write_anew(self, run: Run) -> None:
@@ -103,10 +114,13 @@ class TensorBoard(Watcher, AbstractContextManager["TensorBoard"]):
 
     @contextmanager
     def _trying(self) -> Iterator[None]:
+        """What fails is said once; from then on nothing more is begun."""
         try:
             yield
         except OSError as error:
-            raise SofttargetsError(
-                f"cannot write for TensorBoard in {self._directory}: {error.strerror or error}; "
-                "choose another directory, or train without"
-            ) from None
+            if not self._stopped:
+                warnings.warn(f"{self._cannot(error)}; the training goes on without", stacklevel=4)
+            self._stopped = True
+
+    def _cannot(self, error: OSError) -> str:
+        return f"cannot write for TensorBoard in {self._directory}: {error.strerror or error}"
