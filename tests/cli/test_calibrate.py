@@ -78,7 +78,7 @@ def test_a_terminal_gets_a_table_a_temperature_and_words(run, tmp_path):
     assert code == 0
     accuracy = float((LOGITS.argmax(1) == LABELS).double().mean())
     assert f"{100 * accuracy:.2f} %" in out
-    assert "temperature: " in out
+    assert "correction: temperature " in out
     assert "Divide the logits by T = " in out
     assert "If the 20 % least confident cases are handed to a person, accuracy on the rest is " in out
     assert {"AURC", "excess AURC"} <= {re.split(r"\s{2,}", line)[0] for line in out.splitlines()}

@@ -46,7 +46,7 @@ def calibrate(
         directory,
         f"{read.examples:,} examples, {read.classes:,} classes; {read.reason}",
         [("metric", "as they are (95 % interval)", "scaled"), *page.summary_rows(found)],
-        between=f"{words.temperature_line(found)}\n\n",
+        between=f"{words.correction_line(found)}\n\n",
     )
 
 

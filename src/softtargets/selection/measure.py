@@ -159,13 +159,11 @@ def _last(ends: Any, holds: Any) -> int:
 class ConfidenceRows:
     """What is kept of rows of scores: the confidence of each and whether it is right; `normalised` logits on demand.
 
-    `zeros` counts rows with a probability of exactly 0, whose logarithm is that of the smallest positive number of its
-    precision (`logits_from_probabilities`).
+    Of probabilities the logarithms are normalised, with that of `floor` for 0 (`logits_from_probabilities`).
     """
 
-    def __init__(self, *, from_logits: bool, normalise: bool = False) -> None:
-        self.from_logits, self.normalise = from_logits, normalise
-        self.zeros = 0
+    def __init__(self, *, from_logits: bool, normalise: bool = False, floor: float | None = None) -> None:
+        self.from_logits, self.normalise, self.floor = from_logits, normalise, floor
         self._confidence: list[Tensor] = []
         self._correct: list[Tensor] = []
         self._normalised: list[Tensor] = []
@@ -180,11 +178,10 @@ class ConfidenceRows:
         confidence, predicted = certainty_and_class(scores, from_logits=self.from_logits)
         self._confidence.append(confidence.cpu())
         self._correct.append((predicted == labels).cpu())
-        if not self.from_logits:
-            self.zeros += int((scores == 0).any(1).sum())
         if self.normalise:
-            if logits is None:
-                logits = scores if self.from_logits else logits_from_probabilities(scores, checked=True)
+            if logits is None and not self.from_logits:
+                logits = logits_from_probabilities(scores, floor=self.floor, checked=True)
+            logits = scores if logits is None else logits
             self._normalised.append(normalised_by_powers(single_or_double(logits)).cpu())
 
     @property

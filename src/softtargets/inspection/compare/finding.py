@@ -14,7 +14,7 @@ from softtargets.inspection.compare.paired import Differences, PairedSums, measu
 from softtargets.inspection.shared.measured import Measured, also_at, measured, numbers_of
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.reading import Piece, Told, check_bins, quiet
-from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, as_logits
+from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, as_logits, counted_zeros
 from softtargets.predictions import Predictions
 from softtargets.selection import aurc_difference
 
@@ -73,14 +73,14 @@ def compare(a: Predictions, b: Predictions, bins: int = 15, told: Told = quiet) 
     """
     check_bins(bins)
     _check_alike(a, b)
-    first = [FirstPass(a, bins), FirstPass(b, bins)]
+    first = [FirstPass(one, bins, zeros=counted_zeros(one, told)) for one in (a, b)]
     paired = PairedSums(bins)
     overlap = ErrorOverlap(0, 0, 0, 0, 0)
     for scores, labels in together(a, b, "measuring", told):
         examples = []
         for one, some in zip(first, scores, strict=True):
             one.add(some, labels)
-            examples.append(measures_of(as_logits(some, one.from_logits), labels))
+            examples.append(measures_of(as_logits(some, one.from_logits, one.zeros.floor), labels))
         paired.add(*examples)
         # Classes are compared, not scores: these are known already.
         more = error_overlap(examples[0].predicted, examples[1].predicted, labels)

@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 
 import softtargets.calibration as calibration
 from softtargets.calibration import Calibration, calibration_of
-from softtargets.inspection.shared.numbers import LEVEL, Estimate, between, estimated, number, percent
+from softtargets.inspection.shared.numbers import (
+    LEVEL,
+    Estimate,
+    between,
+    estimated,
+    number,
+    percent,
+    significant,
+)
 from softtargets.inspection.shared.reading import Understood
 from softtargets.inspection.shared.two_passes import Curves, FirstPass, SecondPass
 from softtargets.predictions import Predictions
@@ -63,7 +71,8 @@ class Measured:
     """Calibration of one file, before and after scaling.
 
     `overconfidence` is mean confidence less accuracy; `scaled` is None where there are too few examples to hold some
-    out. `selection` is what rejecting the least confident does, by the maximum probability as it is.
+    out. `selection` is what rejecting the least confident does, by the maximum probability as it is. `zeros` are
+    probabilities of exactly 0; where one of them is a label's, `nll_with_floor` is the likelihood that is then finite.
     """
 
     understood: Understood
@@ -72,6 +81,16 @@ class Measured:
     curves: Curves
     scaled: Scaled | None
     selection: Selection
+    zeros: calibration.ZeroCounts
+    nll_with_floor: Estimate | None
+
+    @property
+    def floored(self) -> dict[str, str]:
+        """What is written for an infinite NLL: that it is, and what it is if 0 counts as a small number."""
+        if self.nll_with_floor is None or self.zeros.floor is None:
+            return {}
+        finite = estimated(self.nll_with_floor, 4, share=False)
+        return {"before": f"infinite; {finite} with 0 as {significant(self.zeros.floor)}"}
 
     @property
     def sweep(self) -> calibration.TemperatureSweep:
@@ -108,6 +127,8 @@ def measured(predictions: Predictions, first: FirstPass, second: SecondPass | No
         curves=curves,
         scaled=scaled,
         selection=selection_of(first.ordered.curve(), level=LEVEL, origin=1.0),
+        zeros=first.zeros,
+        nll_with_floor=first.nll_with_floor(),
     )
     return found if second is None else also_at(found, found.best, second, 0)
 
@@ -137,6 +158,7 @@ def numbers_of(found: Calibration | None) -> dict[str, Any] | None:
         **replace(found, intervals={}).scalars(),
         "brier_decomposition": vars(found.brier_decomposition),
         "intervals": {name: list(ends) for name, ends in found.intervals.items()},
+        "corrected": found.corrected,
         "reliability": [vars(one) for one in found.reliability.table(LEVEL)],
     }
 
@@ -150,10 +172,16 @@ class ShownMetric(NamedTuple):
     share: bool = True
     digits: int = 2
 
-    def show(self, value: float, interval: tuple[float, float] | None = None) -> str:
-        """The value and, where there is one, its interval."""
-        told = percent(value, self.digits) if self.share else number(value, self.digits)
-        return f"{told} ({between(*interval, self.digits, share=self.share)})" if interval else told
+    def show(
+        self, value: float, interval: tuple[float, float] | None = None, corrected: float | None = None
+    ) -> str:
+        """The value and, where there is one, its interval; where scatter makes it larger, the corrected one first."""
+        plain, best = (
+            percent(one, self.digits) if self.share else number(one, self.digits)
+            for one in (value, value if corrected is None else corrected)
+        )
+        told = f"{best} ({between(*interval, self.digits, share=self.share)})" if interval else best
+        return told if plain == best else f"{told}; {plain} uncorrected"
 
 
 METRICS = (
@@ -164,7 +192,7 @@ METRICS = (
     ShownMetric("brier_score", "Brier score", "squared distance to the label (0 to 2)", False, 4),
     ShownMetric("expected_calibration_error", "ECE", "mean |confidence − accuracy|, {bins} bins"),
     ShownMetric("adaptive_calibration_error", "adaptive ECE", "in {bins} bins of equally many examples"),
-    ShownMetric("smooth_calibration_error", "smooth ECE", "without bins; the verdict goes by it"),
+    ShownMetric("smooth_calibration_error", "smooth ECE", "without bins; the verdict is based on it"),
     ShownMetric("debiased_calibration_error", "debiased error", "root mean square gap, less scatter"),
     ShownMetric(
         "classwise_calibration_error", "class-wise ECE", "mean over classes of their errors", True, 3
@@ -175,12 +203,22 @@ BY_KEY = {metric.key: metric for metric in METRICS}
 
 
 def estimate_of(found: Calibration, key: str) -> Estimate:
-    """A metric and its interval."""
+    """A metric as it was measured, and its interval."""
     return Estimate(float(getattr(found, key)), *found.intervals[key])
 
 
-def metric_rows(columns: Mapping[str, Calibration], bins: int, classes: int) -> list[dict[str, Any]]:
-    """A row for each metric, with the cells of each column: numbers for files, and how they are shown."""
+def corrected_estimate(found: Calibration, key: str) -> Estimate:
+    """The same, corrected for scatter: it lies inside its interval."""
+    return Estimate(found.corrected[key], *found.intervals[key])
+
+
+def metric_rows(
+    columns: Mapping[str, Calibration], bins: int, classes: int, floored: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """A row for each metric, with the cells of each column: numbers for files, and how they are shown.
+
+    `floored` is what is shown for an infinite NLL, by column.
+    """
     rows = []
     for metric in METRICS:
         if metric.key == "top_5_accuracy" and classes <= 5:
@@ -189,7 +227,10 @@ def metric_rows(columns: Mapping[str, Calibration], bins: int, classes: int) -> 
         for name, found in columns.items():
             value, interval = float(getattr(found, metric.key)), found.intervals.get(metric.key)
             low, high = interval or (None, None)
-            row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-            row[f"{name}_shown"] = metric.show(value, interval)
+            corrected = found.corrected.get(metric.key)
+            row |= {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_corrected": corrected}
+            row[f"{name}_shown"] = metric.show(value, interval, corrected)
+            if metric.key == "negative_log_likelihood" and floored and name in floored:
+                row[f"{name}_shown"] = floored[name]
         rows.append({**row, "meaning": metric.meaning.format(bins=bins)})
     return rows
