@@ -23,7 +23,15 @@ app = typer.Typer(
 )
 for name, group in {"study": studies.app, "runs": runs.app, "recipe": recipes.app, "data": data.app}.items():
     app.add_typer(group, name=name)
-for command in (recipes.train, calibrate.calibrate, calibrate.compare, view.view, advise.advise):
+commands = (
+    recipes.train,
+    calibrate.calibrate,
+    calibrate.apply,
+    calibrate.compare,
+    view.view,
+    advise.advise,
+)
+for command in commands:
     app.command()(command)
 
 
