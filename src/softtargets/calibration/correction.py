@@ -89,8 +89,8 @@ class Correction:
         """The temperature, of methods that have one."""
         return None if self.scale.ndim else 1 / float(self.scale)
 
-    def __call__(self, scores: ArrayLike) -> Tensor:
-        """Corrected scores (..., K), on their device, in at least single precision."""
+    def __call__(self, scores: ArrayLike, *, checked: bool = False) -> Tensor:
+        """Corrected scores (..., K), on their device, in at least single precision; `checked` were looked at before."""
         name = name_of(self.kind == "logits")
         found = as_floating(scores, name).detach()
         if found.ndim == 0 or found.shape[-1] != self.classes:
@@ -101,9 +101,11 @@ class Correction:
         if found.numel() == 0:
             return single_or_double(found)
         if self.kind == "logits":
-            refuse_fault(found.reshape(-1, self.classes), None, name)
+            if not checked:
+                refuse_fault(found.reshape(-1, self.classes), None, name)
             return self.scaled(single_or_double(found))
-        return self.scaled(logits_from_probabilities(found, floor=self.floor)).softmax(-1)
+        logits = logits_from_probabilities(found, floor=self.floor, checked=checked)
+        return self.scaled(logits).softmax(-1)
 
     def scaled(self, logits: Tensor) -> Tensor:
         """scale * logits + bias."""

@@ -29,7 +29,7 @@ def apply_correction(
 
     def rows() -> Iterator[tuple[Tensor, Tensor | None]]:
         for scores, labels in reading(predictions, "correcting", told):
-            yield correction(scores), labels if predictions.labelled else None
+            yield correction(scores, checked=True), labels if predictions.labelled else None
 
     first = next(iter(predictions.chunks(1)))[0]
     what = Written(

@@ -254,5 +254,5 @@ def _gain(before: Tensor, after: Tensor) -> Estimate:
 
 
 def _ece(logits: Tensor, labels: Tensor, bins: int) -> float:
-    table = calibration.temperature_sweep(logits, labels, [1.0], bins=bins)
-    return table.ece[0]
+    chunks = calibration.Chunks(lambda: [(logits, labels)], checked=True)
+    return calibration.temperature_sweep(chunks, temperatures=[1.0], bins=bins).ece[0]

@@ -10,7 +10,7 @@ from softtargets.inspection.compare.figures import overlaid, rejecting_figure
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import METRICS, Differences
 from softtargets.inspection.shared.measured import BY_KEY, metric_rows
-from softtargets.inspection.shared.numbers import count, estimated, percent, points
+from softtargets.inspection.shared.numbers import Estimate, count, estimated, percent, points
 from softtargets.inspection.shared.reading import read_table
 from softtargets.inspection.shared.reliability_figures import sweep_figure
 from softtargets.inspection.shared.two_passes import FOLDS
@@ -38,6 +38,7 @@ def compare_page(found: Comparison) -> Page:
             Section.of("Each by itself", *_metrics(found)),
             Section.of("What was read", read_table(origins)),
         ),
+        warnings=words.zero_warnings(found),
         kind="compare",
         verdict=words.verdict_on_two(found),
     )
@@ -55,7 +56,7 @@ def _differences(found: Comparison) -> Table:
 
 def _difference_rows(found: Comparison) -> list[dict[str, Any]]:
     rows = _rows_of("as they are", found.differences, found.a.before, found.b.before)
-    rows.append(_aurc_row(found))
+    rows += _aurc_rows(found)
     if found.scaled and found.a.after and found.b.after:
         # Scaling does not change the accuracy.
         rows += _rows_of("scaled", found.scaled, found.a.after, found.b.after)[1:]
@@ -81,16 +82,22 @@ def _rows_of(title: str, differences: Differences, a: Calibration, b: Calibratio
     return rows
 
 
-def _aurc_row(found: Comparison) -> dict[str, Any]:
+def _aurc_rows(found: Comparison) -> list[dict[str, Any]]:
+    """The AURC as they are and, where it helps one of them, with normalised logits."""
     values = {"a": found.a.selection.aurc, "b": found.b.selection.aurc}
+    rows = [{"predictions": "as they are", "metric": "AURC", **values, **_area(found.aurc)}]
+    rows[0] |= {f"{side}_shown": percent(value, 3) for side, value in values.items()}
+    if found.repaired is not None:
+        shown = {f"{side}_shown": "–" for side in values}
+        rows.append({"predictions": "normalised logits", "metric": "AURC", **shown, **_area(found.repaired)})
+    return rows
+
+
+def _area(difference: Estimate) -> dict[str, Any]:
     return {
-        "predictions": "as they are",
-        "metric": "AURC",
-        **values,
-        **found.aurc.cells("difference"),
-        **{f"{side}_shown": percent(value, 3) for side, value in values.items()},
-        "shown": points(found.aurc, 3),
-        "better": words.winner(found.aurc) or "cannot be said",
+        **difference.cells("difference"),
+        "shown": points(difference, 3),
+        "better": words.winner(difference) or "cannot be said",
     }
 
 
