@@ -139,7 +139,7 @@ def factors(error: Error, observed: Tensor, scatter: Tensor, level: float) -> tu
 
     low = crossing((1 + level) / 2, 1.0)
     high = max(low, crossing((1 - level) / 2, MOST))
-    return low, min(max(crossing(0.5, MOST), low), high), high
+    return low, min(max(crossing(0.5, 1.0), low), high), high  # scatter never makes errors smaller
 
 
 def classwise_interval(sums: CalibrationSums, level: float) -> Corrected:
@@ -168,7 +168,7 @@ def classwise_interval(sums: CalibrationSums, level: float) -> Corrected:
     point = float(gap.abs().sum())
     low = _crossing(lambda factor: quantile(factor, 1), point, 1.0)
     high = max(low, _crossing(lambda factor: quantile(factor, -1), point, MOST))
-    middle = min(max(_crossing(lambda factor: quantile(factor, 0), point, MOST), low), high)
+    middle = min(max(_crossing(lambda factor: quantile(factor, 0), point, 1.0), low), high)
     return low * point / sums.classes, middle * point / sums.classes, high * point / sums.classes
 
 

@@ -70,7 +70,10 @@ def calibrate(
             made,
             directory,
             f"{read.examples:,} examples, {read.classes:,} classes; {read.reason}",
-            [("metric", "as they are (95 % interval)", "scaled"), *page.summary_rows(found)],
+            [
+                ("metric", "as they are (95 % interval)", "scaled by a temperature, held out"),
+                *page.summary_rows(found),
+            ],
             between=f"{words.correction_line(found)}\n\n",
         )
         for what, where in saved.items():

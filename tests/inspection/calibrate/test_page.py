@@ -10,6 +10,7 @@ from inspection.made import net, saved
 from softtargets.calibration import Correction, expected_calibration_error
 from softtargets.inspection.calibrate.finding import inspect
 from softtargets.inspection.calibrate.page import calibrate_page, correcting_code
+from softtargets.inspection.shared.measured import metric_rows
 from softtargets.predictions import open_predictions
 from softtargets.report import write_page
 
@@ -115,9 +116,10 @@ def test_an_infinite_likelihood_is_explained(tmp_path):
         "1 label had a probability of exactly 0, so the NLL is infinite. With 0 counted as"
         in results["warnings"][0]
     )
-    shown = next(row for row in results["tables"]["metrics"] if row["metric"] == "NLL")["before_shown"]
-    assert shown.startswith("infinite; 0.")
-    assert shown.endswith(" with 0 as 0.037")
+    rows = {row["metric"]: row for row in results["tables"]["metrics"]}
+    assert rows["NLL"]["before_shown"] == "infinite"
+    finite = rows["NLL, finite"]
+    assert finite["before_low"] < finite["before"] < finite["before_high"] < 2
     assert "Probabilities of exactly 0 count as 0.037" in html
 
 
@@ -126,3 +128,16 @@ def test_a_page_says_what_was_read(tmp_path):
     read = {row["what"]: row["value"] for row in results["tables"]["read"]}
     assert read["taken for"].startswith("logits: ")
     assert "'logits'" in read["used"]
+
+
+def test_what_scatter_added_stands_beneath_the_error(tmp_path):
+    found = inspect(saved(tmp_path / "a.npz", *net(400, 4)))
+    rows = {row["metric"]: row for row in metric_rows({"before": found.before}, 15, 4)}
+    plain, corrected = (
+        found.before.expected_calibration_error,
+        found.before.corrected["expected_calibration_error"],
+    )
+    assert corrected < plain
+    assert rows["ECE"]["before_shown"].startswith(f"{100 * corrected:.2f} % (")
+    assert rows["ECE, uncorrected"]["before_shown"] == f"{100 * plain:.2f} %"
+    assert "accuracy, uncorrected" not in rows

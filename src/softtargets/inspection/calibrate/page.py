@@ -48,7 +48,8 @@ def calibrate_page(found: Diagnosis) -> Page:
 
 def _metric_rows(found: Diagnosis) -> list[dict[str, Any]]:
     columns = {"before": found.before} | ({"after": found.after} if found.after else {})
-    return metric_rows(columns, found.bins, found.understood.classes, found.floored)
+    floored = {"before": found.nll_with_floor} if found.nll_with_floor else {}
+    return metric_rows(columns, found.bins, found.understood.classes, floored)
 
 
 def _metrics(found: Diagnosis) -> Table:

@@ -100,7 +100,7 @@ def _judged(found: Calibration, lean: Estimate) -> tuple[Tone, str, list[str]]:
 def _with_plain(corrected: Estimate, plain: float) -> str:
     """A corrected error with its interval, and what it was before, if that is another number."""
     shown = f"{percent(corrected.value)} (95 % interval {between(corrected.low, corrected.high)})"
-    if percent(plain) == percent(corrected.value):
+    if percent(plain) == percent(corrected.value):  # in the digits that are shown
         return shown
     return f"{shown}, corrected for scatter from {percent(plain)}"
 

@@ -118,7 +118,8 @@ def _metrics(found: Comparison) -> tuple[Table, ...]:
     tables = {("metrics", "As they are"): {"a": found.a.before, "b": found.b.before}}
     if found.a.after and found.b.after:
         tables["metrics_scaled", f"Scaled ({FOLDS}-fold)"] = {"a": found.a.after, "b": found.b.after}
-    floored = {side: one.floored["before"] for side, one in (("a", found.a), ("b", found.b)) if one.floored}
+    sides = {"a": found.a.nll_with_floor, "b": found.b.nll_with_floor}
+    floored = {side: one for side, one in sides.items() if one is not None}
     columns = "metric | a_shown: A | b_shown: B | meaning: what it is"
     return tuple(
         Table.of(
@@ -128,7 +129,7 @@ def _metrics(found: Comparison) -> tuple[Table, ...]:
                 both, found.bins, found.a.understood.classes, floored if named[0] == "metrics" else {}
             ),
             "with 95 % intervals in brackets. Calibration errors are corrected for what scatter adds to them; the "
-            "uncorrected number stands beside them where it differs.",
+            "uncorrected number stands beneath where it differs.",
         )
         for named, both in tables.items()
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,7 +16,6 @@ from softtargets.inspection.shared.numbers import (
     estimated,
     number,
     percent,
-    significant,
 )
 from softtargets.inspection.shared.reading import Understood
 from softtargets.inspection.shared.two_passes import Curves, FirstPass, SecondPass
@@ -83,14 +83,6 @@ class Measured:
     selection: Selection
     zeros: calibration.ZeroCounts
     nll_with_floor: Estimate | None
-
-    @property
-    def floored(self) -> dict[str, str]:
-        """What is written for an infinite NLL: that it is, and what it is if 0 counts as a small number."""
-        if self.nll_with_floor is None or self.zeros.floor is None:
-            return {}
-        finite = estimated(self.nll_with_floor, 4, share=False)
-        return {"before": f"infinite; {finite} with 0 as {significant(self.zeros.floor)}"}
 
     @property
     def sweep(self) -> calibration.TemperatureSweep:
@@ -163,6 +155,9 @@ def numbers_of(found: Calibration | None) -> dict[str, Any] | None:
     }
 
 
+LITTLE = 0.1  # of an interval's width: corrections below say nothing
+
+
 class ShownMetric(NamedTuple):
     """A metric of `Calibration`; shares are written in hundredths."""
 
@@ -172,16 +167,10 @@ class ShownMetric(NamedTuple):
     share: bool = True
     digits: int = 2
 
-    def show(
-        self, value: float, interval: tuple[float, float] | None = None, corrected: float | None = None
-    ) -> str:
-        """The value and, where there is one, its interval; where scatter makes it larger, the corrected one first."""
-        plain, best = (
-            percent(one, self.digits) if self.share else number(one, self.digits)
-            for one in (value, value if corrected is None else corrected)
-        )
-        told = f"{best} ({between(*interval, self.digits, share=self.share)})" if interval else best
-        return told if plain == best else f"{told}; {plain} uncorrected"
+    def show(self, value: float, interval: tuple[float, float] | None = None) -> str:
+        """The value and, where there is one, its interval."""
+        told = percent(value, self.digits) if self.share else number(value, self.digits)
+        return f"{told} ({between(*interval, self.digits, share=self.share)})" if interval else told
 
 
 METRICS = (
@@ -213,24 +202,43 @@ def corrected_estimate(found: Calibration, key: str) -> Estimate:
 
 
 def metric_rows(
-    columns: Mapping[str, Calibration], bins: int, classes: int, floored: Mapping[str, str] | None = None
+    columns: Mapping[str, Calibration], bins: int, classes: int, floored: Mapping[str, Estimate] | None = None
 ) -> list[dict[str, Any]]:
     """A row for each metric, with the cells of each column: numbers for files, and how they are shown.
 
-    `floored` is what is shown for an infinite NLL, by column.
+    Errors that scatter makes larger are shown corrected, and what they were before in a row beneath, where it matters.
+    `floored` are the likelihoods that are infinite unless 0 counts as a small number, by column.
     """
     rows = []
     for metric in METRICS:
         if metric.key == "top_5_accuracy" and classes <= 5:
             continue
         row: dict[str, Any] = {"metric": metric.name}
+        beneath: dict[str, Any] = {}
         for name, found in columns.items():
             value, interval = float(getattr(found, metric.key)), found.intervals.get(metric.key)
+            best = found.corrected.get(metric.key, value)
             low, high = interval or (None, None)
-            corrected = found.corrected.get(metric.key)
-            row |= {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_corrected": corrected}
-            row[f"{name}_shown"] = metric.show(value, interval, corrected)
-            if metric.key == "negative_log_likelihood" and floored and name in floored:
-                row[f"{name}_shown"] = floored[name]
+            row |= {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_corrected": best}
+            row[f"{name}_shown"] = metric.show(best, None if math.isinf(value) else interval)
+            beneath |= {name: value, f"{name}_shown": metric.show(value)}
         rows.append({**row, "meaning": metric.meaning.format(bins=bins)})
+        if any(_matters(found, metric.key) for found in columns.values()):
+            meaning = "before correction for scatter; what papers report"
+            rows.append({"metric": f"{metric.name}, uncorrected", **beneath, "meaning": meaning})
+        if metric.key == "negative_log_likelihood" and floored:
+            finite = {
+                name: floored.get(name) or estimate_of(found, metric.key) for name, found in columns.items()
+            }
+            shown = {f"{name}_shown": estimated(one, 4, share=False) for name, one in finite.items()}
+            cells = {key: value for name, one in finite.items() for key, value in one.cells(name).items()}
+            rows.append({"metric": "NLL, finite", **cells, **shown, "meaning": "with a small number for 0"})
     return rows
+
+
+def _matters(found: Calibration, key: str) -> bool:
+    """Whether correction changes an error by more than nothing, compared with the width of its interval."""
+    if key not in found.corrected:
+        return False
+    low, high = found.intervals[key]
+    return abs(float(getattr(found, key)) - found.corrected[key]) > LITTLE * (high - low)
