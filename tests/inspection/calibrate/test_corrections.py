@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -162,3 +164,46 @@ def test_numbers_are_given_for_what_helps_alone(tmp_path):
     assert told["tried"][0]["correction"]["temperature"] == pytest.approx(found.scaled.fit.temperature)
     for one in told["tried"]:
         assert (one["correction"] is not None) == one["helps"]
+
+
+def sharpened(found):
+    """What must hold of every forest: it says too little, and what is recommended makes it say more."""
+    assert found.overconfidence.below_zero
+    assert found.scaled.fit.temperature < 1
+    assert found.after.expected_calibration_error < found.before.expected_calibration_error / 3
+    assert found.recommended is not None
+    assert found.recommended.ece_after < found.before.expected_calibration_error / 3
+
+
+def test_a_forest_on_digits_whose_labels_have_zeros(tmp_path):
+    from sklearn.datasets import load_digits
+    from sklearn.ensemble import RandomForestClassifier
+
+    images, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(labels))
+    some, others = order[:200], order[200:]
+    trees = RandomForestClassifier(25, random_state=0).fit(images[some], labels[some])
+    found = inspect(written(tmp_path / "a.npz", trees.predict_proba(images[others]), labels[others]))
+    assert found.zeros.labelled > 0
+    sharpened(found)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", ["fashion-mnist", "mnist"])
+def test_a_forest_on_real_images(tmp_path, name):
+    from sklearn.ensemble import RandomForestClassifier
+
+    from softtargets.data import load
+
+    root = os.environ.get("SOFTTARGETS_DATA")
+    if root is None or not (Path(root) / {"mnist": "MNIST"}.get(name, "FashionMNIST")).exists():
+        pytest.skip("SOFTTARGETS_DATA is not set or has no such data")
+    train, test = load(name, "train", root), load(name, "test", root)
+    trees = RandomForestClassifier(50, random_state=0).fit(
+        train.images[:10_000].reshape(10_000, -1), train.labels[:10_000]
+    )
+    found = inspect(
+        written(tmp_path / "a.npz", trees.predict_proba(test.images.reshape(10_000, -1)), test.labels)
+    )
+    assert found.zeros.labelled > 0
+    sharpened(found)
