@@ -33,6 +33,7 @@ from softtargets.calibration.temperature import (
     temperature_scaling,
 )
 from softtargets.calibration.vector import VectorScaling, vector_scaling
+from softtargets.calibration.workspace import one_thread
 from softtargets.calibration.zeros import ZeroCounts, zero_floor
 
 __all__ = [
@@ -77,6 +78,7 @@ __all__ = [
     "negative_log_likelihood",
     "normal_quantile",
     "on_grid",
+    "one_thread",
     "reliability",
     "rows_of_a_piece",
     "scale",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ from softtargets.inspection.shared.reading import Told, check_bins, quiet, readi
 from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, counted_zeros
 from softtargets.predictions import Predictions
 from softtargets.selection import LogitNormalisation, Selection, normalisation_of, selection_of
+
+SMALL = 1 << 20  # numbers: of fewer, threads wait for one another longer than they work
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,12 @@ class Diagnosis(Measured):
 def inspect(predictions: Predictions, bins: int = 15, told: Told = quiet) -> Diagnosis:
     """Read predictions twice, or thrice if probabilities, and find out all there is to say about their calibration."""
     check_bins(bins)
+    small = predictions.examples * predictions.classes <= SMALL
+    with calibration.one_thread() if small else nullcontext():
+        return _inspect(predictions, bins, told)
+
+
+def _inspect(predictions: Predictions, bins: int, told: Told) -> Diagnosis:
     rows = sample_size(predictions.examples, predictions.classes)
     zeros = counted_zeros(predictions, told)
     first = FirstPass(predictions, bins, rows, zeros=zeros, normalise=True)
@@ -96,10 +105,11 @@ def inspect(predictions: Predictions, bins: int = 15, told: Told = quiet) -> Dia
     if second is not None:
         for piece in reading(predictions, "scaling", told):
             second.add(*piece)
+    told("computing intervals", 0, 0)
     found = measured(predictions, first, second)
     told("fitting corrections", 0, 0)
     corrections = corrections_of(found, first)
-    told("rejecting", 0, 0)
+    told("ordering by confidence", 0, 0)
     return Diagnosis(
         **vars(found),
         bins=bins,
