@@ -66,7 +66,7 @@ def write_predictions(path: Path, what: Written, rows: Rows, *, overwrite: bool 
 
     The file takes its place only when it is complete. Of arrays, one chunk of scores is in memory and all labels.
 
-    >>> import tempfile
+    >>> import tempfile, torch
     >>> from softtargets.predictions import open_predictions
     >>> what = Written("logits", 2, 3, None, double=False, labelled=True)
     >>> with tempfile.TemporaryDirectory() as directory:

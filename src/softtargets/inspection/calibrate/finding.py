@@ -61,9 +61,10 @@ class Diagnosis(Measured):
 
     @property
     def normalised(self) -> Selection | None:
-        """What rejecting does by normalised logits, on examples that had no say in their norm; None if not tried."""
-        curve = self.normalisation.curve
-        return None if curve is None else selection_of(curve, level=LEVEL)
+        """What rejecting does by normalised logits, on held-out examples; None if not tried, or of no use anywhere."""
+        tried = self.normalisation
+        used = tried.curve is not None and any(tried.held_out)
+        return selection_of(tried.curve, level=LEVEL) if used and tried.curve else None
 
     def numbers(self) -> dict[str, Any]:
         """All of it as plain data, for scripts."""

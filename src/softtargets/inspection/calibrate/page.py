@@ -77,11 +77,11 @@ def correcting_code(correction: Correction) -> str:
     """Lines that correct predictions; of many classes they read the file that lies beside the page.
 
     >>> import torch
-    >>> half = torch.tensor(0.5)
-    >>> print(correcting_code(Correction(method="temperature", kind="logits", classes=3, scale=half)))
+    >>> half = {"method": "temperature", "classes": 3, "scale": torch.tensor(0.5)}
+    >>> print(correcting_code(Correction(kind="logits", **half)))
     probabilities = torch.softmax(logits / 2.000, dim=-1)
-    >>> print(correcting_code(Correction(method="temperature", kind="probabilities", classes=3, scale=half,
-    floor=2e-4))) logits = torch.log(torch.where(probabilities > 0, probabilities, 0.0002))
+    >>> print(correcting_code(Correction(kind="probabilities", floor=2e-4, **half)))
+    logits = torch.log(torch.where(probabilities > 0, probabilities, 0.0002))
     probabilities = torch.softmax(logits / 2.000, dim=-1)
     """
     temperature, bias = correction.temperature, correction.bias

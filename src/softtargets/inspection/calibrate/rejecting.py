@@ -48,7 +48,7 @@ def area_rows(found: Diagnosis) -> list[tuple[str, str, str]]:
 def section(found: Diagnosis) -> Section:
     """All of it."""
     curves = {"maximum probability": found.selection.curve}
-    if found.normalised is not None and any(found.normalisation.held_out):
+    if found.normalised is not None:
         curves["normalised logits (held out)"] = found.normalised.curve
     figure = coverage_figure(
         curves,
@@ -161,7 +161,7 @@ def _at_coverage(found: Diagnosis) -> Table:
         "Accuracy on the rest.",
         f"handed_over .0%: handed over | below: with a probability below | shown: accuracy on the rest{more}",
         rows,
-        "with 95 % intervals. Examples of equal confidence count as if in random order.",
+        "With 95 % intervals. Examples of equal confidence count as if in random order.",
     )
 
 
@@ -179,7 +179,7 @@ def _at_accuracy(found: Diagnosis) -> Table:
         "How many can be used.",
         "accuracy .0%: wanted accuracy | shown: predictions that can be used | from: from a probability of",
         rows,
-        "with 95 % intervals; at the lower end the whole interval of the accuracy is as wanted.",
+        "With 95 % intervals; at the lower end the whole interval of the accuracy is as wanted.",
     )
 
 

@@ -179,7 +179,7 @@ METRICS = (
     ShownMetric("mean_confidence", "mean confidence", "of the likeliest class"),
     ShownMetric("negative_log_likelihood", "NLL", "−log probability of the label, in nats", False, 4),
     ShownMetric("brier_score", "Brier score", "squared distance to the label (0 to 2)", False, 4),
-    ShownMetric("expected_calibration_error", "ECE", "mean |confidence − accuracy|, {bins} bins"),
+    ShownMetric("expected_calibration_error", "ECE", "|confidence − accuracy|, {bins} bins"),
     ShownMetric("adaptive_calibration_error", "adaptive ECE", "in {bins} bins of equally many examples"),
     ShownMetric("smooth_calibration_error", "smooth ECE", "without bins; the verdict is based on it"),
     ShownMetric("debiased_calibration_error", "debiased error", "root mean square gap, less scatter"),
@@ -224,7 +224,7 @@ def metric_rows(
             beneath |= {name: value, f"{name}_shown": metric.show(value)}
         rows.append({**row, "meaning": metric.meaning.format(bins=bins)})
         if any(_matters(found, metric.key) for found in columns.values()):
-            meaning = "before correction for scatter; what papers report"
+            meaning = "with scatter, as papers report it"
             rows.append({"metric": f"{metric.name}, uncorrected", **beneath, "meaning": meaning})
         if metric.key == "negative_log_likelihood" and floored:
             finite = {
