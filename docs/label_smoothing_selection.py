@@ -1,7 +1,7 @@
 """Does label smoothing harm selective prediction, and do normalised logits repair it? Trains, measures, prints a table.
 
     softtargets data fetch fashion-mnist
-    python docs/label_smoothing_selection.py [--data fashion-mnist] [--model cnn] [--seeds 5] [--epochs 20]
+    python docs/label_smoothing_selection.py [--data fashion-mnist] [--model mlp] [--seeds 5] [--epochs 20]
 
 Runs are kept in ./runs, so that the command goes on where it was stopped. docs/selection.md has the results.
 """
@@ -74,14 +74,22 @@ def main() -> None:
     runs = iter(train([one for column in grid.values() for one in column], RunStore("runs")))
     found = {alpha: np.array([measured(next(runs)) for _ in column]) for alpha, column in grid.items()}
     hard = found[0.0]
-    print("| smoothing | accuracy (%) | AURC (%) | excess AURC | against none | by normalised logits | gain |")
-    print("|---|---|---|---|---|---|---|")
+    columns = [
+        "smoothing",
+        "accuracy (%)",
+        "AURC (%)",
+        "excess AURC",
+        "change by smoothing",
+        "excess AURC, normalised logits",
+        "change by normalising",
+    ]
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for alpha, one in found.items():
         accuracy, aurc, excess, _, repaired = one.T
         against = told(excess - hard[:, 2], "+") if alpha else "–"
-        cells = [told(accuracy), told(aurc), told(excess), against, told(repaired), told(repaired - excess, "+")]
-        print(f"| {alpha:g} | {' | '.join(cells)} |")
-    sys.stdout.flush()
+        cells = [told(accuracy), told(aurc), told(excess), against, told(repaired)]
+        lines.append(f"| {alpha:g} | {' | '.join([*cells, told(repaired - excess, '+')])} |")
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

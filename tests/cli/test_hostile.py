@@ -45,7 +45,9 @@ def test_help_keeps_what_is_in_brackets(capsys, words):
     code, out, _ = ran(capsys, *words, "--help")
     shown = " ".join(out.split())
     assert code == 0
-    expected = "[env SOFTTARGETS_RUNS; else ./runs]" if words != ("calibrate",) else "[the same]"
+    expected = (
+        "[env SOFTTARGETS_RUNS; else ./runs]" if words != ("calibrate",) else "[default: the same file]"
+    )
     assert expected in shown
 
 
