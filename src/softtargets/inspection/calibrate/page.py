@@ -86,14 +86,7 @@ def correcting_code(correction: Correction) -> str:
     """
     temperature, bias = correction.temperature, correction.bias
     if bias is not None and correction.classes > MOST_WRITTEN_OUT:
-        given = "logits" if correction.kind == "logits" else "probabilities"
-        lines = [
-            "from softtargets.calibration import load_correction",
-            f'{given} = load_correction("{CORRECTION_FILE}")({given})',
-        ]
-        if correction.kind == "logits":
-            lines.append("probabilities = torch.softmax(logits, dim=-1)")
-        return "\n".join(lines)
+        return _loading_code(correction.kind)
     lines = []
     if correction.kind == "probabilities":
         floored = (
@@ -111,6 +104,15 @@ def correcting_code(correction: Correction) -> str:
         lines.append(f"bias = {_written(bias.tolist())}")
         scaled += " + bias"
     return "\n".join([*lines, f"probabilities = torch.softmax({scaled}, dim=-1)"])
+
+
+def _loading_code(kind: str) -> str:
+    lines = [
+        "from softtargets.calibration import load_correction",
+        f'{kind} = load_correction("{CORRECTION_FILE}")({kind})',
+        *(["probabilities = torch.softmax(logits, dim=-1)"] if kind == "logits" else []),
+    ]
+    return "\n".join(lines)
 
 
 def _written(values: list[float]) -> str:
