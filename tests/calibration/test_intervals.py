@@ -62,16 +62,16 @@ def test_factors_of_a_single_normal_residual_are_known():
     # One residual of size 1 with scatter 0.1: truths from 1 - 0.196 to 1 + 0.196.
     generator = torch.Generator().manual_seed(0)
     scatter = 0.1 * torch.randn(100_000, 1, generator=generator, dtype=torch.float64)
-    low, high = factors(total, torch.ones(1, dtype=torch.float64), scatter, 0.95)
-    assert (low, high) == pytest.approx((1 - 0.196, 1 + 0.196), abs=3e-3)
-    low, high = factors(total, 0.1 * torch.ones(1, dtype=torch.float64), scatter, 0.95)
+    low, middle, high = factors(total, torch.ones(1, dtype=torch.float64), scatter, 0.95)
+    assert (low, middle, high) == pytest.approx((1 - 0.196, 1, 1 + 0.196), abs=3e-3)
+    low, _, high = factors(total, 0.1 * torch.ones(1, dtype=torch.float64), scatter, 0.95)
     assert low == 0
     assert 0.1 * high == pytest.approx(0.1 + 0.196, abs=5e-3)
 
 
 def test_no_error_observed_is_no_interval():
     found = factors(total, torch.zeros(3, dtype=torch.float64), torch.zeros(5, 3, dtype=torch.float64), 0.95)
-    assert found == (0, 0)
+    assert found == (0, 0, 0)
 
 
 def test_the_mean_of_an_absolute_value_against_scipy():
@@ -84,7 +84,7 @@ def test_the_mean_of_an_absolute_value_against_scipy():
 def test_the_classwise_interval_begins_at_zero_where_scatter_explains_all():
     logits, y = exact.sampled(count=500, truth=1.0)
     sums = CalibrationSums.of(logits, y, from_logits=True)
-    low, high = classwise_interval(sums, 0.95)
+    low, _, high = classwise_interval(sums, 0.95)
     assert low == 0
     assert 0 < high < 0.05
 
@@ -108,7 +108,8 @@ def test_the_ends_of_the_classwise_interval_are_where_the_observed_error_is_a_qu
     low, high = optimize.brentq(above, 0, 1, args=(z,)), optimize.brentq(above, 0, 50, args=(-z,))
     assert 0 < low < 1 < high
     expected = low * np.abs(gap).sum() / 3, high * np.abs(gap).sum() / 3
-    assert classwise_interval(sums, level) == pytest.approx(expected, rel=1e-3)
+    middle = optimize.brentq(above, 0, 50, args=(0,)) * np.abs(gap).sum() / 3
+    assert classwise_interval(sums, level) == pytest.approx((expected[0], middle, expected[1]), rel=1e-3)
 
 
 def curve_of(counts, right, confidence) -> Reliability:
@@ -144,3 +145,42 @@ def test_the_interval_of_the_maximum_holds_the_truth_at_least_as_often_as_it_say
         hits += low <= float((said - true)[counts > 0].max()) + 1e-9 <= high + 2e-9
     # Of 100 intervals that hold it 9 times in 10, fewer than 83 do about once in a hundred times.
     assert hits >= 83
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_estimate_lies_inside_its_interval(seed):
+    """Random models, calibrated and not, tied, certain, of a handful of examples or of many."""
+    random = torch.Generator().manual_seed(seed)
+    n = [1, 2, 5, 20, 60, 200, 600, 2000][seed % 8]
+    classes = 2 + seed % 5
+    logits = 3 * torch.rand(1, generator=random) * torch.randn(n, classes, generator=random)
+    y = torch.multinomial(logits.softmax(1), 1, generator=random).squeeze(1)
+    logits = logits * (0.3, 1.0, 1.0, 3.0)[seed // 8 % 4]
+    scores = logits.softmax(1)
+    if seed % 3 == 1:  # votes: ties, zeros and ones
+        scores = (
+            torch.nn.functional.one_hot(torch.multinomial(scores, 5, True, generator=random)).float().mean(1)
+        )
+        scores = torch.nn.functional.pad(scores, (0, classes - scores.shape[1]))
+    found = measure_calibration(scores, y, from_logits=False, resamples=200)
+    told = found.scalars() | found.corrected
+    assert set(found.corrected) == set(NAMES) - {"debiased_calibration_error"}
+    for name, (low, high) in found.intervals.items():
+        if np.isfinite(told[name]):
+            assert low <= told[name] <= high, name
+
+
+def test_the_corrected_error_is_as_often_above_as_below_the_true_one():
+    above = 0
+    for seed in range(60):
+        random = torch.Generator().manual_seed(seed)
+        y = (torch.rand(400, generator=random) < 0.25).long()
+        found = measure_calibration(
+            torch.tensor([[0.8, 0.2]]).expand(400, 2), y, from_logits=False, resamples=200
+        )
+        above += found.corrected["expected_calibration_error"] > 0.05
+    assert 20 <= above <= 40
+    many = [exact.sampled(count=300, truth=1.0, seed=seed) for seed in range(20)]
+    measured = [measure_calibration(*one, from_logits=True, resamples=100) for one in many]
+    name = "smooth_calibration_error"
+    assert sum(one.corrected[name] < 0.5 * one.smooth_calibration_error for one in measured) >= 10

@@ -78,7 +78,7 @@ def test_a_terminal_gets_a_table_a_temperature_and_words(run, tmp_path):
     assert code == 0
     accuracy = float((LOGITS.argmax(1) == LABELS).double().mean())
     assert f"{100 * accuracy:.2f} %" in out
-    assert "temperature: " in out
+    assert "correction: temperature " in out
     assert "Divide the logits by T = " in out
     assert "If the 20 % least confident cases are handed to a person, accuracy on the rest is " in out
     assert {"AURC", "excess AURC"} <= {re.split(r"\s{2,}", line)[0] for line in out.splitlines()}
@@ -139,3 +139,65 @@ def test_advice_speaks_of_options(run, tmp_path):
     _, _, err = run("calibrate", tmp_path / "a.npz")
     assert "--kind logits" in err
     assert "kind=" not in err
+
+
+def test_files_of_one_name_have_a_page_each(run, tmp_path):
+    for kind in ("npz", "pt", "safetensors"):
+        assert run("calibrate", write(tmp_path / f"hard.{kind}"))[0] == 0
+    (tmp_path / "other").mkdir()
+    run("calibrate", write(tmp_path / "other" / "hard.npz"))
+    run("calibrate", "hard.npz")  # again, by another name of the same file
+    made = sorted(tmp_path.glob("reports/*/results.json"))
+    assert [one.parent.name for one in made] == [f"calibrate-hard{end}" for end in ("", "-2", "-3", "-4")]
+    sources = [json.loads(one.read_text())["provenance"]["file"].rpartition(" (")[0] for one in made]
+    assert sources[0] == "hard.npz"
+    assert sources[3] == str(tmp_path / "other" / "hard.npz")
+
+
+def test_a_run_is_named_by_its_id(run, tmp_path, recipe):
+    from softtargets.runs import RunStore
+    from softtargets.training import train
+
+    found = train([recipe], RunStore(tmp_path / "runs"))[0]
+    code, out, err = run("calibrate", found.id, "--json")
+    assert (code, err) == (0, "")
+    test = found.predictions("test")
+    accuracy = float((test.logits.argmax(1) == test.labels).double().mean())
+    assert json.loads(out)["before"]["accuracy"] == pytest.approx(accuracy)
+    assert (tmp_path / "reports" / f"calibrate-{found.id}-test" / "index.html").exists()
+    assert json.loads(run("calibrate", f"{found.id[:6]}:validation", "--json")[1])["examples"] == 100
+    code, _, err = run("calibrate", f"{found.id}:tset")
+    assert code == 2
+    assert "kept no predictions on 'tset'" in err
+    assert run("compare", f"{found.id}:test", found.id)[0] == 0
+
+
+def test_help_shows_every_default(run):
+    for command in ("calibrate", "apply", "compare"):
+        words = " ".join(run(command, "--help")[1].split())
+        options = words.split("Options:")[1]
+        for option in options.split(" --")[1:]:
+            name = option.split()[0]
+            if name not in ("out", "help", "json", "overwrite") or (name == "out" and command != "apply"):
+                assert "[" in option, f"{command} --{option}"
+    assert "[default: 15]" in words
+
+
+def test_a_label_that_marks_padding_is_told_by_the_name_of_the_option(run, tmp_path):
+    labels = LABELS.clone()
+    labels[3] = -100
+    np.savez(tmp_path / "a.npz", logits=LOGITS.numpy(), labels=labels.numpy())
+    _, _, err = run("calibrate", tmp_path / "a.npz")
+    assert "use --ignore-index=-100" in err
+
+
+def test_sigmoid_scores_of_several_labels_are_called_that(run, tmp_path):
+    np.savez(tmp_path / "a.npz", probabilities=torch.sigmoid(LOGITS).numpy(), labels=LABELS.numpy())
+    _, _, err = run("calibrate", tmp_path / "a.npz")
+    assert "one class at a time" in err
+
+
+def test_classes_that_come_second_are_told_to_come_last(run, tmp_path):
+    np.savez(tmp_path / "a.npz", logits=np.zeros((5, 3, 7, 7)), labels=np.zeros((5, 7, 7), dtype=int))
+    _, _, err = run("calibrate", tmp_path / "a.npz")
+    assert "classes to the last dimension" in err

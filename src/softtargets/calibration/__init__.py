@@ -4,6 +4,7 @@ from softtargets.calibration.bias import BiasCorrectedTemperature, bias_correcte
 from softtargets.calibration.binning import Reliability, ReliabilityBin, normal_quantile, reliability, wilson
 from softtargets.calibration.chunks import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
 from softtargets.calibration.confidence_cells import bin_edges
+from softtargets.calibration.correction import Correction, load_correction
 from softtargets.calibration.crossfit import CrossFit, Scaling, cross_fit
 from softtargets.calibration.groups import NARROWEST, frequencies, on_grid, smooth_error, smoothed
 from softtargets.calibration.measure import Calibration, calibration_of, measure_calibration
@@ -32,6 +33,8 @@ from softtargets.calibration.temperature import (
     temperature_scaling,
 )
 from softtargets.calibration.vector import VectorScaling, vector_scaling
+from softtargets.calibration.workspace import one_thread
+from softtargets.calibration.zeros import ZeroCounts, zero_floor
 
 __all__ = [
     "NARROWEST",
@@ -41,6 +44,7 @@ __all__ = [
     "CalibrationMetric",
     "CalibrationSums",
     "Chunks",
+    "Correction",
     "CrossFit",
     "Piece",
     "Reliability",
@@ -50,6 +54,7 @@ __all__ = [
     "TemperatureSums",
     "TemperatureSweep",
     "VectorScaling",
+    "ZeroCounts",
     "adaptive_calibration_error",
     "as_chunks",
     "as_scores",
@@ -66,12 +71,14 @@ __all__ = [
     "fold_of",
     "frequencies",
     "in_fold",
+    "load_correction",
     "logits_from_probabilities",
     "maximum_calibration_error",
     "measure_calibration",
     "negative_log_likelihood",
     "normal_quantile",
     "on_grid",
+    "one_thread",
     "reliability",
     "rows_of_a_piece",
     "scale",
@@ -85,4 +92,5 @@ __all__ = [
     "top_k_accuracy",
     "vector_scaling",
     "wilson",
+    "zero_floor",
 ]

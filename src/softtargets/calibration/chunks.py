@@ -36,7 +36,8 @@ class Chunks:
     `read` is called for every pass and gives pieces of any size, as a function that opens a file does. What comes
     out is checked, has no rows with the label `ignore_index` (they may hold anything), is in single precision or
     double, and is cut up into pieces that fit a cache. With `from_logits=False` what is read are probabilities, and
-    their logarithms come out (see `logits_from_probabilities`). Who says `checked` has looked at every row already.
+    their logarithms come out, with that of `floor` for 0 (see `logits_from_probabilities`). Who says `checked` has
+    looked at every row already.
 
     >>> chunks = Chunks(lambda: [(torch.eye(2), torch.tensor([0, -1])), (torch.ones(1, 2), torch.tensor([1]))], -1)
     >>> [(z.tolist(), y.tolist()) for z, y in chunks]
@@ -47,6 +48,7 @@ class Chunks:
     ignore_index: int | None = None
     from_logits: bool = True
     checked: bool = field(default=False, kw_only=True)
+    floor: float | None = field(default=None, kw_only=True)
     _rows: int | None = field(default=None, init=False)
 
     def __iter__(self) -> Iterator[Piece]:
@@ -88,7 +90,7 @@ class Chunks:
         )
         for start in part.starts:
             values, y = part.checked_piece(start)
-            yield (single_or_double(values) if self.from_logits else _log(values)), y
+            yield (single_or_double(values) if self.from_logits else _log(values, self.floor)), y
 
 
 def as_chunks(
@@ -165,28 +167,36 @@ def in_fold(chunks: Chunks, fold: int, folds: int, seed: int = 0, *, held_out: b
     return Chunks(read, checked=True)  # by `chunks`
 
 
-def logits_from_probabilities(probabilities: ArrayLike, *, checked: bool = False) -> Tensor:
+def logits_from_probabilities(
+    probabilities: ArrayLike, *, floor: float | None = None, checked: bool = False
+) -> Tensor:
     """log p as logits: softmax(log p) = p, so that temperature scaling makes p^(1/T) / sum of p^(1/T) of it.
 
-    Where p is exactly 0, which only says that p was too small for its precision, the logarithm is that of the
-    smallest positive number in this precision: -16.6 for half, -92.2 for bfloat16, -103.3 for single and -744.4 for
-    double. So a zero stays below all that is not zero, and a label with probability 0 costs much but not infinitely.
-    Any leading shape; half precision comes out in single. Rows that were `checked` are not looked at again.
+    Where p is exactly 0, the logarithm is that of `floor`. `zero_floor` finds one that fits the labels; with it, a
+    model that often says 0, such as a forest, can be scaled. Without a floor it is the smallest positive number in this
+    precision: -16.6 for half, -92.2 for bfloat16, -103.3 for single and -744.4 for double. So a zero stays below all
+    that is not zero, but a few labels with probability 0 then decide every fit. Any leading shape; half precision comes
+    out in single. Rows that were `checked` are not looked at again.
 
     >>> logits_from_probabilities(torch.tensor([[1.0, 0.0]]))
     tensor([[   0.0000, -103.2789]])
+    >>> logits_from_probabilities(torch.tensor([[1.0, 0.0]]), floor=1e-4)
+    tensor([[ 0.0000, -9.2103]])
     """
+    if floor is not None and not 0 < floor < 1:
+        raise ValueError(f"floor must lie between 0 and 1, not {floor}")
     p = as_floating(probabilities, "probabilities").detach()
     if p.ndim < 1 or 0 in p.shape:
         raise ValueError(f"probabilities must be (examples, classes), not {tuple(p.shape)}")
     if not checked:
         refuse_fault(p.reshape(-1, p.shape[-1]), sum_tolerance(p.dtype), "probabilities")
-    return _log(p)
+    return _log(p, floor)
 
 
-def _log(p: Tensor) -> Tensor:
+def _log(p: Tensor, floor: float | None = None) -> Tensor:
     precision = torch.finfo(p.dtype)
-    lowest = math.log(precision.tiny) + math.log(precision.eps)
+    # A sum, since the smallest number itself may be read as 0.
+    lowest = math.log(precision.tiny) + math.log(precision.eps) if floor is None else math.log(floor)
     p = single_or_double(p)
     return torch.where(p > 0, p.log(), lowest)
 

@@ -13,7 +13,9 @@ the cost does not depend on how many examples there are. The interval is
 .. math:: \Big\{ \Phi(s r) : \Phi(r) \text{ lies between the outer quantiles of } \Phi(s r + \epsilon^*) \Big\},
 
 and begins at 0 where scatter alone explains what was observed. It is meant for the error of the population in the
-same bins.
+same bins. What was observed lies above the truth on average and may lie above the interval. So there is a corrected
+estimate too, the error that would have shown more than was observed half of the time (median-unbiased): the same with
+the median for both quantiles, which lies inside every interval.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from softtargets.calibration.sums import CalibrationSums
 from softtargets.calibration.workspace import ahead
 
 Interval = tuple[float, float]
+Corrected = tuple[float, float, float]  # the low end, the corrected estimate, the high end
 Error = Callable[[Tensor], Tensor]
 COARSE = 512  # steps of the grid for resampled smooth errors
 HALVINGS = 16
@@ -42,20 +45,30 @@ MOST = 64.0  # how many times what was observed the truth may be
 
 def intervals_of(
     sums: CalibrationSums, groups: Groups, curve: Reliability, level: float, resamples: int, seed: int
-) -> dict[str, Interval]:
-    """The intervals of all metrics, by name: Wilson's for accuracies, normal ones for means, and those of errors."""
+) -> tuple[dict[str, Interval], dict[str, float]]:
+    """The intervals of all metrics, by name: Wilson's for accuracies, normal ones for means, and those of errors.
+
+    And the corrected estimates of those errors that scatter makes larger.
+    """
     top = sums.ranks.cumsum(0).double() / sums.examples
     low, high = wilson(top, torch.tensor(sums.examples, device="cpu"), level)
     bin_of_group = bin_of_cell(sums.bins)[sums.cell_counts > 0]
-    return {
+    errors = {
+        **intervals_of_groups(groups, bin_of_group, sums.bins, level, resamples, seed),
+        "classwise_calibration_error": classwise_interval(sums, level),
+    }
+    intervals = {
         "accuracy": (float(low[0]), float(high[0])),
         "top_5_accuracy": (float(low[-1]), float(high[-1])),
         "negative_log_likelihood": _of_mean(sums.moments[:2], sums.examples, level),
         "brier_score": _of_mean(sums.moments[2:], sums.examples, level),
-        **intervals_of_groups(groups, bin_of_group, sums.bins, level, resamples, seed),
-        "classwise_calibration_error": classwise_interval(sums, level),
+        **{name: (least, most) for name, (least, _, most) in errors.items()},
         "maximum_calibration_error": maximum_interval(curve, level),
     }
+    # This one is corrected already, by what scatter adds to squares on average; it may differ from the median.
+    name, own = "debiased_calibration_error", curve.debiased_calibration_error
+    intervals[name] = min(intervals[name][0], own), max(intervals[name][1], own)
+    return intervals, {key: value for key, (_, value, _) in errors.items() if key != name}
 
 
 def resampled(groups: Groups, resamples: int, seed: int) -> Iterator[Tensor]:
@@ -80,8 +93,8 @@ def resampled(groups: Groups, resamples: int, seed: int) -> Iterator[Tensor]:
 
 def intervals_of_groups(
     groups: Groups, bin_of_group: Tensor, bins: int, level: float, resamples: int, seed: int
-) -> dict[str, Interval]:
-    """Intervals of the errors of the top label, by name."""
+) -> dict[str, Corrected]:
+    """Intervals of the errors of the top label and their corrected estimates, by name."""
     even = torch.nn.functional.one_hot(bin_of_group, bins).double()
     shares = (groups.counts @ even) / groups.examples
     even, shares = even[:, shares > 0], shares[shares > 0]
@@ -97,35 +110,40 @@ def intervals_of_groups(
     parts = [views(scatter) for scatter in resampled(groups, resamples, seed)]
     in_even, in_mass, on_grid = zip(views(residuals), map(torch.cat, zip(*parts, strict=True)), strict=True)
 
-    def interval(view: tuple[Tensor, Tensor], error: Error) -> Interval:
-        low, high = factors(error, *view, level)
-        return float(error(low * view[0])), float(error(high * view[0]))
+    def interval(view: tuple[Tensor, Tensor], error: Error) -> Corrected:
+        low, middle, high = (float(error(one * view[0])) for one in factors(error, *view, level))
+        return low, min(max(middle, low), high), high
 
-    low, high = factors(_sum, *on_grid, level)
+    scaled = factors(_sum, *on_grid, level)
+    low, middle, high = (float(smooth_error(one * waves)) for one in scaled)
     return {
         "expected_calibration_error": interval(in_even, _sum),
         "adaptive_calibration_error": interval(in_mass, _sum),
         "debiased_calibration_error": interval(in_even, lambda r: (r.square() / shares).sum(-1).sqrt()),
-        "smooth_calibration_error": (float(smooth_error(low * waves)), float(smooth_error(high * waves))),
+        "smooth_calibration_error": (low, min(max(middle, low), high), high),
     }
 
 
-def factors(error: Error, observed: Tensor, scatter: Tensor, level: float) -> tuple[float, float]:
-    """The smallest and the largest factor that what was observed is not too large, or too small, for."""
+def factors(error: Error, observed: Tensor, scatter: Tensor, level: float) -> tuple[float, float, float]:
+    """The smallest and the largest factor that what was observed is not too large, or too small, for.
+
+    Between them the one for which it would be the median.
+    """
     normal_quantile(level)  # refuses a level that is none
     point = float(error(observed))
     if point == 0:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
 
-    def quantile(factor: float, share: float) -> float:
-        return float(error(factor * observed + scatter).quantile(share))
+    def crossing(share: float, most: float) -> float:
+        return _crossing(lambda s: float(error(s * observed + scatter).quantile(share)), point, most)
 
-    low = _crossing(lambda factor: quantile(factor, (1 + level) / 2), point, 1.0)
-    return low, max(low, _crossing(lambda factor: quantile(factor, (1 - level) / 2), point, MOST))
+    low = crossing((1 + level) / 2, 1.0)
+    high = max(low, crossing((1 - level) / 2, MOST))
+    return low, min(max(crossing(0.5, 1.0), low), high), high  # scatter never makes errors smaller
 
 
-def classwise_interval(sums: CalibrationSums, level: float) -> Interval:
-    """The interval of the class-wise error.
+def classwise_interval(sums: CalibrationSums, level: float) -> Corrected:
+    """The interval of the class-wise error, and its corrected estimate.
 
     The same in closed form: there are so many cells, K times bins, that their sum is normal, and the mean and the
     variance of an absolute value are known for each (the folded normal distribution).
@@ -150,7 +168,8 @@ def classwise_interval(sums: CalibrationSums, level: float) -> Interval:
     point = float(gap.abs().sum())
     low = _crossing(lambda factor: quantile(factor, 1), point, 1.0)
     high = max(low, _crossing(lambda factor: quantile(factor, -1), point, MOST))
-    return low * point / sums.classes, high * point / sums.classes
+    middle = min(max(_crossing(lambda factor: quantile(factor, 0), point, 1.0), low), high)
+    return low * point / sums.classes, middle * point / sums.classes, high * point / sums.classes
 
 
 def maximum_interval(curve: Reliability, level: float) -> Interval:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from softtargets.arrays import ArrayLike
 from softtargets.calibration.binning import Reliability, reliability_of
@@ -16,8 +16,10 @@ from softtargets.calibration.workspace import one_thread
 class Calibration:
     """What was measured; each number is what the function of its name says, `accuracy` is top-1.
 
-    `intervals` has (low, high) by the name of a metric, and nothing if no level was given. It differs for the debiased
-    error, which is an estimate and may be 0: its interval is that of the root mean square gap that is estimated.
+    `intervals` has (low, high) by the name of a metric, and nothing if no level was given. Scatter makes plain
+    calibration errors larger than they are, so that one may lie above its interval: `corrected` has estimates without
+    this bias, which lie inside (see `softtargets.calibration.intervals`). The interval of the debiased error is that of
+    the root mean square gap that it estimates.
     """
 
     examples: int
@@ -36,13 +38,12 @@ class Calibration:
     brier_decomposition: BrierDecomposition
     reliability: Reliability
     intervals: dict[str, Interval]
+    corrected: dict[str, float] = field(default_factory=dict)
 
     def scalars(self) -> dict[str, float]:
         """The metrics that are one number each, by name: for a log."""
         return {
-            field.name: value
-            for field in fields(self)
-            if isinstance(value := getattr(self, field.name), float)
+            one.name: value for one in fields(self) if isinstance(value := getattr(self, one.name), float)
         }
 
 
@@ -102,6 +103,9 @@ def calibration_of(
     groups = Groups.of_cells(sums)
     nll, _, brier, _ = (sums.moments / examples).tolist()
     top = sums.ranks.cumsum(0).double() / examples
+    intervals, corrected = (
+        ({}, {}) if level is None else intervals_of(sums, groups, curve, level, resamples, seed)
+    )
     return Calibration(
         examples=examples,
         classes=sums.classes,
@@ -118,5 +122,6 @@ def calibration_of(
         maximum_calibration_error=curve.maximum_calibration_error,
         brier_decomposition=decompose(sums),
         reliability=curve,
-        intervals={} if level is None else intervals_of(sums, groups, curve, level, resamples, seed),
+        intervals=intervals,
+        corrected=corrected,
     )

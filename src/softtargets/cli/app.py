@@ -28,6 +28,7 @@ for name, group in {"study": studies.app, "runs": runs.app, "recipe": recipes.ap
 SHORT: dict[Callable[..., None], str | None] = {
     recipes.train: None,
     calibrate.calibrate: "Measure calibration, and correct it where that helps.",
+    calibrate.apply: "Correct predictions by a correction of calibrate.",
     calibrate.compare: "Say which of two models is better, and in what.",
     view.view: None,
     advise.advise: "Estimate how many labels are wrong; recommend smoothing.",

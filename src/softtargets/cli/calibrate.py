@@ -1,66 +1,169 @@
-"""``softtargets calibrate`` and ``compare``: is a model's confidence to be believed, and which of two is better?"""
+"""``softtargets calibrate``, ``apply`` and ``compare``: is a model's confidence to be believed, and which is better?"""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from softtargets.cli import page_commands as pages
 from softtargets.cli.command_line import naming_options
-from softtargets.cli.options import Json
+from softtargets.cli.options import Json, RunsDir
+from softtargets.cli.output import print_json
+from softtargets.exceptions import SofttargetsError
+
+if TYPE_CHECKING:
+    from softtargets.inspection.calibrate.finding import Diagnosis
+    from softtargets.predictions import Predictions
+
+PREDICTIONS = "Predictions: .npz .npy .csv .tsv .parquet .safetensors .pt. Or a run: RUN_ID[:SPLIT]"
 
 
 def calibrate(
     context: typer.Context,
-    file: Annotated[Path, Argument(help="Predictions: .npz .npy .csv .tsv .parquet .safetensors .pt")],
+    file: Annotated[str, Argument(help=f"{PREDICTIONS} [split: test].")],
     labels: pages.Labels = None,
     kind: pages.Kind = None,
     scores_name: pages.Scores = None,
     labels_name: pages.Label = None,
     ignore_index: pages.IgnoreIndex = None,
     bins: pages.Bins = 15,
-    out: Annotated[Path | None, Option(help="Where the page goes [./reports/calibrate-STEM].")] = None,
+    out: Annotated[
+        Path | None,
+        Option(help="The directory that the page goes to.", show_default="./reports/calibrate-NAME"),
+    ] = None,
+    save_calibrated: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Also write corrected predictions (.npz .safetensors .csv .tsv) and, beside them, the correction.",
+        ),
+    ] = None,
+    overwrite: pages.Overwrite = False,
+    runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Measure calibration of predictions, fit a temperature, and say what to do about it."""
+    """Say whether a model's confidence can be believed, and how to correct it if a correction helps."""
     from softtargets.inspection.calibrate import finding, page, words
     from softtargets.inspection.shared import check_bins
 
     started = time.monotonic()
-    directory = out or Path("reports") / f"calibrate-{pages.stem(file)}"
     with naming_options(context):
         check_bins(bins)
-        predictions = pages.opened(file, context)
+        path = pages.located(file, runs_dir)
+        if save_calibrated is not None:
+            refuse_taken(save_calibrated, overwrite)
+        predictions = pages.opened(path, context)
+        directory = out or pages.own_directory("calibrate", file=path)
         with pages.making(directory) as told:
             found = finding.inspect(predictions, bins, told)
-    made = pages.signed(page.calibrate_page(found), context, started, file=file, labels=labels)
+            saved = save(found, predictions, directory, save_calibrated, told, overwrite=overwrite)
+    made = pages.signed(page.calibrate_page(found), context, started, file=path, labels=labels)
     if as_json:
-        return pages.as_json(made, directory, found.numbers(), warnings=made.warnings)
-    read = found.understood
-    pages.as_text(
-        made,
-        directory,
-        f"{read.examples:,} examples, {read.classes:,} classes; {read.reason}",
-        [("metric", "as they are (95 % interval)", "scaled"), *page.summary_rows(found)],
-        between=f"{words.temperature_line(found)}\n\n",
-    )
+        pages.as_json(made, directory, found.numbers(), warnings=made.warnings, saved=saved)
+    else:
+        read = found.understood
+        pages.as_text(
+            made,
+            directory,
+            f"{read.examples:,} examples, {read.classes:,} classes; {read.reason}",
+            [
+                ("metric", "as they are (95 % interval)", "scaled by a temperature, held out"),
+                *page.summary_rows(found),
+            ],
+            between=f"{words.correction_line(found)}\n\n",
+        )
+        for what, where in saved.items():
+            typer.echo(f"{what}: {where}")
+    if save_calibrated is not None and not saved:
+        raise SofttargetsError(f"nothing was written to {save_calibrated}: {' '.join(words.advice(found))}")
+
+
+def refuse_taken(out: Path, overwrite: bool) -> None:
+    """Refuse to write over predictions or a correction, before a long file is read."""
+    from softtargets.inspection.calibrate import correction_beside
+    from softtargets.predictions import refuse_existing, refuse_replacing
+
+    refuse_existing(out, overwrite)
+    refuse_replacing(correction_beside(out), overwrite)
+
+
+def save(
+    found: Diagnosis,
+    predictions: Predictions,
+    directory: Path,
+    out: Path | None,
+    told: pages.Told,
+    *,
+    overwrite: bool,
+) -> dict[str, str]:
+    """Write the recommended correction beside the page and, on demand, corrected predictions; what went where."""
+    from softtargets.inspection.calibrate import apply_correction, correction_beside
+    from softtargets.inspection.calibrate.page import CORRECTION_FILE
+
+    best = found.recommended
+    if best is None or best.correction is None:
+        (directory / CORRECTION_FILE).unlink(missing_ok=True)  # of a page that was here before
+        return {}
+    best.correction.save(directory / CORRECTION_FILE)
+    if out is None:
+        return {}
+    apply_correction(best.correction, predictions, out, told, overwrite=overwrite)
+    best.correction.save(correction_beside(out))
+    return {"corrected predictions": str(out), "correction": str(correction_beside(out))}
+
+
+def apply(
+    context: typer.Context,
+    correction: Annotated[Path, Argument(help="A correction that calibrate wrote: correction.json.")],
+    file: Annotated[str, Argument(help=f"{PREDICTIONS} [split: test]; labels are not needed.")],
+    out: Annotated[Path, Option(metavar="FILE", help="What to write: .npz .safetensors .csv .tsv.")],
+    labels: pages.Labels = None,
+    kind: pages.Kind = None,
+    scores_name: pages.Scores = None,
+    labels_name: pages.Label = None,
+    ignore_index: pages.IgnoreIndex = None,
+    overwrite: pages.Overwrite = False,
+    runs_dir: RunsDir = None,
+    as_json: Json = False,
+) -> None:
+    """Correct the predictions of a file by a correction that was fitted to other examples of the same model."""
+    from softtargets.inspection.calibrate import apply_correction, load_correction
+    from softtargets.predictions import refuse_existing
+
+    with naming_options(context):
+        refuse_existing(out, overwrite)
+        loaded = load_correction(correction)
+        predictions = pages.opened(pages.located(file, runs_dir), context, labels_needed=False)
+        with pages.progress() as told:
+            apply_correction(loaded, predictions, out, told, overwrite=overwrite)
+    if as_json:
+        written = {"kind": predictions.kind, "examples": predictions.examples, "method": loaded.method}
+        return print_json({"written": str(out), **written})
+    typer.echo(f"{predictions.examples:,} examples of {predictions.path} corrected: {out}")
 
 
 def compare(
     context: typer.Context,
-    a: Annotated[Path, Argument(help="Predictions of one model.")],
-    b: Annotated[Path, Argument(help="Predictions of another for the same examples, in the same order.")],
-    labels: Annotated[Path | None, Option(help="The file with the labels of both [each its own].")] = None,
+    a: Annotated[
+        str, Argument(help="Predictions of one model: a file, or a run, RUN_ID[:SPLIT] [split: test].")
+    ],
+    b: Annotated[str, Argument(help="Predictions of another for the same examples, in the same order.")],
+    labels: Annotated[
+        Path | None, Option(help="The file with the labels of both.", show_default="each file has its own")
+    ] = None,
     kind: pages.Kind = None,
     scores_name: pages.Scores = None,
     labels_name: pages.Label = None,
     ignore_index: pages.IgnoreIndex = None,
     bins: pages.Bins = 15,
-    out: Annotated[Path | None, Option(help="Where the page goes [./reports/compare-A-B].")] = None,
+    out: Annotated[
+        Path | None, Option(help="The directory that the page goes to.", show_default="./reports/compare-A-B")
+    ] = None,
+    runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
     """Compare two models: accuracy, likelihood, calibration, and which mistakes they share."""
@@ -68,13 +171,14 @@ def compare(
     from softtargets.inspection.shared import check_bins
 
     started = time.monotonic()
-    directory = out or Path("reports") / f"compare-{pages.stem(a)}-{pages.stem(b)}"
     with naming_options(context):
         check_bins(bins)
-        one, two = (pages.opened(path, context) for path in (a, b))
+        paths = {"A": pages.located(a, runs_dir), "B": pages.located(b, runs_dir)}
+        one, two = (pages.opened(path, context) for path in paths.values())
+        directory = out or pages.own_directory("compare", **paths)
         with pages.making(directory) as told:
             found = finding.compare(one, two, bins, told)
-    made = pages.signed(page.compare_page(found), context, started, A=a, B=b)
+    made = pages.signed(page.compare_page(found), context, started, **paths)
     if as_json:
         return pages.as_json(made, directory, found.numbers())
     rows = [("metric", "A", "B", "B − A (95 % interval)", "better"), *page.difference_lines(found)]

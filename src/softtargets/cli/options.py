@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +12,9 @@ from typer import Argument, Option
 from softtargets.exceptions import SofttargetsError
 
 if TYPE_CHECKING:
-    from softtargets.runs import RunStore
+    from softtargets.runs import Run, RunStore
 
+_RUN = re.compile(r"([0-9a-f]{4,16})(?::(\w+))?")
 # What stands in `show_default` is shown as the default; options without one have none.
 RunsDir = Annotated[
     Path | None,
@@ -85,6 +87,16 @@ def run_store(explicit: Path | None) -> RunStore:
     from softtargets.runs import RunStore
 
     return RunStore(explicit or os.environ.get("SOFTTARGETS_RUNS") or "runs")
+
+
+def find_run(word: str, runs_dir: Path | None) -> tuple[Run | None, str | None]:
+    """The run that a word means, ``RUN_ID`` or ``RUN_ID:SPLIT``, and the split; a file that exists is a file."""
+    path, found = Path(word), _RUN.fullmatch(word)
+    if os.path.exists(path / "run.json"):
+        return run_store(path.parent).get(path.name), None
+    if found is None or os.path.exists(path):
+        return None, None
+    return run_store(runs_dir).get(found[1]), found[2]
 
 
 def worker_count(explicit: int | None, device: str) -> int:

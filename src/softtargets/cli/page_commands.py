@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ import typer
 from typer import Option
 
 from softtargets.cli.command_line import command_line
+from softtargets.cli.options import find_run
 from softtargets.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -51,12 +53,44 @@ IgnoreIndex = Annotated[
     Option(help="Leave out rows with this label, such as -100.", show_default="every row counts"),
 ]
 Bins = Annotated[int, Option(help="Equal-width bins of confidence, for ECE and reliability diagram.")]
+Overwrite = Annotated[
+    bool, Option("--overwrite", help="Replace files that exist; without it they are refused.")
+]
 Told = Callable[[str, int, int], None]
 Rows = Sequence[Sequence[str]]
 READING = ("labels", "kind", "scores_name", "labels_name", "ignore_index")  # options of files
 
 
-def opened(path: Path, context: typer.Context) -> Predictions:
+def located(word: str, runs_dir: Path | None) -> Path:
+    """The file of predictions that a word means: its path, or what a run kept on a split, if none is said on test."""
+    run, split = find_run(word, runs_dir)
+    if run is None:
+        return Path(word)
+    split = split or "test"
+    if not run.has_predictions(split):
+        run.kept(split)  # says which there are
+    return run.directory / "predictions" / f"{split}.safetensors"
+
+
+def own_directory(command: str, **files: Path) -> Path:
+    """Where the page of these files goes: not where the page of others is that have the same name."""
+    base = Path("reports") / "-".join([command, *(called(path) for path in files.values())])
+    places = (base if n == 1 else base.with_name(f"{base.name}-{n}") for n in count(1))
+    return next(place for place in places if _is_free(place, files))
+
+
+def _is_free(place: Path, files: Mapping[str, Path]) -> bool:
+    from softtargets.storage import read_json
+
+    try:
+        made = read_json(place / "results.json")["provenance"]
+        sources = {name: Path(made[name].rpartition(" (")[0]) for name in files}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return True  # no page that says of what it was made
+    return all(sources[name].absolute() == path.absolute() for name, path in files.items())
+
+
+def opened(path: Path, context: typer.Context, *, labels_needed: bool = True) -> Predictions:
     """Open predictions with the options of the command line that are for `READING`."""
     from softtargets.inspection.shared import check_choice
     from softtargets.predictions import open_predictions
@@ -66,15 +100,22 @@ def opened(path: Path, context: typer.Context) -> Predictions:
         check_choice("kind", given["kind"], ("logits", "probabilities"))
     if len(scores := given["scores_name"] or ()) <= 1:
         given["scores_name"] = scores[0] if scores else None
-    return open_predictions(path, **given)
+    return open_predictions(path, **given, labels_needed=labels_needed)
 
 
 @contextmanager
 def making(directory: Path) -> Iterator[Told]:
-    """The directory of a page, and a bar on a terminal; elsewhere nothing is shown."""
+    """The directory of a page, and `progress`."""
     from softtargets.storage import make_directory
 
     make_directory(directory)  # found out now, not after a long file
+    with progress() as told:
+        yield told
+
+
+@contextmanager
+def progress() -> Iterator[Told]:
+    """A bar on a terminal; elsewhere nothing is shown."""
     if not sys.stderr.isatty():
         yield lambda what, done, total: None
         return
@@ -149,6 +190,12 @@ def as_text(
 def stem(path: Path) -> str:
     """A file's name as part of a directory's."""
     return re.sub(r"[^\w.-]+", "_", path.stem) or "predictions"
+
+
+def called(path: Path) -> str:
+    """The same; of a run its id and the split."""
+    run = path.parent.parent
+    return f"{run.name}-{stem(path)}" if (run / "run.json").exists() else stem(path)
 
 
 def _size(path: Path) -> str:

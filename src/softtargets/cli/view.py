@@ -17,7 +17,7 @@ import typer
 from typer import Argument, Option
 
 from softtargets.cli.command_line import naming_options
-from softtargets.cli.options import Json, RunsDir, run_store
+from softtargets.cli.options import Json, RunsDir, find_run
 from softtargets.cli.output import print_json, print_table
 from softtargets.cli.page_commands import IgnoreIndex, making, signed, stem
 from softtargets.exceptions import SofttargetsError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from softtargets.inspection.view.finding import Panel
     from softtargets.runs import Run
 
-_RUN = re.compile(r"([0-9a-f]{4,16})(?::(\w+))?")
 _SPLIT = r"train|training|test|testing|val|valid|validation|dev|eval|held[-_ ]?out"
 _LAST = re.compile(rf"(?:(.*)[-_. ])?({_SPLIT})", re.IGNORECASE)
 _FIRST = re.compile(rf"({_SPLIT})[-_. ](.*)", re.IGNORECASE)
@@ -205,7 +204,7 @@ def panels_of(
 
     label, path = labelled(word)
     net, _, split = label.partition(":")
-    run, wanted = _find_run(path, runs_dir)
+    run, wanted = find_run(path, runs_dir)
     if run is not None:
         return _panels_of_run(run, net, split, wanted)
     if not label:
@@ -237,16 +236,6 @@ def guessed(path: Path) -> tuple[str, str]:
     if found := _FIRST.fullmatch(path.stem):
         return found[2], found[1]
     return path.stem, ""
-
-
-def _find_run(word: str, runs_dir: Path | None) -> tuple[Run | None, str | None]:
-    """The run that a word means, and the split; a file that exists is a file."""
-    path, found = Path(word), _RUN.fullmatch(word)
-    if os.path.exists(path / "run.json"):
-        return run_store(path.parent).get(path.name), None
-    if found is None or os.path.exists(path):
-        return None, None
-    return run_store(runs_dir).get(found[1]), found[2]
 
 
 def _panels_of_run(run: Run, net: str, split: str, wanted: str | None) -> list[Panel]:

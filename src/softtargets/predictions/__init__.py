@@ -6,6 +6,7 @@ from softtargets.predictions.errors import PredictionFileError
 from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.kinds import Kind
 from softtargets.predictions.predictions import Predictions, open_predictions
+from softtargets.predictions.writing import Written, refuse_existing, refuse_replacing, write_predictions
 
 __all__ = [
     "Activations",
@@ -14,7 +15,11 @@ __all__ = [
     "Kind",
     "PredictionFileError",
     "Predictions",
+    "Written",
     "open_activations",
     "open_arrays",
     "open_predictions",
+    "refuse_existing",
+    "refuse_replacing",
+    "write_predictions",
 ]

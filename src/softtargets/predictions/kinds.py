@@ -26,6 +26,11 @@ class Judgement:
     tolerance: float | None = None
 
 
+SEVERAL = (
+    "divide them by their sum, save all classes, or "
+    'use kind="logits" if they are logits; sigmoid scores of several labels are calibrated one class at a time, a file '
+    "with the column of a class and whether it applies (0 or 1)"
+)
 MOSTLY = 0.9  # the share of rows from 0 to 1 that no logits have by chance
 ANYTHING = Judgement("logits", "")  # finite, as long as nobody knows more
 
@@ -65,7 +70,7 @@ def judge(
         raise scores.refused(
             "has scores between 0 and 1 that do not add up to 1, as in a row with a sum of "
             f"{float(look[inside].sum(1).min()):g}",
-            'divide probabilities by their sum, or use kind="logits" if they are logits',
+            SEVERAL,
         )
     if bool(((look.logsumexp(1).abs() <= limit) & (look <= THROUGH_HALF).all(1)).all()):
         reason = f"exponentials of scores add up to 1 ({rows}): log-probabilities, which are logits"
@@ -133,5 +138,5 @@ def _words(fault: ScoreFault, place: str) -> tuple[str, str]:
         )
     return (
         f"has probabilities in {place} that add up to {fault.value:g}, not 1",
-        'divide them by their sum, save all classes, or use kind="logits" if they are logits',
+        SEVERAL,
     )

@@ -26,6 +26,19 @@ class LabelledBlock(NamedTuple):
     place: Place
 
 
+class NoLabels(FileArray):
+    """Labels of scores that have none: class 0 for all of them, which says nothing."""
+
+    def __init__(self, scores: FileArray) -> None:
+        self.path, self.name, self.dtype = scores.path, "none", "int64"
+        self.shape = scores.shape[:-1] if len(scores.shape) > 1 else scores.shape
+
+    def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
+        """As many as there are scores."""
+        for first in range(start, self.shape[0], rows):
+            yield torch.zeros(min(rows, self.shape[0] - first), *self.shape[1:], dtype=torch.int64)
+
+
 class LabelledRows:
     """Rows (N, K), or (N,), and their labels; those with the label `ignored` are left out and may hold anything.
 

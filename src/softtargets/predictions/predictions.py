@@ -14,7 +14,7 @@ from softtargets.predictions.array import BLOCK_BYTES, LOAD_BYTES, FileArray
 from softtargets.predictions.errors import FoundFile, line, listed
 from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.kinds import ANYTHING, Kind, checked, judge
-from softtargets.predictions.labels import LabelledRows, check_shapes
+from softtargets.predictions.labels import LabelledRows, NoLabels, check_shapes
 from softtargets.predictions.table import Stacked, TableArray
 
 PathLike = str | os.PathLike[str]
@@ -27,6 +27,7 @@ class Predictions:
 
     `examples` and `classes` say how many there are, `kind` whether scores are "logits" or "probabilities", `reason`
     why they were taken for that, `source` which arrays or columns were used, `class_names` what columns are called.
+    Where they are not `labelled`, the labels of chunks say nothing.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Predictions:
         files: Sequence[FoundFile] = (),
     ) -> None:
         self.path = scores.path
+        self.labelled = not isinstance(labels, NoLabels)
         self._refuse_unusable(scores)
         check_shapes(scores, labels)
         self._single = len(scores.shape) == 1 or scores.shape[-1] == 1
@@ -123,6 +125,7 @@ def open_predictions(
     scores_name: str | Sequence[str] | None = None,
     labels_name: str | None = None,
     ignore_index: int | None = None,
+    labels_needed: bool = True,
 ) -> Predictions:
     """Open predictions of any model: .npz, .npy, .csv, .tsv, .parquet, .safetensors, .pt or .pth.
 
@@ -130,7 +133,8 @@ def open_predictions(
     of two classes; tokens (sequences, positions, classes) become rows. Labels are class indices, one-hot rows, or names
     of columns, from the same file or from `labels`. Which arrays or columns, and which kind, is found out and said in
     `source` and `reason`; `scores_name`, `labels_name` and `kind` say it instead. Rows labelled `ignore_index` are left
-    out. Nothing in a file is executed. Whatever the file's size, one chunk of it is in memory.
+    out. Where no `labels_needed`, scores may come without any. Nothing in a file is executed. Whatever the file's size,
+    one chunk of it is in memory.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -150,23 +154,30 @@ def open_predictions(
     arrays = open_arrays(path)
     other = open_arrays(labels) if labels is not None else None
     if _is_table(arrays):
-        return _from_columns(arrays, other, kind, scores_name, labels_name, ignore_index)
+        return _from_columns(arrays, other, kind, scores_name, labels_name, ignore_index, labels_needed)
     if scores_name is not None and not isinstance(scores_name, str):
         raise arrays.refused("has arrays, not columns", "scores_name must be one name")
     scores = guess.choose_scores(arrays, scores_name, kind)
-    if other is None and len(arrays) == 1:
+    found = _labels_of(arrays, other, labels_name, scores, labels_needed)
+    source = f"scores {scores.describe()} of {arrays.path.name}, {_told(found, arrays)}"
+    files = _files(arrays, other)
+    return Predictions(scores, found, kind=kind, ignore_index=ignore_index, source=source, files=files)
+
+
+def _labels_of(
+    arrays: Arrays, other: Arrays | None, name: str | None, scores: FileArray, needed: bool
+) -> FileArray:
+    if other is not None:
+        return _other_labels(other, name)
+    if not needed and name is None:
+        called = guess.named([one for one in arrays if one != scores.name], guess.LABELS)
+        return guess.choose_labels(arrays, None, scores) if called else NoLabels(scores)
+    if len(arrays) == 1:
         raise arrays.refused(
             f"has no labels: it has {arrays.describe()}",
             "give the file that has them with labels, or save both with numpy.savez(path, logits=..., labels=...)",
         )
-    found = (
-        guess.choose_labels(arrays, labels_name, scores)
-        if other is None
-        else _other_labels(other, labels_name)
-    )
-    source = f"scores {scores.describe()} of {arrays.path.name}, {_told(found, arrays)}"
-    files = _files(arrays, other)
-    return Predictions(scores, found, kind=kind, ignore_index=ignore_index, source=source, files=files)
+    return guess.choose_labels(arrays, name, scores)
 
 
 def _files(arrays: Arrays, other: Arrays | None) -> list[FoundFile]:
@@ -188,9 +199,10 @@ def _from_columns(
     scores_name: str | Sequence[str] | None,
     labels_name: str | None,
     ignore_index: int | None,
+    labels_needed: bool,
 ) -> Predictions:
     table = arrays.table
-    label, found = _label_column(arrays, other, labels_name)
+    label, found = _label_column(arrays, other, labels_name, labels_needed)
     columns = guess.choose_columns(arrays, label, scores_name, kind)
     used = f"scores in columns {listed(columns.classes, 4)} of {arrays.path.name}, {_told(found, arrays)}"
     if coded := isinstance(found, TableArray) and found.dtype == "text":
@@ -211,13 +223,17 @@ def _from_columns(
     )
 
 
-def _label_column(arrays: Arrays, other: Arrays | None, name: str | None) -> tuple[str | None, FileArray]:
+def _label_column(
+    arrays: Arrays, other: Arrays | None, name: str | None, needed: bool
+) -> tuple[str | None, FileArray]:
     """The column of labels, which is no score also where another file has the labels, and the labels."""
     found = guess.choose_label_column(arrays, name if other is None else None)
     if other is not None:
         return found, _other_labels(other, name)
     if found is not None:
         return found, arrays[found]
+    if not needed:
+        return None, NoLabels(next(iter(arrays.values())))
     note = f" ({arrays.note})" if arrays.note else ""
     raise arrays.refused(
         f"has no column of labels by a usual name{note}: it has {arrays.describe()}",
@@ -233,5 +249,7 @@ def _other_labels(arrays: Arrays, name: str | None) -> FileArray:
 
 
 def _told(labels: FileArray, arrays: Arrays) -> str:
+    if isinstance(labels, NoLabels):
+        return "no labels"
     where = f" of {labels.path.name}" if labels.path != arrays.path else ""
     return f"labels '{labels.name}'{where}"

@@ -37,12 +37,13 @@ def certainty_and_class(scores: Tensor, *, from_logits: bool) -> tuple[Tensor, T
 def normalised_logits(logits: ArrayLike, p: float) -> Tensor:
     r"""The highest logit over the p-norm of all, :math:`\max_k \tilde z_k / \lVert \tilde z \rVert_p`, centred before.
 
-    With :math:`\tilde z = z - \bar z` (Cattelan & Silva 2024, MaxLogit-pNorm). The same for logits times any number, so
-    that a temperature makes no difference, and for logits plus a constant: log-probabilities do as well. Logits that
-    are all alike get 0, the least there is. With two classes all examples get the same and there is no order.
+    With :math:`\tilde z = z - \bar z` (Cattelan & Silva, UAI 2024, MaxLogit-pNorm). The same for logits times any
+    number, so that a temperature makes no difference, and for logits plus a constant: log-probabilities do as well.
+    Logits that are all alike get 0, the least there is. With two classes all examples get the same and there is no
+    order.
 
     Label smoothing suppresses the highest logit more where a prediction is likely to be right than where it is likely
-    to be wrong, and this recovers the order of both (Xia et al. 2025). Any leading shape (..., K).
+    to be wrong, and this recovers the order of both (Xia et al., ICLR 2025). Any leading shape (..., K).
 
     >>> normalised_logits(torch.tensor([[4.0, 1.0, 1.0], [8.0, 2.0, 2.0], [1.0, 1.0, 1.0]]), p=2)
     tensor([0.8165, 0.8165, 0.0000])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration import as_scores, fold_of
+from softtargets.calibration import as_scores, fold_of, zero_floor
 from softtargets.selection.curve import Numbers, RiskCoverage, in_order, risk_coverage
 from softtargets.selection.intervals import aurc_difference
 from softtargets.selection.measure import ConfidenceRows
@@ -62,9 +62,8 @@ def fit_normalisation(
 ) -> LogitNormalisation:
     """Choose the p of `normalised_logits` by AURC, and measure what it gains on examples held out.
 
-    From scores (..., K) and labels (...). Where they are probabilities their logarithms serve, with that of the
-    smallest positive number of their precision for 0 (`logits_from_probabilities`): a model that often says 0, such as
-    a forest, is then ordered by little else, and what is held out will say so.
+    From scores (..., K) and labels (...). Where they are probabilities their logarithms serve, with that of
+    `zero_floor` for 0.
 
     >>> import torch
     >>> random = torch.Generator().manual_seed(0)
@@ -76,8 +75,9 @@ def fit_normalisation(
     >>> found.is_better, round(found.difference[0], 2)
     (True, -0.04)
     """
-    rows = ConfidenceRows(from_logits=from_logits, normalise=True)
     given = as_scores(scores, labels, from_logits=from_logits, ignore_index=ignore_index)
+    floor = None if from_logits else zero_floor(scores, labels, ignore_index=ignore_index)
+    rows = ConfidenceRows(from_logits=from_logits, normalise=True, floor=floor)
     for start in given.starts:
         rows.add(*given.checked_piece(start))
     return normalisation_of(rows, given.classes, seed=seed)

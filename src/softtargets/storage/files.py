@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from softtargets.exceptions import StorageError
 
@@ -55,14 +55,15 @@ def make_directory(path: Path) -> Path:
                         ) from None
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step that survives a crash or a power cut."""
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to that takes the place of `path` in one step when all is written, and is gone if not."""
     # Random, because processes of several machines may share a directory.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     with storage_errors(path):
         try:
             with open(temporary, "wb") as file:
-                file.write(content)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -70,6 +71,12 @@ def write_atomically(path: Path, content: bytes) -> None:
             temporary.unlink(missing_ok=True)
             raise
         sync_directory(path.parent)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace `path` by `content` in one step that survives a crash or a power cut."""
+    with replacing(path) as file:
+        file.write(content)
 
 
 def write_json(path: Path, content: Any) -> None:

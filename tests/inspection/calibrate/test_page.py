@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from inspection.made import net, saved
-from softtargets.calibration import expected_calibration_error
+from softtargets.calibration import Correction, expected_calibration_error
 from softtargets.inspection.calibrate.finding import inspect
-from softtargets.inspection.calibrate.page import calibrate_page, scaling_code
+from softtargets.inspection.calibrate.page import calibrate_page, correcting_code
+from softtargets.inspection.shared.measured import metric_rows
 from softtargets.predictions import open_predictions
 from softtargets.report import write_page
 
@@ -57,13 +58,38 @@ def test_the_widget_starts_where_nothing_is_scaled(over):
     assert results["widgets"]["sweep"]["best"] == [pytest.approx(found.scaled.fit.temperature)]
 
 
-def test_the_line_to_copy_gives_the_scaled_probabilities():
-    logits, _ = net(5, 3)
-    expected = (logits / 1.5).softmax(-1)
-    for kind in ("logits", "probabilities"):
-        names = {"torch": torch, "logits": logits, "probabilities": logits.softmax(-1)}
-        exec(scaling_code(kind, 1.5), names)
-        assert torch.allclose(names["probabilities"], expected, atol=1e-6)
+@pytest.mark.parametrize("kind", ["logits", "probabilities"])
+@pytest.mark.parametrize("method", ["temperature", "bias_corrected_temperature", "vector_scaling"])
+@pytest.mark.parametrize("classes", [3, 30])
+def test_the_lines_to_copy_give_the_corrected_probabilities(tmp_path, monkeypatch, kind, method, classes):
+    monkeypatch.chdir(tmp_path)
+    logits, _ = net(5, classes)
+    scale = torch.tensor(1 / 1.5, dtype=torch.float64)
+    correction = Correction(
+        method=method,
+        kind=kind,
+        classes=classes,
+        scale=scale
+        if method != "vector_scaling"
+        else scale + 0.1 * torch.arange(classes, dtype=torch.float64),
+        bias=None if method == "temperature" else torch.linspace(-1, 1, classes, dtype=torch.float64),
+    )
+    correction.save("correction.json")
+    names = {"torch": torch, "logits": logits, "probabilities": logits.softmax(-1)}
+    expected = correction(names[kind])
+    exec(correcting_code(correction), names)
+    expected = expected.softmax(-1) if kind == "logits" else expected
+    assert torch.allclose(names["probabilities"], expected, atol=2e-3)
+
+
+def test_zeros_are_raised_by_the_lines_to_copy():
+    half = torch.tensor(0.5, dtype=torch.float64)
+    correction = Correction(method="temperature", kind="probabilities", classes=3, scale=half, floor=2e-4)
+    names = {"torch": torch, "probabilities": torch.tensor([[0.5, 0.5, 0.0]])}
+    expected = correction(names["probabilities"])
+    exec(correcting_code(correction), names)
+    assert torch.allclose(names["probabilities"], expected)
+    assert float(names["probabilities"].min()) > 0
 
 
 def test_hostile_class_names_are_text(tmp_path):
@@ -86,8 +112,15 @@ def test_an_infinite_likelihood_is_explained(tmp_path):
     labels = torch.tensor([0, 1] * 20)
     labels[3] = 2
     html, results = written(inspect(saved(tmp_path / "p.npz", p, labels, "probs")), tmp_path / "out")
-    assert "1 label had a probability of exactly 0" in results["warnings"][0]
-    assert "infinite" in html
+    assert (
+        "1 label had a probability of exactly 0, so the NLL is infinite. With 0 counted as"
+        in results["warnings"][0]
+    )
+    rows = {row["metric"]: row for row in results["tables"]["metrics"]}
+    assert rows["NLL"]["before_shown"] == "infinite"
+    finite = rows["NLL, finite"]
+    assert finite["before_low"] < finite["before"] < finite["before_high"] < 2
+    assert "Probabilities of exactly 0 count as 0.037" in html
 
 
 def test_a_page_says_what_was_read(tmp_path):
@@ -95,3 +128,16 @@ def test_a_page_says_what_was_read(tmp_path):
     read = {row["what"]: row["value"] for row in results["tables"]["read"]}
     assert read["taken for"].startswith("logits: ")
     assert "'logits'" in read["used"]
+
+
+def test_what_scatter_added_stands_beneath_the_error(tmp_path):
+    found = inspect(saved(tmp_path / "a.npz", *net(400, 4)))
+    rows = {row["metric"]: row for row in metric_rows({"before": found.before}, 15, 4)}
+    plain, corrected = (
+        found.before.expected_calibration_error,
+        found.before.corrected["expected_calibration_error"],
+    )
+    assert corrected < plain
+    assert rows["ECE"]["before_shown"].startswith(f"{100 * corrected:.2f} % (")
+    assert rows["ECE, uncorrected"]["before_shown"] == f"{100 * plain:.2f} %"
+    assert "accuracy, uncorrected" not in rows

@@ -4,7 +4,6 @@ import csv
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
@@ -76,10 +75,7 @@ def test_normalised_logits_are_recommended_only_where_they_gain_for_certain(foun
     assert len(rejecting.handing_over(found)) == 1
     hardly = replace(better.normalisation, difference=(-0.01, -0.02, 0.001))
     section = rejecting.section(replace(better, normalisation=hardly))
-    assert (
-        "no gain that can be told from chance: they change the AURC by −1.000 points (−2.000 to +0.100)"
-        in text(section)
-    )
+    assert "no gain beyond chance. They change the AURC by −1.000 points (−2.000 to +0.100)" in text(section)
     assert len(rejecting.handing_over(replace(better, normalisation=hardly))) == 1
 
 
@@ -115,19 +111,7 @@ def test_the_page_has_the_curve_and_its_tables(broken):
 def test_why_normalised_logits_were_not_tried_is_said(found):
     none = LogitNormalisation(why_not="with two classes all normalised logits are alike")
     section = rejecting.section(replace(found, normalisation=none))
-    assert "was not tried: with two classes" in text(section)
-
-
-def test_a_forest_is_told_what_its_zeros_count_as(tmp_path):
-    random = np.random.default_rng(0)
-    votes = random.multinomial(20, [0.6, 0.2, 0.1, 0.1], size=400) / 20
-    np.savez(tmp_path / "a.npz", probabilities=votes, labels=(random.random(400) < 0.3).astype(int))
-    from softtargets.predictions import open_predictions
-
-    found = inspect(open_predictions(tmp_path / "a.npz"))
-    assert found.zeros == int((votes == 0).any(1).sum()) > 0
-    assert f"{found.zeros} examples had probabilities of exactly 0" in text(rejecting.section(found))
-    write_page(calibrate_page(found), tmp_path / "out")
+    assert "were not tried: with two classes" in text(section)
 
 
 @pytest.mark.parametrize("n", [1, 2, 19, 21])

@@ -7,8 +7,9 @@ import torch
 
 from inspection.made import net, saved
 from softtargets.calibration import measure_calibration
+from softtargets.inspection.calibrate.corrections import Corrections
 from softtargets.inspection.calibrate.finding import inspect
-from softtargets.inspection.calibrate.words import temperature_advice, training_hint, verdict_on
+from softtargets.inspection.calibrate.words import advice, correction_line, training_hint, verdict_on
 from softtargets.inspection.shared.measured import Scaled
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.inspection.shared.two_passes import FOLDS
@@ -21,7 +22,8 @@ def found(tmp_path_factory):
 
 def judged(found, low, high, lean=(0.0, -0.01, 0.01)):
     intervals = {**found.before.intervals, "smooth_calibration_error": (low, high)}
-    before = replace(found.before, intervals=intervals)
+    corrected = {**found.before.corrected, "smooth_calibration_error": (low + high) / 2}
+    before = replace(found.before, intervals=intervals, corrected=corrected)
     return verdict_on(replace(found, before=before, overconfidence=Estimate(*lean)))
 
 
@@ -39,14 +41,20 @@ def test_an_interval_that_reaches_two_percent_is_not(found):
 def test_good_may_not_be_told_from_perfect(found):
     verdict = judged(found, 0.0, 0.01)
     assert verdict.tone == "good"
-    assert "cannot be told from perfect calibration with 2,000 examples" in verdict.sentences[0]
+    assert (
+        "With 2,000 examples the model is indistinguishable from a perfectly calibrated"
+        in verdict.sentences[0]
+    )
 
 
 def test_an_interval_from_zero_claims_nothing(found):
     verdict = judged(found, 0.0, 0.08)
     assert (verdict.tone, verdict.headline) == ("care", "Too few examples to tell")
-    assert "cannot be told from perfectly calibrated with 2,000 examples" in verdict.sentences[0]
-    assert "8.0 %" in verdict.sentences[0]
+    assert (
+        "With 2,000 examples the model is indistinguishable from a perfectly calibrated"
+        in verdict.sentences[0]
+    )
+    assert "could still be as large as 8.0 %" in verdict.sentences[1]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +63,7 @@ def test_an_interval_from_zero_claims_nothing(found):
 def test_confidence_above_accuracy(found, low, tone, headline):
     verdict = judged(found, low, 0.1, (0.06, 0.04, 0.08))
     assert (verdict.tone, verdict.headline) == (tone, headline)
-    assert "+6.0 % (+4.0 to +8.0 %)" in verdict.sentences[0]
+    assert "+6.0 points (+4.0 to +8.0)" in verdict.sentences[1]
 
 
 @pytest.mark.parametrize(("low", "headline"), [(0.03, "Underconfident"), (0.06, "Strongly underconfident")])
@@ -68,9 +76,10 @@ def test_errors_both_ways(found):
 
 
 def test_a_needed_temperature_is_recommended(found):
-    sentence = temperature_advice(found.scaled, found.before)
-    assert sentence.startswith(f"Divide the logits by T = {found.scaled.fit.temperature:.2f}")
-    assert f"{100 * found.scaled.after.expected_calibration_error:.1f} %" in sentence
+    told = advice(found)
+    assert told[0].startswith(f"Divide the logits by T = {found.scaled.fit.temperature:.2f}")
+    assert f"to {100 * found.scaled.after.corrected['expected_calibration_error']:.1f} %" in told[1]
+    assert "on held-out examples (5-fold)" in told[1]
 
 
 def test_a_close_interval_is_told_with_a_third_decimal(found):
@@ -79,49 +88,55 @@ def test_a_close_interval_is_told_with_a_third_decimal(found):
         assert replace(found.scaled, fit=fit).shown == told
 
 
-def test_a_temperature_of_one_is_not(found):
-    fit = replace(found.scaled.fit, temperature=1.01, standard_error=0.02)
-    sentence = temperature_advice(replace(found.scaled, fit=fit), found.before)
-    assert sentence.startswith("No temperature is recommended")
+def judged_by(found, **changes):
+    """The same with other numbers of its temperature, and no correction beyond it."""
+    temperature = next(one for one in found.corrections.tried if one.name == "temperature")
+    return replace(found, corrections=Corrections((replace(temperature, **changes),)))
 
 
 def test_a_temperature_without_gain_is_not(found):
-    scaled = replace(found.scaled, gain=Estimate(0.001, -0.001, 0.003))
-    sentence = temperature_advice(scaled, found.before)
-    assert "no gain that can be told from chance" in sentence
+    told = advice(judged_by(found, gain=Estimate(0.001, -0.001, 0.003)))
+    assert told[0] == "Leave the model as it is."
+    assert "no correction lowers the NLL by more than chance" in told[1]
 
 
-def test_a_gain_in_likelihood_alone_is_said(found):
-    after = replace(found.scaled.after, smooth_calibration_error=1.0)
-    sentence = temperature_advice(replace(found.scaled, after=after), found.before)
-    assert "the calibration error does not" in sentence
+def test_a_gain_in_likelihood_alone_is_not_enough(found):
+    changed = judged_by(found, ece_before=0.01, ece_after=0.0101)
+    assert advice(changed) == [
+        "Leave the model as it is.",
+        "On held-out examples temperature scaling would lower the NLL but raise the ECE from 1.00 % to 1.01 %.",
+    ]
+    assert correction_line(changed) == "correction: none"
+
+
+def test_a_loss_of_accuracy_is_told(found):
+    changed = judged_by(found, accuracy=Estimate(-0.02, -0.03, -0.01))
+    assert advice(changed)[1].endswith("would lower the NLL, but also the accuracy.")
 
 
 @pytest.mark.parametrize("ending", ["lowest", "highest", "flat"])
 def test_the_end_of_the_range_is_no_recommendation(found, ending):
     fit = replace(found.scaled.fit, ending=ending)
-    sentence = temperature_advice(replace(found.scaled, fit=fit), found.before)
-    assert sentence == f"No temperature can be recommended. {fit.note}"
+    changed = replace(judged_by(found, correction=None), scaled=replace(found.scaled, fit=fit))
+    assert advice(changed) == ["Leave the model as it is.", f"No temperature fits. {fit.note}"]
 
 
 def test_without_enough_examples_there_is_no_advice_but_more(found):
-    assert "fewer than 20 examples" in verdict_on(replace(found, scaled=None)).sentences[1]
+    assert "fewer than 20 examples" in verdict_on(replace(found, scaled=None)).sentences[2]
 
 
-def test_more_numbers_are_recommended_where_they_help(found):
-    gains = {
-        "few": Estimate(0.1, 0.05, 0.15),
-        "many": Estimate(0.2, 0.1, 0.3),
-        "none": Estimate(0.3, -1.0, 1.6),
-    }
-    verdict = verdict_on(replace(found, richer=replace(found.richer, gains=gains)))
-    assert verdict.sentences[-2].startswith("More numbers help: many lower the NLL by a further 0.2000")
+def test_an_error_that_scatter_made_larger_is_told_both_ways(found):
+    corrected = {**found.before.corrected, "smooth_calibration_error": 0.012}
+    intervals = {**found.before.intervals, "smooth_calibration_error": (0.0, 0.0163)}
+    before = replace(found.before, corrected=corrected, intervals=intervals, smooth_calibration_error=0.0172)
+    told = verdict_on(replace(found, before=before)).sentences[1]
+    assert "is 1.2 % (95 % interval 0.0 to 1.6 %), corrected for scatter from 1.7 %." in told
 
 
 def test_predictions_on_training_data_are_noticed():
     labels = torch.arange(300) % 3
     perfect = measure_calibration(12.0 * torch.eye(3)[labels], labels, from_logits=True)
-    assert "training data" in training_hint(perfect)
+    assert "training set" in training_hint(perfect)
     assert not training_hint(replace(perfect, examples=199))
     assert not training_hint(replace(perfect, accuracy=0.998))
     assert not training_hint(replace(perfect, expected_calibration_error=0.02))
@@ -131,7 +146,7 @@ def test_training_data_are_never_good_news(found, tmp_path):
     labels = torch.arange(300) % 3
     verdict = verdict_on(inspect(saved(tmp_path / "t.npz", 12.0 * torch.eye(3)[labels], labels)))
     assert verdict.tone == "care"
-    assert "training data" in verdict.sentences[-1]
+    assert "training set" in verdict.sentences[-1]
 
 
 def test_scaled_is_known_only_if_the_fit_converged(found):

@@ -10,6 +10,7 @@ from inspection.made import net, saved
 from softtargets.errors import error_overlap
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.calibrate.finding import inspect
+from softtargets.inspection.compare import page, words
 from softtargets.inspection.compare.finding import compare, together
 from softtargets.inspection.compare.page import compare_page, difference_lines
 from softtargets.inspection.compare.paired import Differences
@@ -187,3 +188,46 @@ def test_few_examples_are_compared_without_scaling(tmp_path):
     assert found.numbers()["differences_scaled"] is None
     assert np.isclose(found.agreement, 1.0)
     compare_page(found)
+
+
+def test_a_broken_order_is_repaired_and_the_difference_told(tmp_path):
+    """B's logits have lengths that mean nothing: normalised, they order as well as A's do."""
+    random = torch.Generator().manual_seed(0)
+    labels = torch.randint(10, (2000,), generator=random)
+    clear = 8 * torch.rand(2000, 1, generator=random) * torch.eye(10)[labels]
+    logits = torch.randn(2000, 10, generator=random) + clear
+    broken = logits * torch.exp(torch.randn(2000, 1, generator=random))
+    found = compare(saved(tmp_path / "a.npz", logits, labels), saved(tmp_path / "b.npz", broken, labels))
+    assert found.normalised[1]
+    assert found.aurc.above_zero
+    assert abs(found.repaired.value) < 0.25 * found.aurc.value
+    told = " ".join(words.rejecting_words(found))
+    assert "better than the maximum probability does. With them " in told
+    assert found.numbers()["aurc_difference_normalised"]["value"] == found.repaired.value
+    rows = [row for row in page._difference_rows(found) if row["metric"] == "AURC"]
+    assert [row["predictions"] for row in rows] == ["as they are", "normalised logits"]
+
+
+def test_nothing_is_said_of_normalised_logits_that_help_neither(tmp_path):
+    logits, labels = net(500, 4)
+    found = compare(saved(tmp_path / "a.npz", logits, labels), saved(tmp_path / "b.npz", 2 * logits, labels))
+    assert found.normalised == (False, False)
+    assert found.repaired is None
+    assert words.repaired_claim(found) == []
+
+
+def test_labels_with_probability_0_are_told_and_do_not_decide_the_likelihood(tmp_path):
+    logits, labels = net(600, 4)
+    p = (logits.softmax(1) * 20).round()
+    p = p / p.sum(1, keepdim=True)
+    wrong = int((p[torch.arange(600), labels] == 0).sum())
+    assert wrong > 0
+    smooth = (p + 0.01) / (p + 0.01).sum(1, keepdim=True)
+    found = compare(
+        saved(tmp_path / "a.npz", p, labels, "probs"), saved(tmp_path / "b.npz", smooth, labels, "probs")
+    )
+    assert abs(found.differences.nll.value) < 0.1
+    assert f"{wrong} labels had a probability of exactly 0 in A" in words.zero_warnings(found)[0]
+    rows = {row["metric"]: row for row in page._metrics(found)[0].rows}
+    assert rows["NLL"]["a_shown"] == "infinite"
+    assert rows["NLL, finite"]["b"] == pytest.approx(found.b.before.negative_log_likelihood)

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
 
 import softtargets.calibration as calibration
+from softtargets.inspection.calibrate.corrections import (
+    Candidate,
+    Corrections,
+    corrections_of,
+    sample_size,
+)
 from softtargets.inspection.shared.measured import Measured, measured, numbers_of
 from softtargets.inspection.shared.numbers import LEVEL, QUANTILE, Estimate
 from softtargets.inspection.shared.reading import Told, check_bins, quiet, reading
-from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, nll_of
+from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, counted_zeros
 from softtargets.predictions import Predictions
 from softtargets.selection import LogitNormalisation, Selection, normalisation_of, selection_of
 
-MOST_CLASSES = 256  # beyond, fits read the sample too often for what they could find out
-PER_CLASS = 20  # examples for each class: a scale and a bias are not known from fewer
-SAMPLE = 1 << 21  # numbers that are kept in memory for these fits
-RICHER_FOLDS = 3
-
-RICHER: dict[str, Callable[[calibration.Chunks], calibration.Scaling]] = {
-    "temperature and a bias for each class": calibration.bias_corrected_temperature,
-    "a scale and a bias for each class (vector scaling)": calibration.vector_scaling,
-}
+SMALL = 1 << 20  # numbers: of fewer, threads wait for one another longer than they work
 
 
 @dataclass(frozen=True)
@@ -45,34 +43,28 @@ class ClassCalibration:
 
 
 @dataclass(frozen=True)
-class ScalingGains:
-    """What each way of scaling gains over a temperature alone, in nats per example; or why it was not tried."""
-
-    examples: int
-    gains: dict[str, Estimate]
-    why_not: str = ""
-
-
-@dataclass(frozen=True)
 class Diagnosis(Measured):
-    """Calibration of one file and where it comes from; `impossible` counts labels with a probability of exactly 0.
+    """Calibration of one file, where it comes from, and which correction helps.
 
-    `normalisation` is whether normalised logits would order predictions better; `zeros` counts examples with any
-    probability of exactly 0, whose logarithm is then a number that was chosen.
+    `normalisation` is whether normalised logits would order predictions better.
     """
 
     bins: int
-    impossible: int
-    zeros: int
     normalisation: LogitNormalisation
     worst: tuple[ClassCalibration, ...]
-    richer: ScalingGains
+    corrections: Corrections
+
+    @property
+    def recommended(self) -> Candidate | None:
+        """The correction to use; None where the model is to be left as it is."""
+        return self.corrections.recommended
 
     @property
     def normalised(self) -> Selection | None:
-        """What rejecting does by normalised logits, on examples that had no say in their norm; None if not tried."""
-        curve = self.normalisation.curve
-        return None if curve is None else selection_of(curve, level=LEVEL)
+        """What rejecting does by normalised logits, on held-out examples; None if not tried, or of no use anywhere."""
+        tried = self.normalisation
+        used = tried.curve is not None and any(tried.held_out)
+        return selection_of(tried.curve, level=LEVEL) if used and tried.curve else None
 
     def numbers(self) -> dict[str, Any]:
         """All of it as plain data, for scripts."""
@@ -81,10 +73,15 @@ class Diagnosis(Measured):
             "bins": self.bins,
             "before": numbers_of(self.before),
             "overconfidence": vars(self.overconfidence),
-            "labels_with_probability_zero": self.impossible,
+            "zeros": {
+                "probabilities": self.zeros.zeros,
+                "labels": self.zeros.labelled,
+                "count_as": self.zeros.floor,
+                "nll_with_floor": vars(self.nll_with_floor) if self.nll_with_floor else None,
+            },
             "worst_classes": [asdict(one) for one in self.worst],
             "sweep": {name: list(getattr(self.sweep, name)) for name in ("temperatures", "nll", "ece")},
-            "richer_scalings": asdict(self.richer),
+            "corrections": self.corrections.numbers(),
             "temperature": self.scaled.numbers() if self.scaled else None,
             "after": numbers_of(self.after),
             "selection": {**self.selection.numbers(), "normalised_logits": self.normalisation.numbers()},
@@ -92,27 +89,34 @@ class Diagnosis(Measured):
 
 
 def inspect(predictions: Predictions, bins: int = 15, told: Told = quiet) -> Diagnosis:
-    """Read predictions twice and find out all there is to say about their calibration."""
+    """Read predictions twice, or thrice if probabilities, and find out all there is to say about their calibration."""
     check_bins(bins)
+    small = predictions.examples * predictions.classes <= SMALL
+    with calibration.one_thread() if small else nullcontext():
+        return _inspect(predictions, bins, told)
+
+
+def _inspect(predictions: Predictions, bins: int, told: Told) -> Diagnosis:
     rows = sample_size(predictions.examples, predictions.classes)
-    first = FirstPass(predictions, bins, rows, normalise=True)
+    zeros = counted_zeros(predictions, told)
+    first = FirstPass(predictions, bins, rows, zeros=zeros, normalise=True)
     for piece in reading(predictions, "measuring", told):
         first.add(*piece)
     second = SecondPass(first, predictions, told) if first.seen >= FEWEST else None
     if second is not None:
         for piece in reading(predictions, "scaling", told):
             second.add(*piece)
+    told("computing intervals", 0, 0)
     found = measured(predictions, first, second)
-    told("fitting classes", 0, 0)
-    reason = why_not(first.seen, predictions.classes)
+    told("fitting corrections", 0, 0)
+    corrections = corrections_of(found, first)
+    told("ordering by confidence", 0, 0)
     return Diagnosis(
         **vars(found),
         bins=bins,
-        impossible=first.impossible,
-        zeros=first.ordered.zeros,
         normalisation=normalisation_of(first.normalised or first.ordered, predictions.classes),
         worst=worst_classes(first.sums, predictions.class_names),
-        richer=ScalingGains(0, {}, reason) if reason else richer_scalings(*first.sample()),
+        corrections=corrections,
     )
 
 
@@ -138,44 +142,3 @@ def worst_classes(
         name = names[k] if names else str(k)
         found.append(ClassCalibration(k, name, examples, float(errors[k]), mean, share, excess))
     return tuple(found)
-
-
-def sample_size(examples: int, classes: int) -> int:
-    """How many rows to keep for `richer_scalings`; 0 if it has no use for any."""
-    return 0 if why_not(examples, classes) else min(examples, SAMPLE // classes)
-
-
-def why_not(examples: int, classes: int) -> str:
-    """Why richer ways of scaling are not tried; empty if they are."""
-    if classes > MOST_CLASSES:
-        return f"it was not tried, since there are {classes:,} classes, more than {MOST_CLASSES}"
-    rows = min(examples, SAMPLE // classes)
-    if rows < PER_CLASS * classes:
-        return (
-            f"it was not tried, since {rows:,} examples are too few for {classes:,} classes: "
-            f"numbers for each class need at least {PER_CLASS} examples per class"
-        )
-    return ""
-
-
-def richer_scalings(logits: Tensor, labels: Tensor) -> ScalingGains:
-    """Fit to two thirds of the examples and measure on the others, for each third, against a temperature alone.
-
-    The gain of an example is its negative log-likelihood with a temperature less that with more numbers; its mean has
-    the standard error of paired differences.
-    """
-    chunks = calibration.Chunks(lambda: [(logits, labels)], checked=True)  # by the first pass
-    fold = calibration.fold_of(0, len(labels), RICHER_FOLDS)
-    gains = {name: torch.zeros(len(labels), dtype=torch.float64) for name in RICHER}
-    for held_out in range(RICHER_FOLDS):
-        others = calibration.in_fold(chunks, held_out, RICHER_FOLDS, held_out=False)
-        rows = (fold == held_out).nonzero().flatten()
-        z, y = logits[rows], labels[rows]
-        alone = nll_of(calibration.temperature_scaling(others)(z), y)
-        for name, fit in RICHER.items():
-            gains[name][rows] = alone - nll_of(fit(others)(z), y)
-    found = {
-        name: Estimate.of_mean(float(gain.sum()), float(gain.square().sum()), len(gain))
-        for name, gain in gains.items()
-    }
-    return ScalingGains(len(labels), found)

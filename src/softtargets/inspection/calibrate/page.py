@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from softtargets.calibration import Correction
 from softtargets.inspection.calibrate import rejecting, words
+from softtargets.inspection.calibrate.corrections import Candidate
 from softtargets.inspection.calibrate.figures import before_and_after
-from softtargets.inspection.calibrate.finding import RICHER_FOLDS, Diagnosis
+from softtargets.inspection.calibrate.finding import Diagnosis
 from softtargets.inspection.shared.measured import metric_rows
-from softtargets.inspection.shared.numbers import count, estimated
+from softtargets.inspection.shared.numbers import count, estimated, number, percent, points
 from softtargets.inspection.shared.reading import read_table
 from softtargets.inspection.shared.reliability_figures import sweep_figure
 from softtargets.inspection.shared.two_passes import FOLDS
 from softtargets.report import Code, Page, Section, Table
+
+CORRECTION_FILE = "correction.json"  # beside the page, where a correction is recommended
+MOST_WRITTEN_OUT = 20  # classes whose numbers stand in the code itself
 
 
 def calibrate_page(found: Diagnosis) -> Page:
@@ -24,12 +29,12 @@ def calibrate_page(found: Diagnosis) -> Page:
         title=f"Calibration of {read.path.name}",
         lead=(
             f"Do the probabilities of this model mean what they say? {count(read.examples, 'example')}, "
-            f"{count(read.classes, 'class')}; every interval is one of 95 %."
+            f"{count(read.classes, 'class')}. All intervals are 95 % intervals."
         ),
         sections=(
             Section.of("Confidence against accuracy", before_and_after(found)),
             Section.of("All metrics", words.scaled_words(found), _metrics(found)),
-            Section.of("What to do", *words.scaling_words(found), *_scaling(found)),
+            Section.of("What to do", *words.correction_words(found), *_correcting(found)),
             rejecting.section(found),
             Section.of("Over temperature", sweep_figure({"predictions": found})),
             Section.of("Where the errors are", _brier_parts(found), _worst_classes(found)),
@@ -43,7 +48,8 @@ def calibrate_page(found: Diagnosis) -> Page:
 
 def _metric_rows(found: Diagnosis) -> list[dict[str, Any]]:
     columns = {"before": found.before} | ({"after": found.after} if found.after else {})
-    return metric_rows(columns, found.bins, found.understood.classes)
+    floored = {"before": found.nll_with_floor} if found.nll_with_floor else {}
+    return metric_rows(columns, found.bins, found.understood.classes, floored)
 
 
 def _metrics(found: Diagnosis) -> Table:
@@ -53,43 +59,141 @@ def _metrics(found: Diagnosis) -> Table:
         "All metrics",
         f"metric | before_shown: as they are | {after}meaning: what it is",
         _metric_rows(found),
-        "with 95 % intervals in brackets. Those of calibration errors allow for what scatter adds to an error, so that "
-        "a value may lie above its interval; that of the debiased error is for the root mean square gap that it "
-        "estimates.",
+        "with 95 % intervals in brackets. Scatter makes calibration errors larger than they are: they are corrected "
+        "for that, and the uncorrected number stands beside them where it differs.",
     )
 
 
-def _scaling(found: Diagnosis) -> Iterator[Table | Code]:
-    if found.best is not None:
-        yield Code(scaling_code(found.understood.kind, found.best), title="To scale predictions:")
-    if not found.richer.why_not:
-        yield _richer_table(found)
+def _correcting(found: Diagnosis) -> Iterator[Table | Code]:
+    if (best := found.recommended) is not None and best.correction is not None:
+        yield Code(correcting_code(best.correction), title="To correct predictions:")
+    if found.corrections.tried:
+        yield _tried(found)
+    if best is not None and best.correction is not None and best.correction.bias is not None:
+        yield _fitted(found, best.correction)
 
 
-def scaling_code(kind: str, temperature: float) -> str:
-    """The line that scales predictions.
+def correcting_code(correction: Correction) -> str:
+    """Lines that correct predictions; of many classes they read the file that lies beside the page.
 
-    >>> scaling_code("probabilities", 1.5)
-    'probabilities = torch.softmax(torch.log(probabilities) / 1.500, dim=-1)'
+    >>> import torch
+    >>> half = {"method": "temperature", "classes": 3, "scale": torch.tensor(0.5)}
+    >>> print(correcting_code(Correction(kind="logits", **half)))
+    probabilities = torch.softmax(logits / 2.000, dim=-1)
+    >>> print(correcting_code(Correction(kind="probabilities", floor=2e-4, **half)))
+    logits = torch.log(torch.where(probabilities > 0, probabilities, 0.0002))
+    probabilities = torch.softmax(logits / 2.000, dim=-1)
     """
-    logits = "logits" if kind == "logits" else "torch.log(probabilities)"
-    return f"probabilities = torch.softmax({logits} / {temperature:.3f}, dim=-1)"
+    temperature, bias = correction.temperature, correction.bias
+    if bias is not None and correction.classes > MOST_WRITTEN_OUT:
+        return _loading_code(correction.kind)
+    lines = []
+    if correction.kind == "probabilities":
+        floored = (
+            f"torch.where(probabilities > 0, probabilities, {correction.floor:.4g})"
+            if correction.floor
+            else ""
+        )
+        lines.append(f"logits = torch.log({floored or 'probabilities'})")
+    if temperature is None:
+        lines.append(f"scale = {_written(correction.scale.tolist())}")
+        scaled = "logits * scale"
+    else:
+        scaled = "logits" if temperature == 1 else f"logits / {temperature:.3f}"
+    if bias is not None:
+        lines.append(f"bias = {_written(bias.tolist())}")
+        scaled += " + bias"
+    return "\n".join([*lines, f"probabilities = torch.softmax({scaled}, dim=-1)"])
 
 
-def _richer_table(found: Diagnosis) -> Table:
-    rows = []
-    for name, gain in found.richer.gains.items():
-        worse = "makes it worse" if gain.below_zero else "no difference shown"
-        shown = estimated(gain, 5, share=False, sign=True)
-        verdict = "helps" if gain.above_zero else worse
-        rows.append({"scaling": name, **gain.cells("gain"), "shown": shown, "verdict": verdict})
-    examples = count(found.richer.examples, "example")
+def _loading_code(kind: str) -> str:
+    lines = [
+        "from softtargets.calibration import load_correction",
+        f'{kind} = load_correction("{CORRECTION_FILE}")({kind})',
+        *(["probabilities = torch.softmax(logits, dim=-1)"] if kind == "logits" else []),
+    ]
+    return "\n".join(lines)
+
+
+def _written(values: list[float]) -> str:
+    return f"torch.tensor([{', '.join(f'{value:.4f}' for value in values)}])"
+
+
+def _tried(found: Diagnosis) -> Table:
+    best = found.recommended
+    rows = [
+        {
+            "correction": words.NAMES[one.name],
+            **one.gain.cells("nll_gain"),
+            "nll_shown": "from infinite"
+            if one.name == "floor"
+            else estimated(-one.gain, 4, share=False, sign=True),
+            "ece_before": one.ece_before,
+            "ece_after": one.ece_after,
+            "ece_shown": f"{percent(one.ece_before, 2)} to {percent(one.ece_after, 2)}",
+            **one.accuracy.cells("accuracy_change"),
+            "examples": one.examples,
+            "verdict": _judged(one, best),
+        }
+        for one in found.corrections.tried
+    ]
+    folds = " and ".join(
+        dict.fromkeys(f"{one.folds}-fold" for one in found.corrections.tried if one.folds > 1)
+    )
     return Table.of(
-        "richer_scalings",
-        "More than a temperature",
-        "scaling: scaling with | shown: lower NLL than with a temperature alone | verdict",
+        "corrections",
+        "Corrections.",
+        "correction | nll_shown: change of NLL | ece_shown: ECE | verdict",
         rows,
-        f"measured on examples that were not fitted to ({RICHER_FOLDS}-fold, {examples}), in nats.",
+        f"What each does to held-out examples ({folds}): NLL in nats, with 95 % intervals, and uncorrected ECE.",
+    )
+
+
+def _judged(one: Candidate, best: Candidate | None) -> str:
+    if one is best:
+        return "recommended"
+    if one.correction is None:
+        return "does not fit"
+    if not one.gain.above_zero:
+        return "makes it worse" if one.gain.below_zero else "no gain beyond chance"
+    if not one.helps:
+        return "raises the ECE" if one.ece_after > one.ece_before else "lowers the accuracy"
+    return (
+        "helps, but no more than a simpler one" if best in (None, one) or _later(one, best) else "helps less"
+    )
+
+
+def _later(one: Candidate, best: Candidate | None) -> bool:
+    order = list(words.NAMES)
+    return best is not None and order.index(one.name) > order.index(best.name)
+
+
+def _fitted(found: Diagnosis, correction: Correction) -> Table:
+    read = found.understood
+    bias = [] if correction.bias is None else correction.bias.tolist()
+    scale = correction.scale.expand(read.classes).tolist()
+    rows = [
+        {
+            "class": read.called(k),
+            "scale": one,
+            "bias": added,
+            "shown": number(one, 4),
+            "added": number(added, 4),
+        }
+        for k, (one, added) in enumerate(zip(scale, bias, strict=True))
+    ]
+    shown = (
+        ""
+        if correction.temperature is None
+        else f" The scale is 1/T, with T = {number(correction.temperature, 4)}."
+    )
+    scores = "logits" if correction.kind == "logits" else "log-probabilities"
+    return Table.of(
+        "fitted_numbers",
+        "Fitted numbers.",
+        "class | shown: scale | added: bias",
+        rows,
+        f"Multiply the {scores} of a class by its scale and add its bias.{shown}",
     )
 
 
@@ -111,7 +215,7 @@ def _worst_classes(found: Diagnosis) -> Table:
             "class": one.name,
             **{key: vars(one)[key] for key in ("index", "examples", "error", "mean_probability", "share")},
             **one.excess.cells("excess"),
-            "shown": estimated(one.excess, 2, sign=True),
+            "shown": points(one.excess),
         }
         for one in found.worst
     ]

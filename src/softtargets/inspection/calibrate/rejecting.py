@@ -18,8 +18,8 @@ AREAS = {
     "augrc": ("AUGRC", "mean share that is used and wrong"),
 }
 SMOOTHING = (
-    "Networks trained with label smoothing tell their mistakes worse by the maximum probability, and normalised logits "
-    "recover what was lost (Xia et al., ICLR 2025)."
+    "If the model was trained with label smoothing: smoothing makes the maximum probability worse at telling mistakes "
+    "from correct predictions, and normalised logits can recover the loss (Xia et al., ICLR 2025)."
 )
 
 
@@ -48,7 +48,7 @@ def area_rows(found: Diagnosis) -> list[tuple[str, str, str]]:
 def section(found: Diagnosis) -> Section:
     """All of it."""
     curves = {"maximum probability": found.selection.curve}
-    if found.normalised is not None and any(found.normalisation.held_out):
+    if found.normalised is not None:
         curves["normalised logits (held out)"] = found.normalised.curve
     figure = coverage_figure(
         curves,
@@ -71,11 +71,14 @@ def section(found: Diagnosis) -> Section:
 
 def normalising_code(found: Diagnosis) -> Code:
     """Lines that order predictions by normalised logits."""
-    logits = "logits" if found.understood.kind == "logits" else "torch.log(probabilities)"
+    probabilities = "probabilities"
+    if found.zeros.floor:
+        probabilities = f"torch.where(probabilities > 0, probabilities, {found.zeros.floor:.4g})"
     lines = [
-        f"centred = {logits} - {logits}.mean(-1, keepdim=True)",
+        *([] if found.understood.kind == "logits" else [f"logits = torch.log({probabilities})"]),
+        "centred = logits - logits.mean(-1, keepdim=True)",
         f"confidence = centred.amax(-1) / centred.norm(p={found.normalisation.p}, dim=-1)",
-        f"hand_over = confidence < threshold  # confidence.quantile({HANDED_OVER:g}) of examples held out",
+        f"hand_over = confidence < threshold  # confidence.quantile({HANDED_OVER:g}) of held-out examples",
     ]
     return Code("\n".join(lines), title="To order predictions by normalised logits:")
 
@@ -83,35 +86,34 @@ def normalising_code(found: Diagnosis) -> Code:
 def _excess(found: Diagnosis) -> str:
     one = found.selection
     return (
-        f"The mean error rate over all coverages (AURC) is {_area(one, 'aurc')}. Mistakes as many as these would have "
-        f"{percent(one.best_aurc, 3)} if all of them came last; the excess over that is {_area(one, 'excess_aurc')}."
+        f"The mean error rate over all coverages (AURC) is {_area(one, 'aurc')}. With as many mistakes, the best "
+        f"possible order has {percent(one.best_aurc, 3)}; the excess over that is {_area(one, 'excess_aurc')}."
     )
 
 
 def _better(found: Diagnosis) -> str:
     return (
-        f"Choose them by normalised logits (p = {found.normalisation.p}) rather than by the maximum probability: that "
-        f"changes the AURC by {_change(found)}, on examples that had no say in p ({NORMALISATION_FOLDS}-fold)."
+        f"Choose the cases by normalised logits (p = {found.normalisation.p}) rather than by the maximum probability. "
+        f"That changes the AURC by {_change(found)}, on held-out examples ({NORMALISATION_FOLDS}-fold)."
     )
 
 
 def _normalised(found: Diagnosis) -> str:
     tried = found.normalisation
     if tried.why_not:
-        return f"Whether normalised logits would order them better was not tried: {tried.why_not}."
+        return f"Normalised logits were not tried: {tried.why_not}."
     if tried.is_better:
-        told = f"{_better(found)} They are the highest of the centred logits over the p-norm of all."
+        told = (
+            f"{_better(found)} A normalised logit is the highest centred logit divided by the p-norm of all."
+        )
     elif not any(tried.held_out):
-        told = "Normalised logits would not order them better, whatever the norm: stay with the maximum probability."
+        told = (
+            "Stay with the maximum probability: normalised logits do not order predictions better for any p."
+        )
     else:
         told = (
-            "Normalised logits bring no gain that can be told from chance: they change the AURC by "
-            f"{_change(found)}, on examples that had no say in p. Stay with the maximum probability."
-        )
-    if found.zeros:
-        told += (
-            f" {count(found.zeros, 'example')} had probabilities of exactly 0, whose logarithm counts as that of the "
-            "smallest positive number in their precision."
+            "Stay with the maximum probability: normalised logits bring no gain beyond chance. They change the AURC by "
+            f"{_change(found)}, on held-out examples."
         )
     return told
 
@@ -159,7 +161,7 @@ def _at_coverage(found: Diagnosis) -> Table:
         "Accuracy on the rest.",
         f"handed_over .0%: handed over | below: with a probability below | shown: accuracy on the rest{more}",
         rows,
-        "with 95 % intervals. Examples of the same confidence count as in a random order.",
+        "With 95 % intervals. Examples of equal confidence count as if in random order.",
     )
 
 
@@ -177,7 +179,7 @@ def _at_accuracy(found: Diagnosis) -> Table:
         "How many can be used.",
         "accuracy .0%: wanted accuracy | shown: predictions that can be used | from: from a probability of",
         rows,
-        "with 95 % intervals; at the lower end even the interval of the accuracy is as wanted.",
+        "With 95 % intervals; at the lower end the whole interval of the accuracy is as wanted.",
     )
 
 

@@ -1,120 +1,166 @@
 """What calibration numbers mean, in plain words. Every threshold is here, with its reason.
 
-Judged by the smooth calibration error (Błasiok & Nakkiran 2024), which needs no bins, and by its interval of 95 %
-rather than its value, so that few examples never make a verdict. In this order:
+Judged by the smooth calibration error (Błasiok & Nakkiran 2024), which needs no bins, and by its 95 % interval rather
+than its value, so that few examples never make a verdict. In this order:
 
 1. the whole interval lies below `GOOD`: well calibrated, whatever else;
 2. the interval begins at 0: nothing is shown, and the verdict says how large the error could still be;
-3. otherwise the error is real: "bad" if the whole interval lies above `BAD`, "care" if not. The net is over- or
+3. otherwise the error is real: "bad" if the whole interval lies above `BAD`, "care" if not. The model is over- or
    underconfident if the interval of mean confidence less accuracy is above or below 0, and else confident in the
    wrong places.
+
+What to do about it is decided by the rule of `softtargets.inspection.calibrate.corrections`.
 """
 
 from __future__ import annotations
 
 from softtargets.calibration import Calibration
+from softtargets.inspection.calibrate.corrections import Candidate
 from softtargets.inspection.calibrate.finding import Diagnosis
 from softtargets.inspection.calibrate.rejecting import handing_over
-from softtargets.inspection.shared.measured import Scaled, estimate_of
-from softtargets.inspection.shared.numbers import Estimate, between, count, estimated, number, percent
+from softtargets.inspection.shared.measured import corrected_estimate
+from softtargets.inspection.shared.numbers import (
+    Estimate,
+    between,
+    count,
+    estimated,
+    number,
+    percent,
+    points,
+    significant,
+)
 from softtargets.inspection.shared.two_passes import FEWEST, FOLDS
 from softtargets.report import Tone, Verdict
 
-# A stated confidence of 90 % that means 88 to 92 %: few decisions would change, and fewer nets are better unscaled.
+# A stated confidence of 90 % that means 88 to 92 %: few decisions would change, and fewer models are better unscaled.
 GOOD = 0.02
 # On average one in twenty of the predictions made with such confidence is not as said: decisions do change.
 BAD = 0.05
-# Nets reach this on what they were trained on and hardly ever on anything else.
+# Models reach this on their training set and hardly ever on anything else.
 TRAINING_ACCURACY = 0.999
 TRAINING_ERROR = 0.01
 TRAINING_EXAMPLES = 200  # of fewer, all may be right by chance
 
+LEAVE = "Leave the model as it is."
+NAMES = {
+    "floor": "a small number instead of 0",
+    "temperature": "temperature scaling",
+    "bias_corrected_temperature": "a temperature and a bias for each class",
+    "vector_scaling": "vector scaling (a scale and a bias for each class)",
+}
+RULE = (
+    "A correction is recommended only if it helps held-out examples: the 95 % interval of its paired gain in NLL lies "
+    "above 0, the ECE does not rise, and the accuracy is not shown to fall. One with more numbers must also gain over "
+    "the simpler one."
+)
 HELD_OUT = (
-    "Fit a temperature on held-out data: never on the training data, where a net is surer than it will be again, and "
-    "never on the final test data, whose results would then look better than they are. If this file is your test set, "
-    "fit on a validation set and only measure here."
+    "Fit corrections on held-out data. On the training set a model is more confident than it will be again. On the "
+    "final test set, results would look better than they are. If this file is your test set, fit on a validation set "
+    "and only measure here."
 )
 READ = "If this is not what you meant, say so with --kind, --scores, --label or --labels."
 
 
 def verdict_on(found: Diagnosis) -> Verdict:
     """The verdict on one file: is it calibrated, how sure is that, and what to do about it."""
-    tone, headline, opening = _judged(found.before, found.overconfidence)
-    sentences = [opening, *advice(found), *handing_over(found)]
+    tone, headline, sentences = _judged(found.before, found.overconfidence)
+    sentences = [*sentences, *advice(found), *handing_over(found)]
     if hint := training_hint(found.before):
         tone = "care" if tone == "good" else tone
         sentences.append(hint)
     return Verdict(tone, headline, tuple(sentences))
 
 
-def _judged(found: Calibration, lean: Estimate) -> tuple[Tone, str, str]:
-    low, high = found.intervals["smooth_calibration_error"]
-    error = percent(found.smooth_calibration_error)
-    told = f"Smooth calibration error {error} (95 % interval {between(low, high)})"
+def _judged(found: Calibration, lean: Estimate) -> tuple[Tone, str, list[str]]:
+    error = corrected_estimate(found, "smooth_calibration_error")
+    told = f"The smooth calibration error is {_with_plain(error, found.smooth_calibration_error)}."
     examples = count(found.examples, "example")
-    if high < GOOD:
-        rest = "Its confidence can be taken at its word."
-        if low == 0:
-            rest = f"It cannot be told from perfect calibration with {examples}."
-        return "good", "Well calibrated", f"{told}, below {percent(GOOD, 0)}. {rest}"
-    if low == 0:
-        opening = (
-            f"{told}: scatter alone would explain it. It cannot be told from perfectly calibrated with {examples}, "
-            f"nor from an error of {percent(high)}; more examples would tell."
-        )
-        return "care", "Too few examples to tell", opening
+    if error.high < GOOD:
+        plain = "The model's confidence can be taken at its word."
+        if error.low == 0:
+            plain = f"With {examples} the model is indistinguishable from a perfectly calibrated one."
+        return "good", "Well calibrated", [plain, told]
+    if error.low == 0:
+        plain = f"With {examples} the model is indistinguishable from a perfectly calibrated one."
+        could = f"The error could still be as large as {percent(error.high)}; more examples would tell."
+        return "care", "Too few examples to tell", [plain, f"{told} {could}"]
+    tone: Tone = "bad" if error.low >= BAD else "care"
     told += (
-        f"; mean confidence is {percent(found.mean_confidence)}, accuracy {percent(found.accuracy)}: "
-        f"a difference of {estimated(lean, sign=True)}"
+        f" Mean confidence is {percent(found.mean_confidence)}, accuracy {percent(found.accuracy)}: a difference of "
+        f"{points(lean, 1)}."
     )
-    tone: Tone = "bad" if low >= BAD else "care"
     if lean.is_zero:
-        opening = f"{told}, so it errs both ways: too sure of some examples, not sure enough of others."
-        return tone, "Confident in the wrong places", opening
+        plain = "The model is too confident for some examples and not confident enough for others."
+        return tone, "Confident in the wrong places", [plain, told]
     what, than = ("overconfident", "less") if lean.above_zero else ("underconfident", "more")
     headline = f"Strongly {what}" if tone == "bad" else what.capitalize()
-    return tone, headline, f"{told}. It is right {than} often than it says."
+    return tone, headline, [f"The model is right {than} often than it says.", told]
+
+
+def _with_plain(corrected: Estimate, plain: float) -> str:
+    """A corrected error with its interval, and what it was before, if that is another number."""
+    shown = f"{percent(corrected.value)} (95 % interval {between(corrected.low, corrected.high)})"
+    if percent(plain) == percent(corrected.value):  # in the digits that are shown
+        return shown
+    return f"{shown}, corrected for scatter from {percent(plain)}"
 
 
 def advice(found: Diagnosis) -> list[str]:
-    """What to do: scale or not, and with how many numbers."""
+    """What to do: which correction, or none and why."""
     if found.scaled is None:
         return [
-            f"With fewer than {FEWEST} examples no temperature is fitted: predict more held-out examples."
+            f"{LEAVE} With fewer than {FEWEST} examples no correction is fitted: predict more held-out examples."
         ]
-    told = temperature_advice(found.scaled, found.before, found.understood.kind)
-    helpful = {name: gain for name, gain in found.richer.gains.items() if gain.above_zero}
-    if not helpful:
-        return [told]
-    name, gain = max(helpful.items(), key=lambda item: item[1].value)
-    more = f"{name} lower the NLL by a further {estimated(gain, 4, share=False)} on examples held out; see below."
-    return [told, f"More numbers help: {more}"]
+    best = found.recommended
+    return leaving(found) if best is None else [_use(found, best), _effect(found, best)]
 
 
-def temperature_advice(scaled: Scaled, before: Calibration, kind: str = "logits") -> str:
-    """Whether to divide logits by a temperature, and what that does to examples the fit has not seen."""
-    if not scaled.is_known:
-        return no_temperature(scaled)
-    best = f"T = {scaled.shown}"
-    if scaled.temperature.low <= 1 <= scaled.temperature.high:
-        return f"No temperature is recommended: the best one, {best}, cannot be told from 1."
-    errors = (estimated(estimate_of(one, "expected_calibration_error")) for one in (before, scaled.after))
-    fall = estimated(-scaled.gain, 4, share=False, sign=True)
-    change = (
-        f"ECE from {' to '.join(errors)}, NLL by {fall}, on examples it was not fitted to ({FOLDS}-fold)."
-    )
-    if not scaled.gain.above_zero:
-        return f"The best temperature is {best}, but it brings no gain that can be told from chance: {change}"
-    what = "logits" if kind == "logits" else "log-probabilities"
-    words = f"Divide the {what} by {best}. That changes {change}"
-    if scaled.after.smooth_calibration_error > before.smooth_calibration_error:
-        words += " The likelihood gets better, the calibration error does not: one number is too few."
-    return words
+def leaving(found: Diagnosis) -> list[str]:
+    """Why no correction is recommended."""
+    told = LEAVE
+    lowering = [one for one in found.corrections.tried if one.correction and one.gain.above_zero]
+    raising = [one for one in lowering if one.ece_after > one.ece_before]
+    if raising:
+        name = NAMES[raising[0].name]
+        ends = f"{percent(raising[0].ece_before, 2)} to {percent(raising[0].ece_after, 2)}"
+        why = f"On held-out examples {name} would lower the NLL but raise the ECE from {ends}."
+    elif lowering:
+        why = f"On held-out examples {NAMES[lowering[0].name]} would lower the NLL, but also the accuracy."
+    elif found.scaled is not None and not found.scaled.is_known:
+        why = f"No temperature fits. {found.scaled.fit.note}"
+    else:
+        why = "On held-out examples no correction lowers the NLL by more than chance would."
+    return [told, why]
 
 
-def no_temperature(scaled: Scaled) -> str:
-    """Why there is none to recommend."""
-    return f"No temperature can be recommended. {scaled.fit.note}"
+def _use(found: Diagnosis, best: Candidate) -> str:
+    scores = "logits" if found.understood.kind == "logits" else "log-probabilities"
+    assert best.correction is not None
+    if best.name == "floor":
+        return f"Count probabilities of 0 as {significant(best.correction.floor or 0)} and leave the others."
+    if best.name == "temperature":
+        assert found.scaled is not None
+        return f"Divide the {scores} by T = {found.scaled.shown}."
+    kept = "its numbers are in the table, in correction.json and in the code to copy."
+    return f"Correct the {scores} by {NAMES[best.name]}; {kept}"
+
+
+def _effect(found: Diagnosis, best: Candidate) -> str:
+    """What a recommended correction does to held-out examples."""
+    ece = f"{percent(best.ece_before)} to {percent(best.ece_after)}"
+    if best.name == "temperature" and found.after is not None:
+        ends = (corrected_estimate(one, "expected_calibration_error") for one in (found.before, found.after))
+        ece = " to ".join(map(estimated, ends))
+    if best.name == "floor":
+        return f"That makes the NLL finite and changes the ECE from {ece}."
+    change = f"That changes the ECE from {ece} and the NLL by {_fall(best.gain)}"
+    if best.correction is not None and best.correction.bias is not None:
+        change = f"{change.replace(' and the NLL', ', the NLL')} and the accuracy by {points(best.accuracy)}"
+    return f"{change}, on held-out examples ({best.folds}-fold)."
+
+
+def _fall(gain: Estimate) -> str:
+    return estimated(-gain, 4, share=False, sign=True)
 
 
 def training_hint(found: Calibration) -> str:
@@ -126,47 +172,53 @@ def training_hint(found: Calibration) -> str:
     ):
         return ""
     return (
-        f"With an accuracy of {percent(found.accuracy, 2)} this looks like predictions on the training data, which say "
-        "nothing about calibration on anything else. Use examples the net was not trained on."
+        f"With an accuracy of {percent(found.accuracy, 2)} this looks like predictions on the training set, which say "
+        "nothing about calibration on anything else. Use examples that the model was not trained on."
     )
 
 
 def warnings_on(found: Diagnosis) -> list[str]:
     """What a reader must know before believing the numbers."""
-    if not found.impossible:
+    if not found.zeros.labelled or found.nll_with_floor is None:
         return []
-    nll = number(found.curves[1.0][0], 3)
     return [
-        f"{count(found.impossible, 'label')} had a probability of exactly 0, so the NLL is infinite. Counting 0 as the "
-        f"smallest number of its precision, which is what scaling does, it is {nll}."
+        f"{count(found.zeros.labelled, 'label')} had a probability of exactly 0, so the NLL is infinite. With 0 "
+        f"counted as {significant(found.zeros.floor or 0)} it is {estimated(found.nll_with_floor, 3, share=False)}."
     ]
 
 
-def scaling_words(found: Diagnosis) -> list[str]:
-    """The temperature, and whether more numbers would help."""
-    told = []
-    if found.scaled and found.scaled.is_known:
-        best = found.scaled.temperature
-        told.append(
-            f"The temperature with the best likelihood of these examples is T = {number(best.value, 3)} "
-            f"(95 % interval {between(best.low, best.high, 3, share=False)}). {_effect(best)}"
-        )
-    elif found.scaled:
-        told.append(no_temperature(found.scaled))
-    richer = found.richer
-    if richer.why_not:
-        answer = f"That cannot be said: {richer.why_not}."
-    elif any(gain.above_zero for gain in richer.gains.values()):
-        answer = "Yes; see the table."
-    else:
-        answer = "Not that these examples could show: stay with the temperature."
-    return [*told, HELD_OUT, f"Would more numbers than one temperature help? {answer}"]
+def floor_words(found: Diagnosis) -> list[str]:
+    """What probabilities of exactly 0 count as, and why; nothing where there are none."""
+    zeros = found.zeros
+    if zeros.floor is None:
+        return []
+    return [
+        f"Probabilities of exactly 0 count as {significant(zeros.floor)} wherever a logarithm is taken. "
+        f"{zeros.labelled:,} of the {zeros.zeros:,} zeros belonged to the label, so that 0 means about that much; it "
+        "is at most half of the smallest positive probability. Metrics of the predictions as they are keep the zeros."
+    ]
 
 
-def _effect(temperature: Estimate) -> str:
-    if temperature.low <= 1 <= temperature.high:
-        return "Since the interval includes 1, predictions may as well stay as they are."
-    return f"It makes predictions {'less sure' if temperature.value > 1 else 'surer'}."
+def correction_words(found: Diagnosis) -> list[str]:
+    """What to do, by which rule, and what was not tried."""
+    told = [" ".join(advice(found)), *_temperature_words(found), RULE, *floor_words(found)]
+    if found.corrections.why_not and found.scaled is not None:
+        told.append(f"Numbers for each class were not tried: {found.corrections.why_not}.")
+    return [*told, HELD_OUT]
+
+
+def _temperature_words(found: Diagnosis) -> list[str]:
+    scaled = found.scaled
+    if scaled is None or not scaled.is_known:
+        return []
+    best = scaled.temperature
+    effect = f"It makes predictions {'less' if best.value > 1 else 'more'} confident."
+    if best.low <= 1 <= best.high:
+        effect = "The interval includes 1, which changes nothing."
+    ends = between(best.low, best.high, 3, share=False)
+    return [
+        f"The temperature with the best likelihood is T = {number(best.value, 3)} (95 % interval {ends}). {effect}"
+    ]
 
 
 def scaled_words(found: Diagnosis) -> str:
@@ -175,14 +227,17 @@ def scaled_words(found: Diagnosis) -> str:
         return f"With fewer than {FEWEST} examples none can be held out, so nothing is said about scaling."
     temperatures = ", ".join(number(t, 3) for t in found.scaled.temperatures)
     return (
-        f"Scaled means: the examples are divided into {FOLDS} parts, and each part is scaled by a temperature fitted "
-        f"to the others ({temperatures}). So no example has a say in its own scaling, and the numbers are those to "
-        "expect of new examples. Scaling never changes the accuracy."
+        f"Scaled means that each of {FOLDS} parts of the examples is scaled by a temperature fitted to the other parts "
+        f"({temperatures}). No example has a say in its own temperature, so these numbers are to be expected of new "
+        "examples. A temperature never changes the accuracy."
     )
 
 
-def temperature_line(found: Diagnosis) -> str:
-    """The temperature for a terminal."""
-    if found.scaled is None or not found.scaled.is_known:
-        return "temperature: none"
-    return f"temperature: {estimated(found.scaled.temperature, 3, share=False)}"
+def correction_line(found: Diagnosis) -> str:
+    """The recommended correction for a terminal."""
+    best = found.recommended
+    if best is None or found.scaled is None:
+        return "correction: none"
+    if best.name == "temperature":
+        return f"correction: temperature {estimated(found.scaled.temperature, 3, share=False)}"
+    return f"correction: {NAMES[best.name]}"

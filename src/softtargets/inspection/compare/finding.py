@@ -14,16 +14,18 @@ from softtargets.inspection.compare.paired import Differences, PairedSums, measu
 from softtargets.inspection.shared.measured import Measured, also_at, measured, numbers_of
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.reading import Piece, Told, check_bins, quiet
-from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, as_logits
+from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, as_logits, counted_zeros
 from softtargets.predictions import Predictions
-from softtargets.selection import aurc_difference
+from softtargets.selection import aurc_difference, normalisation_of
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Two files of predictions for the same examples; differences are B less A, as they are and scaled.
 
-    `aurc` is the difference of the areas under their risk-coverage curves, as they are.
+    `aurc` is the difference of the areas under their risk-coverage curves, as they are. `repaired` is the same with
+    normalised logits for those models that they order better on held-out examples, which `normalised` says of A and B;
+    None where that is neither.
     """
 
     a: Measured
@@ -33,6 +35,8 @@ class Comparison:
     scaled: Differences | None
     overlap: ErrorOverlap
     aurc: Estimate
+    normalised: tuple[bool, bool]
+    repaired: Estimate | None
 
     @property
     def agreement(self) -> float:
@@ -48,6 +52,8 @@ class Comparison:
             "bins": self.bins,
             "differences": asdict(self.differences),
             "aurc_difference": vars(self.aurc),
+            "normalised_logits": dict(zip("ab", self.normalised, strict=True)),
+            "aurc_difference_normalised": vars(self.repaired) if self.repaired else None,
             "differences_scaled": asdict(self.scaled) if self.scaled else None,
             "agreement": self.agreement,
             "overlap": vars(self.overlap) | {name: getattr(self.overlap, name) for name in shares},
@@ -73,14 +79,14 @@ def compare(a: Predictions, b: Predictions, bins: int = 15, told: Told = quiet) 
     """
     check_bins(bins)
     _check_alike(a, b)
-    first = [FirstPass(a, bins), FirstPass(b, bins)]
+    first = [FirstPass(one, bins, zeros=counted_zeros(one, told), normalise=True) for one in (a, b)]
     paired = PairedSums(bins)
     overlap = ErrorOverlap(0, 0, 0, 0, 0)
     for scores, labels in together(a, b, "measuring", told):
         examples = []
         for one, some in zip(first, scores, strict=True):
             one.add(some, labels)
-            examples.append(measures_of(as_logits(some, one.from_logits), labels))
+            examples.append(measures_of(as_logits(some, one.from_logits, one.zeros.floor), labels))
         paired.add(*examples)
         # Classes are compared, not scores: these are known already.
         more = error_overlap(examples[0].predicted, examples[1].predicted, labels)
@@ -91,7 +97,20 @@ def compare(a: Predictions, b: Predictions, bins: int = 15, told: Told = quiet) 
         sides, scaled = [measured(a, first[0], None), measured(b, first[1], None)], None
     differences = paired.differences(sides[0].before, sides[1].before)
     aurc = Estimate(*aurc_difference(sides[0].selection.curve, sides[1].selection.curve, LEVEL))
-    return Comparison(sides[0], sides[1], bins, differences, scaled, overlap, aurc)
+    normalised, repaired = _repaired(first, a.classes)
+    return Comparison(sides[0], sides[1], bins, differences, scaled, overlap, aurc, normalised, repaired)
+
+
+def _repaired(first: list[FirstPass], classes: int) -> tuple[tuple[bool, bool], Estimate | None]:
+    """Whether normalised logits help A and B, and the difference of AURC if they are used where they do."""
+    curves, helped = [], []
+    for one in first:
+        assert one.normalised is not None
+        tried = normalisation_of(one.normalised, classes)
+        helped.append(tried.is_better)
+        curves.append(tried.curve if tried.is_better and tried.curve else one.normalised.curve())
+    difference = Estimate(*aurc_difference(curves[0], curves[1], LEVEL)) if any(helped) else None
+    return (helped[0], helped[1]), difference
 
 
 def _scaled(

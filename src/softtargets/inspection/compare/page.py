@@ -11,7 +11,7 @@ from softtargets.inspection.compare.figures import overlaid, rejecting_figure
 from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import METRICS, Differences
 from softtargets.inspection.shared.measured import BY_KEY, metric_rows
-from softtargets.inspection.shared.numbers import count, estimated, percent, points
+from softtargets.inspection.shared.numbers import Estimate, count, estimated, percent, points
 from softtargets.inspection.shared.reading import read_table
 from softtargets.inspection.shared.reliability_figures import sweep_figure
 from softtargets.inspection.shared.two_passes import FOLDS
@@ -39,6 +39,7 @@ def compare_page(found: Comparison) -> Page:
             Section.of("Each by itself", *_metrics(found)),
             Section.of("What was read", read_table(origins)),
         ),
+        warnings=words.zero_warnings(found),
         kind="compare",
         verdict=words.verdict_on_two(found),
     )
@@ -58,7 +59,7 @@ def _differences(found: Comparison) -> Table:
 def _difference_rows(found: Comparison) -> list[dict[str, Any]]:
     names = words.names_of(found)
     rows = _rows_of(names, "as they are", found.differences, found.a.before, found.b.before)
-    rows.append(_aurc_row(found))
+    rows += _aurc_rows(found)
     if found.scaled and found.a.after and found.b.after:
         # Scaling does not change the accuracy.
         rows += _rows_of(names, "scaled", found.scaled, found.a.after, found.b.after)[1:]
@@ -90,16 +91,25 @@ def _rows_of(
     return rows
 
 
-def _aurc_row(found: Comparison) -> dict[str, Any]:
+def _aurc_rows(found: Comparison) -> list[dict[str, Any]]:
+    """The AURC as they are and, where it helps one of them, with normalised logits."""
+    names = words.names_of(found)
     values = {"a": found.a.selection.aurc, "b": found.b.selection.aurc}
+    rows = [{"predictions": "as they are", "metric": "AURC", **values, **_area(names, found.aurc)}]
+    rows[0] |= {f"{side}_shown": percent(value, 3) for side, value in values.items()}
+    if found.repaired is not None:
+        shown = {f"{side}_shown": "–" for side in values}
+        rows.append(
+            {"predictions": "normalised logits", "metric": "AURC", **shown, **_area(names, found.repaired)}
+        )
+    return rows
+
+
+def _area(names: dict[str, str], difference: Estimate) -> dict[str, Any]:
     return {
-        "predictions": "as they are",
-        "metric": "AURC",
-        **values,
-        **found.aurc.cells("difference"),
-        **{f"{side}_shown": percent(value, 3) for side, value in values.items()},
-        "shown": points(found.aurc, 3),
-        "better": words.shown_winner(words.names_of(found), words.winner(found.aurc)),
+        **difference.cells("difference"),
+        "shown": points(difference, 3),
+        "better": words.shown_winner(names, words.winner(difference)),
     }
 
 
@@ -120,13 +130,18 @@ def _metrics(found: Comparison) -> tuple[Table, ...]:
     tables = {("metrics", "As they are"): {"a": found.a.before, "b": found.b.before}}
     if found.a.after and found.b.after:
         tables["metrics_scaled", f"Scaled ({FOLDS}-fold)"] = {"a": found.a.after, "b": found.b.after}
+    sides = {"a": found.a.nll_with_floor, "b": found.b.nll_with_floor}
+    floored = {side: one for side, one in sides.items() if one is not None}
     columns = "metric | a_shown: A | b_shown: B | meaning: what it is"
     return tuple(
         Table.of(
             *named,
             columns,
-            metric_rows(both, found.bins, found.a.understood.classes),
-            "95 % intervals in brackets.",
+            metric_rows(
+                both, found.bins, found.a.understood.classes, floored if named[0] == "metrics" else {}
+            ),
+            "95 % intervals in brackets. Calibration errors are corrected for what scatter adds to them; the "
+            "uncorrected number stands beneath where it differs.",
         )
         for named, both in tables.items()
     )

@@ -9,7 +9,16 @@ from softtargets.inspection.compare.finding import Comparison
 from softtargets.inspection.compare.paired import Differences
 from softtargets.inspection.shared.coverage_figure import HANDED_OVER, accuracy_on_the_rest
 from softtargets.inspection.shared.measured import Measured
-from softtargets.inspection.shared.numbers import Estimate, estimated, listed, number, percent, points
+from softtargets.inspection.shared.numbers import (
+    Estimate,
+    count,
+    estimated,
+    listed,
+    number,
+    percent,
+    points,
+    significant,
+)
 from softtargets.inspection.shared.two_passes import FEWEST, FOLDS
 from softtargets.report import Verdict
 
@@ -65,6 +74,7 @@ def verdict_on_two(found: Comparison) -> Verdict:
             nll,
         ),
         *rejecting_claim(found),
+        *repaired_claim(found),
     )
     better = {"more accurate": accuracy, "better calibrated": calibration, "better by likelihood": likelihood}
     told = [
@@ -87,6 +97,23 @@ def rejecting_claim(found: Comparison) -> list[str]:
     return [_claim(names, winner(found.aurc), fewer, equal, difference)]
 
 
+def repaired_claim(found: Comparison) -> list[str]:
+    """Whether normalised logits, where they help, change who is better; nothing where they help neither."""
+    if found.repaired is None:
+        return []
+    names = names_of(found)
+    helped = listed([one for one, better in zip(names.values(), found.normalised, strict=True) if better])
+    difference = f"AURC {_minus(names)} = {points(found.repaired, 3)}"
+    told = f"Normalised logits order the predictions of {helped} better than the maximum probability does."
+    after = winner(found.repaired)
+    if not after:
+        return [f"{told} With them neither model is shown to be better at rejecting: {difference}."]
+    still = "still makes" if after == winner(found.aurc) else "makes"
+    return [
+        f"{told} With them {names[after]} {still} fewer mistakes where uncertain cases are rejected: {difference}."
+    ]
+
+
 def rejecting_words(found: Comparison) -> tuple[str, ...]:
     """The accuracy of both on the rest, and what the difference is of."""
     names = names_of(found)
@@ -95,10 +122,21 @@ def rejecting_words(found: Comparison) -> tuple[str, ...]:
         f"If each model hands its {percent(HANDED_OVER, 0)} least confident cases to a person, accuracy on the rest is "
         f"{a} for {names['A']} and {b} for {names['B']}.",
         *rejecting_claim(found),
+        *repaired_claim(found),
         "AURC is the error rate on average over all coverages: over all shares of the predictions that may be used, "
         "most confident first by the maximum probability. A model has a lower AURC if it makes fewer mistakes, or if "
         "its confidence separates its mistakes better.",
     )
+
+
+def zero_warnings(found: Comparison) -> list[str]:
+    """That a likelihood is infinite, and what it is compared as."""
+    return [
+        f"{count(side.zeros.labelled, 'label')} had a probability of exactly 0 in {name}, so its NLL is infinite. "
+        f"Differences of NLL count 0 as {significant(side.zeros.floor)}."
+        for name, side in (("A", found.a), ("B", found.b))
+        if side.zeros.labelled and side.zeros.floor
+    ]
 
 
 def winner(difference: Estimate, lower_is_better: bool = True) -> str:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import softtargets.calibration as calibration
 from softtargets.calibration import Calibration, calibration_of
-from softtargets.inspection.shared.numbers import LEVEL, Estimate, between, estimated, number, percent
+from softtargets.inspection.shared.numbers import (
+    LEVEL,
+    Estimate,
+    between,
+    estimated,
+    number,
+    percent,
+)
 from softtargets.inspection.shared.reading import Understood
 from softtargets.inspection.shared.two_passes import Curves, FirstPass, SecondPass
 from softtargets.predictions import Predictions
@@ -63,7 +71,8 @@ class Measured:
     """Calibration of one file, before and after scaling.
 
     `overconfidence` is mean confidence less accuracy; `scaled` is None where there are too few examples to hold some
-    out. `selection` is what rejecting the least confident does, by the maximum probability as it is.
+    out. `selection` is what rejecting the least confident does, by the maximum probability as it is. `zeros` are
+    probabilities of exactly 0; where one of them is a label's, `nll_with_floor` is the likelihood that is then finite.
     """
 
     understood: Understood
@@ -72,6 +81,8 @@ class Measured:
     curves: Curves
     scaled: Scaled | None
     selection: Selection
+    zeros: calibration.ZeroCounts
+    nll_with_floor: Estimate | None
 
     @property
     def sweep(self) -> calibration.TemperatureSweep:
@@ -108,6 +119,8 @@ def measured(predictions: Predictions, first: FirstPass, second: SecondPass | No
         curves=curves,
         scaled=scaled,
         selection=selection_of(first.ordered.curve(), level=LEVEL, origin=1.0),
+        zeros=first.zeros,
+        nll_with_floor=first.nll_with_floor(),
     )
     return found if second is None else also_at(found, found.best, second, 0)
 
@@ -137,8 +150,12 @@ def numbers_of(found: Calibration | None) -> dict[str, Any] | None:
         **replace(found, intervals={}).scalars(),
         "brier_decomposition": vars(found.brier_decomposition),
         "intervals": {name: list(ends) for name, ends in found.intervals.items()},
+        "corrected": found.corrected,
         "reliability": [vars(one) for one in found.reliability.table(LEVEL)],
     }
+
+
+LITTLE = 0.1  # of an interval's width: corrections below say nothing
 
 
 class ShownMetric(NamedTuple):
@@ -162,9 +179,9 @@ METRICS = (
     ShownMetric("mean_confidence", "mean confidence", "of the likeliest class"),
     ShownMetric("negative_log_likelihood", "NLL", "−log probability of the label, in nats", False, 4),
     ShownMetric("brier_score", "Brier score", "squared distance to the label (0 to 2)", False, 4),
-    ShownMetric("expected_calibration_error", "ECE", "mean |confidence − accuracy|, {bins} bins"),
+    ShownMetric("expected_calibration_error", "ECE", "|confidence − accuracy|, {bins} bins"),
     ShownMetric("adaptive_calibration_error", "adaptive ECE", "in {bins} bins of equally many examples"),
-    ShownMetric("smooth_calibration_error", "smooth ECE", "without bins; the verdict goes by it"),
+    ShownMetric("smooth_calibration_error", "smooth ECE", "without bins; the verdict is based on it"),
     ShownMetric("debiased_calibration_error", "debiased error", "root mean square gap, less scatter"),
     ShownMetric(
         "classwise_calibration_error", "class-wise ECE", "mean over classes of their errors", True, 3
@@ -175,21 +192,53 @@ BY_KEY = {metric.key: metric for metric in METRICS}
 
 
 def estimate_of(found: Calibration, key: str) -> Estimate:
-    """A metric and its interval."""
+    """A metric as it was measured, and its interval."""
     return Estimate(float(getattr(found, key)), *found.intervals[key])
 
 
-def metric_rows(columns: Mapping[str, Calibration], bins: int, classes: int) -> list[dict[str, Any]]:
-    """A row for each metric, with the cells of each column: numbers for files, and how they are shown."""
+def corrected_estimate(found: Calibration, key: str) -> Estimate:
+    """The same, corrected for scatter: it lies inside its interval."""
+    return Estimate(found.corrected[key], *found.intervals[key])
+
+
+def metric_rows(
+    columns: Mapping[str, Calibration], bins: int, classes: int, floored: Mapping[str, Estimate] | None = None
+) -> list[dict[str, Any]]:
+    """A row for each metric, with the cells of each column: numbers for files, and how they are shown.
+
+    Errors that scatter makes larger are shown corrected, and what they were before in a row beneath, where it matters.
+    `floored` are the likelihoods that are infinite unless 0 counts as a small number, by column.
+    """
     rows = []
     for metric in METRICS:
         if metric.key == "top_5_accuracy" and classes <= 5:
             continue
         row: dict[str, Any] = {"metric": metric.name}
+        beneath: dict[str, Any] = {}
         for name, found in columns.items():
             value, interval = float(getattr(found, metric.key)), found.intervals.get(metric.key)
+            best = found.corrected.get(metric.key, value)
             low, high = interval or (None, None)
-            row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-            row[f"{name}_shown"] = metric.show(value, interval)
+            row |= {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_corrected": best}
+            row[f"{name}_shown"] = metric.show(best, None if math.isinf(value) else interval)
+            beneath |= {name: value, f"{name}_shown": metric.show(value)}
         rows.append({**row, "meaning": metric.meaning.format(bins=bins)})
+        if any(_matters(found, metric.key) for found in columns.values()):
+            meaning = "with scatter, as papers report it"
+            rows.append({"metric": f"{metric.name}, uncorrected", **beneath, "meaning": meaning})
+        if metric.key == "negative_log_likelihood" and floored:
+            finite = {
+                name: floored.get(name) or estimate_of(found, metric.key) for name, found in columns.items()
+            }
+            shown = {f"{name}_shown": estimated(one, 4, share=False) for name, one in finite.items()}
+            cells = {key: value for name, one in finite.items() for key, value in one.cells(name).items()}
+            rows.append({"metric": "NLL, finite", **cells, **shown, "meaning": "with a small number for 0"})
     return rows
+
+
+def _matters(found: Calibration, key: str) -> bool:
+    """Whether correction changes an error by more than nothing, compared with the width of its interval."""
+    if key not in found.corrected:
+        return False
+    low, high = found.intervals[key]
+    return abs(float(getattr(found, key)) - found.corrected[key]) > LITTLE * (high - low)

@@ -81,6 +81,15 @@ class Estimate:
         return cls(mean, mean - half, mean + half)
 
 
+def significant(value: float, digits: int = 2) -> str:
+    """A small number with so many digits that mean something.
+
+    >>> significant(0.000181), significant(0.0049), significant(3.2e-7), significant(1e-46)
+    ('0.00018', '0.0049', '3.2e-07', '1e-46')
+    """
+    return f"{float(f'{value:.{digits - 1}e}'):.{digits}g}"
+
+
 def between(low: float, high: float, digits: int = 1, *, share: bool = True, sign: bool = False) -> str:
     """The ends of an interval.
 

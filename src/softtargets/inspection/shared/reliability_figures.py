@@ -40,7 +40,7 @@ def sweep_figure(files: Files) -> Figure:
         lambda: _draw_sweeps(files),
         rows,
         "Expected calibration error and negative log-likelihood when all logits are divided by T. T = 1 changes "
-        "nothing; T above 1 makes predictions less sure.",
+        "nothing; T above 1 makes predictions less confident.",
         "Expected calibration error and negative log-likelihood over temperature.",
         widget=Widget("sweep", sweep_data(files)),
     )

@@ -2,7 +2,8 @@
 
 The first measures them as they are and at many temperatures. From it come the temperature and, for each of five parts
 of the examples, the temperature that is best for the other four. The second measures every example after scaling by the
-temperature of the other parts, and makes the temperature of all exact. So a file of any size is read twice.
+temperature of the other parts, and makes the temperature of all exact. So a file of any size is read twice; one of
+probabilities once before, to find out what a probability of exactly 0 counts as.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from torch import Tensor
 
 import softtargets.calibration as calibration
 from softtargets.arrays import single_or_double
-from softtargets.calibration import Reliability, TemperatureSums, bin_edges, rows_of_a_piece, sums_at
+from softtargets.calibration import (
+    Reliability,
+    TemperatureSums,
+    ZeroCounts,
+    bin_edges,
+    rows_of_a_piece,
+    sums_at,
+)
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.inspection.shared.reading import Piece, Told, quiet, reading
 from softtargets.predictions import Predictions
@@ -36,29 +44,46 @@ Curves = dict[
 ]  # by temperature, from the lowest: mean NLL in nats, reliability
 
 
-def as_logits(scores: Tensor, from_logits: bool) -> Tensor:
-    """Logits in single or double precision; of probabilities the logarithms."""
+def as_logits(scores: Tensor, from_logits: bool, floor: float | None = None) -> Tensor:
+    """Logits in single or double precision; of probabilities the logarithms, with that of `floor` for 0."""
     if from_logits:
         return single_or_double(scores)
-    return calibration.logits_from_probabilities(scores, checked=True)
+    return calibration.logits_from_probabilities(scores, floor=floor, checked=True)
+
+
+def counted_zeros(predictions: Predictions, told: Told = quiet) -> ZeroCounts:
+    """Probabilities of exactly 0, in one reading; logits have none."""
+    zeros = ZeroCounts()
+    if predictions.kind == "probabilities":
+        for piece in reading(predictions, "looking for zeros", told):
+            zeros.add(*piece)
+    return zeros
 
 
 class FirstPass:
     """Predictions as they are: sums for every metric, a grid of temperatures, and a sample of the rows.
 
     `ordered` is what is kept of each row to put them in order of their confidence, and `normalised` the same with
-    normalised logits, on demand; of very many rows, of a sample of them.
+    normalised logits, on demand; of very many rows, of a sample of them. `zeros` are those of `counted_zeros`.
     """
 
     def __init__(
-        self, predictions: Predictions, bins: int, sample: int = 0, *, normalise: bool = False
+        self,
+        predictions: Predictions,
+        bins: int,
+        sample: int = 0,
+        *,
+        zeros: ZeroCounts,
+        normalise: bool = False,
     ) -> None:
         self.from_logits = predictions.kind == "logits"
+        self.zeros = zeros
         self.sums = calibration.CalibrationSums.empty(predictions.classes, bins)
         self.grid = TemperatureGrid(FOLDS, bins)
         self.ordered = ConfidenceRows(from_logits=self.from_logits)
         self.normalised = ConfidenceRows(from_logits=self.from_logits, normalise=True) if normalise else None
-        self.seen = self.impossible = 0
+        self.seen = 0
+        self._nll = [0.0, 0.0]
         self._every_ordered = -(-predictions.examples // MOST_ORDERED)
         most = max(1, min(MOST_NORMALISED, NORMALISED_NUMBERS // predictions.classes))
         self._every_normalised = -(-predictions.examples // most)
@@ -69,10 +94,11 @@ class FirstPass:
     def add(self, scores: Tensor, labels: Tensor) -> None:
         """Some rows more."""
         self.sums.add(scores, labels, from_logits=self.from_logits, checked=True)  # by `Predictions`
-        logits = as_logits(scores, self.from_logits)
+        logits = as_logits(scores, self.from_logits, self.zeros.floor)
         self.grid.add(logits, labels, calibration.fold_of(self.seen, len(labels), FOLDS))
-        if not self.from_logits:
-            self.impossible += int((scores.gather(1, labels.unsqueeze(1)) == 0).sum())
+        if self.zeros.labelled:
+            nll = nll_of(logits, labels)
+            self._nll = [self._nll[0] + float(nll.sum()), self._nll[1] + float(nll.square().sum())]
         some = self._some(self._every_ordered, len(labels))
         self.ordered.add(scores[some], labels[some])
         if self.normalised is not None:
@@ -86,6 +112,10 @@ class FirstPass:
     def _some(self, every: int, count: int) -> Tensor | slice:
         return calibration.fold_of(self.seen, count, every, seed=3) == 0 if every > 1 else slice(None)
 
+    def nll_with_floor(self) -> Estimate | None:
+        """The negative log-likelihood with the floor for 0, where it would be infinite without."""
+        return Estimate.of_mean(self._nll[0], self._nll[1], self.seen) if self.zeros.labelled else None
+
     def sample(self) -> Piece:
         """Logits and labels of some rows."""
         logits, labels = zip(*self._sampled, strict=True)
@@ -98,9 +128,12 @@ class SecondPass:
     def __init__(
         self, first: FirstPass, predictions: Predictions, told: Told = quiet, also: Sequence[float] = ()
     ) -> None:
-        self.from_logits, bins = first.from_logits, first.sums.bins
+        self.from_logits, bins, self.floor = first.from_logits, first.sums.bins, first.zeros.floor
         self._chunks = calibration.Chunks(
-            lambda: reading(predictions, "fitting", told), from_logits=self.from_logits, checked=True
+            lambda: reading(predictions, "fitting", told),
+            from_logits=self.from_logits,
+            checked=True,
+            floor=self.floor,
         )
         self.sums = calibration.CalibrationSums.empty(predictions.classes, bins)
         self.seen = 0
@@ -120,7 +153,7 @@ class SecondPass:
 
     def add(self, scores: Tensor, labels: Tensor) -> Tensor:
         """Some rows more; returns their scaled logits."""
-        logits = as_logits(scores, self.from_logits)
+        logits = as_logits(scores, self.from_logits, self.floor)
         fold = calibration.fold_of(self.seen, len(labels), FOLDS)
         scaled = logits / torch.tensor(self.temperatures, dtype=logits.dtype)[fold, None]
         self.sums.add(scaled, labels, from_logits=True)
