@@ -40,9 +40,7 @@ def _write(case: Case, path: Path, device: str, limit: int | None) -> None:
     images, labels, classes = images_of(case.dataset)
     most = min(len(labels), MOST.get(case.model, len(labels)), limit or len(labels))
     given, clean = labels_of(case, most)
-    probabilities = out_of_fold(
-        predictor(case.model, images[:most], given, classes, device), given, FOLDS
-    )
+    probabilities = out_of_fold(predictor(case.model, images[:most], given, classes, device), given, FOLDS)
     with np.errstate(divide="ignore"):
         logs = np.log(probabilities).astype(np.float16)  # of logarithms: probabilities near 1 stay apart
     path.parent.mkdir(parents=True, exist_ok=True)
