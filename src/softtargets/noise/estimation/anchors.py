@@ -10,7 +10,7 @@ from torch import Tensor
 from softtargets.noise.estimation.sample import NoisySample
 
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of the predictions of each class, the most confident first
-FEWEST = 100  # anchors: a tenth of them wrong is 4 to 18 % with fewer
+FEWEST = 50  # anchors: with fewer, a fifth of them wrong may be anything from a tenth to a third
 
 
 class Anchors(NamedTuple):
@@ -41,7 +41,7 @@ def find_anchors(data: NoisySample) -> Anchors:
 
     Mistakes of a model become rarer the more confident it is, and wrong labels that have nothing to do with the looks
     of an example do not: where the curve A(s) begins flat, it shows how many there are. The least of A, where an
-    isotonic regression begins, was closer to the truth than A of any one share. Shares with fewer than 100 examples are
+    isotonic regression begins, was closer to the truth than A of any one share. Shares with fewer than 50 examples are
     left out. Anchor points are of Liu and Tao, "Classification with noisy labels by importance reweighting", 2016, who read the
     largest probability; here labels are counted, and only the order of confidences matters.
 

@@ -16,6 +16,8 @@ from softtargets.noise.estimation.sample import NoisySample, as_sample
 
 # Chosen on digits, MNIST, CIFAR-10 with drawn noise and simulated clusters; docs/noise.md has the other sets.
 LEAKED = 0.3  # of the model's mistakes elsewhere, so many may be among its most confident predictions
+STEEPER = 1.5  # times as far as the curve rises from a tenth to half of the predictions, it may fall before
+NOTHING = 0.005  # no model is so good that a lower end below this means anything
 WEAKEST = 0.3  # of the labels that agree with the most confident predictions, so many may be lost over all of them
 CLOSEST = 0.5  # how often the second label of a predicted class may occur, for each time that the first does
 UNPROVEN = 0.03  # a larger estimate is given only where the interval leaves 0 out
@@ -68,14 +70,15 @@ def assess_noise(
       the model. For r the share of wrong labels and e that of wrong predictions, :math:`D \ge r + (1 - 2 r) e \ge r` if
       a prediction does not depend on the label once the true class is known and at most half of the labels are wrong.
 
-    `error_rate` is A. The interval goes from A, less what chance may have added and less 0.3 (D - A), the part of the
-    model's mistakes that may be among its most confident predictions, to D, plus what chance may have taken away
-    (Wilson's intervals). So the more the two disagree, the wider it is.
+    `error_rate` is A. The interval goes from A, less what chance may have added and the mistakes of the model that may be
+    among its most confident predictions, to D, plus what chance may have taken away (Wilson's intervals). Those mistakes
+    are taken to be at most 0.3 (D - A) or, if that is more, 1.5 times what the curve of anchors rises from a tenth to half
+    of the predictions: the more the two estimates disagree, and the less the curve is a plateau, the wider the interval.
 
     Whether anchors say something about labels rather than about the model cannot be proved from labels and predictions,
     but often be refuted. The share is *not identified*, and only the bound "at most D" is given, if
 
-    - there are fewer than 100 anchors among at most half of the predictions (200 examples), or labels of one class only;
+    - there are fewer than 500 examples, or labels of one class only;
     - the model agrees with 99.9 % of 200 labels or more: it was trained on them (then even the bound says nothing: 1);
     - more than half of the labels differ from the anchors;
     - the model is weak: of the labels that agree with anchors, 30 % are lost over all predictions,
@@ -94,7 +97,7 @@ def assess_noise(
     >>> logits = 4 * torch.eye(3)[clean] + torch.randn(3000, 3, generator=generator)
     >>> found = assess_noise(noisy, logits.softmax(1), resamples=0)
     >>> print(f"{found.error_rate:.1%}, between {found.low:.1%} and {found.high:.1%}")
-    19.9%, between 17.1% and 22.4%
+    19.5%, between 16.1% and 22.4%
     >>> weak = assess_noise(noisy, (logits / 4 + torch.randn(3000, 3, generator=generator)).softmax(1), resamples=0)
     >>> print(f"at most {weak.high:.0%}. {weak.reason}")
     """
@@ -104,12 +107,12 @@ def assess_noise(
     anchors = find_anchors(data)
     disagreement = 1 - float(naive_joint(data).trace())
     least = anchors.disagreement
-    low = _wilson(least, anchors.examples, level)[0] - LEAKED * (disagreement - least)
+    low = _wilson(least, anchors.examples, level)[0] - _leaked(anchors, disagreement)
     high = _wilson(disagreement, len(data.labels), level)[1]
     reason = _reason(data, anchors, disagreement, low)
     return NoiseAssessment(
         error_rate=None if reason else least,
-        low=0.0 if reason else min(max(low, 0.0), least),
+        low=0.0 if reason or low < NOTHING else low,
         high=1.0 if _is_memorised(data, disagreement) else high,
         is_identified=not reason,
         reason=reason,
@@ -130,7 +133,7 @@ def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float
     mistakes = "its mistakes cannot be told from those of the labels"
     if int(torch.bincount(data.labels).count_nonzero()) < 2:
         return "All labels are the same, and nothing shows which of them are wrong."
-    if SHARES[3] * examples < FEWEST:
+    if SHARES[0] * examples < FEWEST:
         return f"{examples} examples are too few to tell wrong labels from mistakes of the model."
     if _is_memorised(data, disagreement):
         return (
@@ -152,11 +155,17 @@ def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float
         )
     if _contest(anchors) > CLOSEST:
         return "Of the labels of a class, the second most frequent is too close to the first to say which is right."
-    if low <= 0 and least > UNPROVEN:
+    if low < NOTHING and least > UNPROVEN:
         return (
             f"Labels differ from {least:.0%} of the most confident predictions, which mistakes of the model may explain."
         )
     return ""
+
+
+def _leaked(anchors: Anchors, disagreement: float) -> float:
+    """How many of the disagreements of anchors may be mistakes of the model."""
+    first, half = anchors.curve[min(anchors.curve)], anchors.curve.get(0.5, disagreement)
+    return max(LEAKED * (disagreement - anchors.disagreement), STEEPER * (half - first))
 
 
 def _is_memorised(data: NoisySample, disagreement: float) -> bool:
