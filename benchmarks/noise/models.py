@@ -51,7 +51,7 @@ def predictor(
 ) -> Callable[[Places, Places], NDArray[np.float64]]:
     """What `out_of_fold` calls: train on the examples at some places, predict those at others."""
     if model in COUNTING:
-        flat = images.reshape(len(images), -1).astype(np.float32) / 255
+        flat = images.reshape(len(images), -1) / 255
 
         def by_counting(rest: Places, held_out: Places) -> NDArray[np.float64]:
             fitted = COUNTING[model]().fit(flat[rest], labels[rest])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from softtargets.arrays import ArrayLike
 from softtargets.calibration import wilson
@@ -18,9 +19,12 @@ from softtargets.noise.estimation.sample import NoisySample, as_sample
 LEAKED = 0.3  # of the model's mistakes elsewhere, so many may be among its most confident predictions
 STEEPER = 1.5  # times as far as the curve rises from a tenth to half of the predictions, it may fall before
 NOTHING = 0.005  # no model is so good that a lower end below this means anything
-WEAKEST = 0.3  # of the labels that agree with the most confident predictions, so many may be lost over all of them
+WEAKEST = (
+    1 / 3
+)  # of the agreement beyond chance of the most confident predictions, so much may be lost over all
 CLOSEST = 0.5  # how often the second label of a predicted class may occur, for each time that the first does
 UNPROVEN = 0.03  # a larger estimate is given only where the interval leaves 0 out
+OVERCONFIDENT = 3.0  # a temperature above which confidences are no guide to which predictions are right
 NEGLECTED = 1 / 3  # a class is neglected if it is predicted this much more rarely than it is labelled
 MEMORISED, MEMORISED_EXAMPLES = 0.999, 200  # so much agreement, with so many examples
 
@@ -81,8 +85,10 @@ def assess_noise(
     - there are fewer than 500 examples, or labels of one class only;
     - the model agrees with 99.9 % of 200 labels or more: it was trained on them (then even the bound says nothing: 1);
     - more than half of the labels differ from the anchors;
-    - the model is weak: of the labels that agree with anchors, 30 % are lost over all predictions,
-      (D - A) / (1 - A) > 0.3;
+    - the model is weak: its predictions agree with labels beyond chance (Cohen's kappa) less than two thirds as much as
+      its anchors do, (D - A) / (C - A) > 1/3 for C the disagreement of labels with predictions of other examples;
+    - the model is overconfident: a temperature above 3 fits it to the labels. Naive Bayes is as certain of its mistakes as
+      of the rest, and they look like wrong labels;
     - in an average class, the second label of the anchors is more than half as frequent as the first;
     - most of A is labels of classes that the model hardly ever predicts;
     - A is above 3 %, but the interval reaches 0.
@@ -99,7 +105,9 @@ def assess_noise(
     >>> print(f"{found.error_rate:.1%}, between {found.low:.1%} and {found.high:.1%}")
     19.5%, between 16.1% and 22.4%
     >>> weak = assess_noise(noisy, (logits / 4 + torch.randn(3000, 3, generator=generator)).softmax(1), resamples=0)
-    >>> print(f"at most {weak.high:.0%}. {weak.reason}")
+    >>> print(f"at most {weak.high:.0%}. {weak.reason}")  # doctest: +NORMALIZE_WHITESPACE
+    at most 49%. The model is too weak: 27% of its most confident predictions and 47% of all differ from the labels, and
+    its mistakes cannot be told from those of the labels.
     """
     given = as_sample(labels, probabilities, every_class=False)
     data, temperature = calibrated(given)
@@ -109,7 +117,7 @@ def assess_noise(
     least = anchors.disagreement
     low = _wilson(least, anchors.examples, level)[0] - _leaked(anchors, disagreement)
     high = _wilson(disagreement, len(data.labels), level)[1]
-    reason = _reason(data, anchors, disagreement, low)
+    reason = _reason(data, anchors, disagreement, low, temperature)
     return NoiseAssessment(
         error_rate=None if reason else least,
         low=0.0 if reason or low < NOTHING else low,
@@ -127,7 +135,7 @@ def assess_noise(
     )
 
 
-def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float) -> str:
+def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float, temperature: float) -> str:
     """Why the share of wrong labels is not identified; empty where it is."""
     examples, least = len(data.labels), anchors.disagreement
     mistakes = "its mistakes cannot be told from those of the labels"
@@ -142,10 +150,15 @@ def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float
         )
     if least > 0.5:
         return f"The model is too weak: even of its most confident predictions, {least:.0%} differ from the labels."
-    if disagreement - least > WEAKEST * (1 - least):
+    if disagreement - least > WEAKEST * (_by_chance(data) - least):
         return (
             f"The model is too weak: {least:.0%} of its most confident predictions and {disagreement:.0%} of all "
             f"differ from the labels, and {mistakes}."
+        )
+    if temperature > OVERCONFIDENT:
+        return (
+            f"The model is overconfident (temperature scaling divides its logits by {temperature:.1f}), so that its most "
+            "confident predictions may be wrong."
         )
     neglected = _neglected(data, anchors)
     if neglected > max(least / 2, 0.01):
@@ -156,10 +169,21 @@ def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float
     if _contest(anchors) > CLOSEST:
         return "Of the labels of a class, the second most frequent is too close to the first to say which is right."
     if low < NOTHING and least > UNPROVEN:
-        return (
-            f"Labels differ from {least:.0%} of the most confident predictions, which mistakes of the model may explain."
-        )
+        return f"Labels differ from {least:.0%} of the most confident predictions, which mistakes of the model may explain."
     return ""
+
+
+def _frequencies(data: NoisySample) -> tuple[Tensor, Tensor]:
+    """The share of each class among labels and among predictions, (K,)."""
+    found = (data.labels, data.probabilities.argmax(1))
+    labelled, predicted = (torch.bincount(one, minlength=data.classes).double() / len(one) for one in found)
+    return labelled, predicted
+
+
+def _by_chance(data: NoisySample) -> float:
+    """How often labels differ from predictions of other examples."""
+    labelled, predicted = _frequencies(data)
+    return 1 - float(labelled @ predicted)
 
 
 def _leaked(anchors: Anchors, disagreement: float) -> float:
@@ -174,8 +198,7 @@ def _is_memorised(data: NoisySample, disagreement: float) -> bool:
 
 def _neglected(data: NoisySample, anchors: Anchors) -> float:
     """How much of the disagreement of anchors is labels of neglected classes."""
-    labelled = torch.bincount(data.labels, minlength=data.classes)
-    predicted = torch.bincount(data.probabilities.argmax(1), minlength=data.classes)
+    labelled, predicted = _frequencies(data)
     missed = anchors.joint.sum(0) - anchors.joint.diagonal()
     return float(missed[predicted < NEGLECTED * labelled].sum())
 

@@ -38,7 +38,13 @@ class SuspiciousExamples:
         """One dictionary for each example, for a table: rank (from 1), index, given, likely, score."""
         columns = zip(self.index, self.given, self.likely, self.score, strict=True)
         return [
-            {"rank": rank, "index": int(index), "given": int(given), "likely": int(likely), "score": float(score)}
+            {
+                "rank": rank,
+                "index": int(index),
+                "given": int(given),
+                "likely": int(likely),
+                "score": float(score),
+            }
             for rank, (index, given, likely, score) in enumerate(columns, 1)
         ]
 
@@ -73,6 +79,4 @@ def suspicious_examples(
     score = 1 - own / weighted.sum(1)
     order = torch.argsort(score, descending=True, stable=True)[:most]
     likely = weighted[order].scatter(1, given[order], -1.0).argmax(1)
-    return SuspiciousExamples(
-        order.numpy(), data.labels[order].numpy(), likely.numpy(), score[order].numpy()
-    )
+    return SuspiciousExamples(order.numpy(), data.labels[order].numpy(), likely.numpy(), score[order].numpy())
