@@ -68,7 +68,7 @@ def test_mistakes_of_a_weak_model_are_not_told_as_wrong_labels():
     assert not found.is_identified
     assert found.error_rate is None
     assert found.low == 0 < found.high
-    assert "a model cannot tell the other classes apart" in found.reason
+    assert "the model may confuse the other classes" in found.reason
     assert found.high == pytest.approx(found.estimates["disagreement"], abs=0.03)
 
 
@@ -151,14 +151,14 @@ REFUSED = {
         lambda: (np.zeros(600, np.int64), drawn(600, 3)[1], np.zeros(600)),
         "All labels are the same",
     ),
-    "memorised": (lambda: _clean(600, 3, 50.0), "The model agrees with 100.00% of the labels"),
+    "memorised": (lambda: _clean(600, 3, 50.0), "The model agrees with 100.00 % of the labels"),
     "chance": (lambda: _clean(1000, 10, 0.0), "The model is too weak: even of its most confident"),
     "worse than chance": (
         lambda: _clean(1000, 10, -4.0),
         "The model is too weak: even of its most confident",
     ),
     "weak": (lambda: _clean(3000, 3, 1.0), "The model is too weak: "),
-    "majority": (_majority, "Most labels that differ"),
+    "majority": (_majority, "The model rarely predicts the classes"),
     "overconfident": (lambda: _sharpened(6, 2.5), "The model is overconfident (temperature scaling divides"),
     "close": (lambda: _noisy(pair, 0.42, 3000, 4, 5.0), "Of the labels of a class, the second"),
     "uneven": (_uneven, "Labels differ from 1"),

@@ -107,8 +107,8 @@ def assess_noise(
     19.5%, between 12.8% and 22.4%
     >>> weak = assess_noise(noisy, (logits / 4 + torch.randn(3000, 3, generator=generator)).softmax(1), resamples=0)
     >>> print(f"at most {weak.high:.0%}. {weak.reason}")  # doctest: +NORMALIZE_WHITESPACE
-    at most 49%. The model is too weak: 27% of its most confident predictions and 47% of all differ from the labels, and
-    its mistakes cannot be told from those of the labels.
+    at most 49%. The model is too weak: 27 % of its most confident predictions and 47 % of all differ from the labels,
+    and its mistakes are indistinguishable from wrong labels.
     """
     given = as_sample(labels, probabilities, every_class=False)
     data, temperature = calibrated(given)
@@ -139,7 +139,7 @@ def assess_noise(
 def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float, temperature: float) -> str:
     """Why the share of wrong labels is not identified; empty where it is."""
     examples, least = len(data.labels), anchors.disagreement
-    mistakes = "its mistakes cannot be told from those of the labels"
+    mistakes = "its mistakes are indistinguishable from wrong labels"
     checks = (
         (
             int(torch.bincount(data.labels).count_nonzero()) < 2,
@@ -147,26 +147,26 @@ def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float
         ),
         (
             SHARES[0] * examples < FEWEST,
-            f"{examples} examples are too few to tell wrong labels from mistakes of the model.",
+            f"{examples:,} examples are too few to tell wrong labels from mistakes of the model.",
         ),
         (
             _is_memorised(data, disagreement),
-            f"The model agrees with {1 - disagreement:.2%} of the labels, as models do with labels that they were "
-            "trained on; predictions must be for examples that the model was not trained on.",
+            f"The model agrees with {100 * (1 - disagreement):.2f} % of the labels, as models do with labels that they "
+            "were trained on; give predictions for held-out examples.",
         ),
         (
             least > 0.5,
-            f"The model is too weak: even of its most confident predictions, {least:.0%} differ from the labels.",
+            f"The model is too weak: even of its most confident predictions, {100 * least:.0f} % differ from the "
+            "labels.",
         ),
         (
             _neglected(data, anchors) > max(least / 2, 0.01),
-            "Most labels that differ from confident predictions are of classes that the model hardly ever predicts, "
-            f"and {mistakes}.",
+            f"The model rarely predicts the classes of most labels that differ from its predictions, and {mistakes}.",
         ),
         (
             disagreement - least > WEAKEST * (_by_chance(data) - least),
-            f"The model is too weak: {least:.0%} of its most confident predictions and {disagreement:.0%} of all "
-            f"differ from the labels, and {mistakes}.",
+            f"The model is too weak: {100 * least:.0f} % of its most confident predictions and "
+            f"{100 * disagreement:.0f} % of all differ from the labels, and {mistakes}.",
         ),
         (
             temperature > OVERCONFIDENT,
@@ -179,13 +179,13 @@ def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float
         ),
         (
             anchors.lowest < UNEVEN * least and least > UNPROVEN,
-            f"Labels differ from {least:.0%} of the most confident predictions, but in some classes hardly ever, as where "
-            "a model cannot tell the other classes apart.",
+            f"Labels differ from {100 * least:.0f} % of the most confident predictions, and in the "
+            "best classes from less than half as many, so that the model may confuse the other classes.",
         ),
         (
             low < NOTHING and least > UNPROVEN,
-            f"Labels differ from {least:.0%} of the most confident predictions, which mistakes of the model may "
-            "explain.",
+            f"Labels differ from {100 * least:.0f} % of the most confident predictions, which mistakes of the model "
+            "can explain.",
         ),
     )
     return next((sentence for fails, sentence in checks if fails), "")
