@@ -55,14 +55,10 @@ def instance_probabilities(
     flips = _flip_rates(len(clean), rate, seed, stream)
     key = key_words(seed, "instance noise directions")
     probabilities = np.zeros((len(clean), classes))
+    places, pairs = (torch.arange(count, device="cpu") for count in (flat.shape[1], -(-classes // 2)))
     for label in np.unique(clean).tolist():
         own = np.flatnonzero(clean == label)
-        drawn = words(
-            key,
-            torch.arange(flat.shape[1], device="cpu")[:, None],
-            label,
-            torch.arange(-(-classes // 2), device="cpu"),
-        )
+        drawn = words(key, places[:, None], label, pairs)
         directions = normals(drawn).flatten(1)[:, :classes].double()
         scores = torch.from_numpy(flat[own]) @ directions
         scores[:, label] = -torch.inf

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
+from softtargets.noise.estimation.anchors import anchor_joint
 from softtargets.noise.estimation.counting import confident_joint, naive_joint
 from softtargets.noise.estimation.interval import NoiseInterval, bootstrap
 from softtargets.noise.estimation.likelihood import fit_likelihood, label_gap, places, refit
@@ -66,6 +67,7 @@ def estimate_noise(
     - ``confident`` (`confident_joint`): Northcutt et al. 2021. Needs no clusters, finds too much noise where
       classes overlap.
     - ``naive`` (`naive_joint`): every disagreement of model and label is noise. The baseline.
+    - ``anchors`` (`find_anchors`): every disagreement where the model is most confident is noise. Needs no clusters.
 
     In simulations with clusters (3,000 examples, 5 classes, 20 seeds of each of 6 matrices) ``likelihood`` found T
     within 0.05, the mean total variation of a row, and the share of right labels within 0.01. With 1,797
@@ -95,13 +97,21 @@ def estimate_noise(
     >>> print(f"{found.clean_rate:.2f}, between {low:.2f} and {high:.2f}")
     0.79, between 0.75 and 0.83
     """
+    return estimate_sample(
+        as_sample(labels, probabilities), method, level=level, resamples=resamples, seed=seed
+    )
+
+
+def estimate_sample(
+    data: NoisySample, method: str, *, level: float, resamples: int, seed: int
+) -> NoiseEstimate:
+    """`estimate_noise` of a sample that was checked."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, such as 0.95, not {level}")
     if resamples < 0 or resamples == 1:
         raise ValueError(f"resamples must be 0 for no interval or at least 2, not {resamples}")
-    data = as_sample(labels, probabilities)
     with _one_thread(data.probabilities.numel() < SMALL):
         found = METHODS[method](data)
         interval = (
@@ -170,6 +180,7 @@ METHODS: dict[str, Callable[[NoisySample], _Found]] = {
     "likelihood": _likelihood,
     "confident": partial(_counted, confident_joint),
     "naive": partial(_counted, naive_joint),
+    "anchors": partial(_counted, anchor_joint),
 }
 
 
