@@ -14,7 +14,7 @@ class SmallResNet(nn.Module):
     `width` is the number of channels of the first layer; stages have two and four times as many. Poolings are left
     out where images are too small for them, and more come first where they are large.
 
-    >>> SmallResNet(channels=1, side=8, classes=10, width=8)(torch.zeros(2, 1, 8, 8)).shape
+    >>> SmallResNet(channels=1, side=8, classes=10, width=8)(Tensor(2, 1, 8, 8)).shape
     torch.Size([2, 10])
     """
 
