@@ -15,9 +15,11 @@ from softtargets.noise.class_conditional import (
     symmetric,
     symmetric_transitions,
 )
+from softtargets.noise.estimation.assessment import NoiseAssessment, assess_noise
 from softtargets.noise.estimation.estimate import METHODS, NoiseEstimate, estimate_noise
 from softtargets.noise.estimation.folds import assign_folds, out_of_fold
 from softtargets.noise.estimation.interval import NoiseInterval
+from softtargets.noise.estimation.suspicion import SuspiciousExamples, suspicious_examples
 from softtargets.noise.instance import instance, instance_probabilities
 
 # The names by which recipes call them. Each takes (labels, classes, seed) and its own options, `instance` also inputs.
@@ -38,8 +40,11 @@ __all__ = [
     "CORRUPTIONS",
     "METHODS",
     "TRANSITIONS",
+    "NoiseAssessment",
     "NoiseEstimate",
     "NoiseInterval",
+    "SuspiciousExamples",
+    "assess_noise",
     "assign_folds",
     "class_conditional",
     "class_conditional_transitions",
@@ -50,6 +55,7 @@ __all__ = [
     "out_of_fold",
     "pair",
     "pair_transitions",
+    "suspicious_examples",
     "symmetric",
     "symmetric_transitions",
 ]

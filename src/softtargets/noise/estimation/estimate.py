@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
+from softtargets.noise.estimation.anchors import anchor_joint
 from softtargets.noise.estimation.counting import confident_joint, naive_joint
 from softtargets.noise.estimation.interval import NoiseInterval, bootstrap
 from softtargets.noise.estimation.likelihood import fit_likelihood, label_gap, places, refit
@@ -66,6 +67,7 @@ def estimate_noise(
     - ``confident`` (`confident_joint`): Northcutt et al. 2021. Needs no clusters, finds too much noise where
       classes overlap.
     - ``naive`` (`naive_joint`): every disagreement of model and label is noise. The baseline.
+    - ``anchors`` (`find_anchors`): every disagreement where the model is most confident is noise. Needs no clusters.
 
     In simulations with clusters (3,000 examples, 5 classes, 20 seeds of each of 6 matrices) ``likelihood`` found T
     within 0.05, the mean total variation of a row, and the share of right labels within 0.01. With 1,797
@@ -170,6 +172,7 @@ METHODS: dict[str, Callable[[NoisySample], _Found]] = {
     "likelihood": _likelihood,
     "confident": partial(_counted, confident_joint),
     "naive": partial(_counted, naive_joint),
+    "anchors": partial(_counted, anchor_joint),
 }
 
 
