@@ -30,8 +30,11 @@ Labels = NDArray[np.int64]
 
 SIDES = {"cuda": 64, "cpu": 32}  # pixels: larger images are averaged over squares first
 WIDTHS = {"cuda": 64, "cpu": 32}
-PASSES = 150_000  # images that a network sees at least, within the following bounds
-EPOCHS = {"cuda": (20, 60), "cpu": (10, 40)}
+PASSES = {
+    "cuda": 4_000_000,
+    "cpu": 300_000,
+}  # images that all networks see together, within the following bounds
+EPOCHS = {"cuda": (20, 60), "cpu": (10, 30)}
 BATCHES = (16, 256)
 UPDATES = 32  # in an epoch, at least, between these bounds
 RATE, WARM_UP, DECAY, MOMENTUM = 0.1, 0.25, 5e-4, 0.9
@@ -49,16 +52,17 @@ class Schedule:
     width: int
 
 
-def schedule(examples: int, device: torch.device, epochs: int | None = None) -> Schedule:
-    """Short enough not to memorise labels: about ten epochs on a CPU, more where there are few images.
+def schedule(examples: int, device: torch.device, folds: int = 5, epochs: int | None = None) -> Schedule:
+    """How each of so many networks is trained on these examples: a few minutes altogether, ten epochs at least.
 
-    >>> schedule(15_000, torch.device("cpu")), schedule(1_000, torch.device("cpu")).epochs
-    (Schedule(epochs=10, batch=256, width=32), 40)
+    >>> schedule(15_000, torch.device("cpu"), folds=2), schedule(1_000, torch.device("cpu")).epochs
+    (Schedule(epochs=10, batch=256, width=32), 30)
     """
     low, high = EPOCHS[device.type]
     smallest, largest = BATCHES
     batch = min(max(smallest, 1 << max(examples // UPDATES, 1).bit_length() - 1), largest, examples)
-    return Schedule(epochs or min(max(low, round(PASSES / examples)), high), batch, WIDTHS[device.type])
+    usual = min(max(low, round(PASSES[device.type] / folds / examples)), high)
+    return Schedule(epochs or usual, batch, WIDTHS[device.type])
 
 
 def cnn_out_of_fold(
@@ -92,7 +96,7 @@ def cnn_out_of_fold(
         pixels, given = pixels.to(where), given.to(where)
     mirrored = survives_mirroring(images, labels, seed)
     fold_of = torch.from_numpy(assign_folds(labels, folds, seed))
-    plans = [schedule(int((fold_of != fold).sum()), where, epochs) for fold in range(folds)]
+    plans = [schedule(int((fold_of != fold).sum()), where, folds, epochs) for fold in range(folds)]
     progress = Progress(told, plans, [int((fold_of != fold).sum()) for fold in range(folds)])
     found = np.empty((len(labels), classes))
 
