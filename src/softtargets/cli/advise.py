@@ -12,10 +12,12 @@ from typer import Argument, Option
 from softtargets.cli import page_commands as pages
 from softtargets.cli.command_line import naming_options
 from softtargets.cli.options import DataDir, Json, assignments
+from softtargets.cli.output import print_table
 from softtargets.exceptions import SofttargetsError
 
 if TYPE_CHECKING:
     from softtargets.inspection.advise import Evidence, Training
+    from softtargets.report import Page
 
 OF_FILES = (*pages.READING, "sample")
 OF_DATASETS = ("data_dir", "data_option", "model", "limit", "folds", "epochs", "device", "seed")
@@ -108,6 +110,7 @@ def advise(
     many labels are wrong, the answer says so and gives a bound.
     """
     from softtargets.inspection.advise import check_method, finding, page, sample_of
+    from softtargets.report import write_page
 
     started = time.monotonic()
     with naming_options(context):
@@ -129,14 +132,23 @@ def advise(
     lines = page.code_lines(found)
     if as_json:
         return pages.as_json(made, directory, found.numbers(), warnings=made.warnings, code=lines)
-    pages.as_text(
-        made,
-        directory,
-        f"{found.examples:,} examples, {found.classes:,} classes; {given.trained or given.understood.reason}",
-        [("what", "value (95 % interval)"), *page.summary_rows(found)],
-        code=list(lines.items()),
-    )
+    opening = f"{found.examples:,} examples, {found.classes:,} classes; {given.trained or given.understood.reason}"
+    _print(made, opening, page.summary_rows(found), list(lines.items()))
+    typer.echo(f"\npage: {write_page(made, directory).resolve()}")
     typer.echo(f"labels to check: {(directory / found.suspects.file).resolve()}")
+
+
+def _print(page: Page, opening: str, table: list[tuple[str, str]], code: list[tuple[str, str]]) -> None:
+    """The verdict first, since it may be that nothing is known; then numbers, and lines to copy."""
+    assert page.verdict is not None
+    typer.echo(f"{page.verdict.headline}.")
+    for sentence in [*page.verdict.sentences, *page.warnings]:
+        typer.echo(sentence)
+    typer.echo(f"\n{opening}\n")
+    print_table(("what", "value (95 % interval)"), table)
+    if code:
+        typer.echo("")
+        print_table(("for", "write"), code)
 
 
 def _one_source(context: typer.Context, file: Path | None, data: str | None) -> None:

@@ -56,5 +56,5 @@ class _Residual(nn.Module):
 def _convolution(before: int, after: int, *, pool: bool) -> nn.Sequential:
     layers: list[nn.Module] = [nn.Conv2d(before, after, 3, padding=1, bias=False)]
     if pool:
-        layers.append(nn.MaxPool2d(2))
+        layers.append(nn.MaxPool2d(2, ceil_mode=True))  # thin images keep a pixel
     return nn.Sequential(*layers, nn.BatchNorm2d(after), nn.ReLU(inplace=True))

@@ -53,8 +53,8 @@ def suspects_words(found: Outlook) -> str:
     if not len(found.suspects):
         return "The model predicts every label as it was given, so that none is suspicious."
     return (
-        f"The model predicts another label for {count(len(found.suspects), 'example')}. The page lists them, the most "
-        "suspicious first; check those by hand."
+        f"The model predicts another label for {count(len(found.suspects), 'example')}. Check them by hand, the most "
+        f"suspicious first: the page shows the first ones, and {found.suspects.file} has all."
     )
 
 
@@ -64,7 +64,7 @@ def _headline(found: Advice) -> tuple[Tone, str]:
         return "care", f"{what} without label smoothing"
     tone: Tone = "care" if found.estimate.warnings else "good"
     if found.is_negligible:
-        return tone, "Hardly any label is wrong: label noise is no reason to smooth"
+        return tone, "We find hardly any wrong labels, so label noise is no reason to smooth"
     if found.may_be_clean:
         return "care", "The labels may all be right: we cannot tell whether any are wrong"
     wrong = found.error_rate.value
