@@ -132,7 +132,9 @@ def advise(
     lines = page.code_lines(found)
     if as_json:
         return pages.as_json(made, directory, found.numbers(), warnings=made.warnings, code=lines)
-    opening = f"{found.examples:,} examples, {found.classes:,} classes; {given.trained or given.understood.reason}"
+    opening = (
+        f"{found.examples:,} examples, {found.classes:,} classes; {given.trained or given.understood.reason}"
+    )
     _print(made, opening, page.summary_rows(found), list(lines.items()))
     typer.echo(f"\npage: {write_page(made, directory).resolve()}")
     typer.echo(f"labels to check: {(directory / found.suspects.file).resolve()}")

@@ -140,6 +140,10 @@ def test_hardly_any_wrong_label_asks_for_nothing(plain):
     )
     assert "1.0 % of the labels are wrong (95 % interval 0.5 to 3.0 %)" in words
     assert "held-out examples" in words
+    assert "stronger model" not in words
+    loose = told(replace(plain, clean_rate=Estimate(0.99, 0.85, 0.995)))
+    assert loose[:2] == ("care", "We find hardly any wrong labels, but cannot rule out more")
+    assert "stronger model" in loose[2]
 
 
 def test_warnings_of_the_estimate_stand_before_the_advice(plain):

@@ -19,7 +19,7 @@ from softtargets.theory.drawing import draw_landscape, draw_optimum
 NUMBERED = 20  # classes for whose matrix numbers are still read
 LARGEST = 20  # entries that are listed where there are too many
 STEPS = 199
-ACROSS = 4  # images beside each other: their labels can still be read on a phone
+ACROSS = 6  # images beside each other
 
 TESTED = {"alpha": "clean test labels", "beta": "noisy test labels", "gamma": "smoothed test labels"}
 COLOURS = dict(zip(TESTED.values(), (BLUE, ORANGE, GREEN), strict=True))
@@ -120,8 +120,8 @@ def suspects_figure(found: Suspects) -> Figure | None:
         "The most suspicious labels.",
         lambda: _draw_suspects(found),
         found.rows(len(found.images)),
-        "Each image with its row in the dataset, the label it was given, and in blue the label that the model "
-        "predicts.",
+        "Above each image its row in the dataset and the label it was given; below it, in blue, the label that the "
+        "model predicts.",
         "Images whose given and predicted labels differ.",
         table="suspicious_images",
     )
@@ -129,20 +129,18 @@ def suspects_figure(found: Suspects) -> Figure | None:
 
 def _draw_suspects(found: Suspects) -> Drawing:
     assert found.images is not None
-    across = min(ACROSS, len(found.images))
-    down = -(-len(found.images) // across)
-    figure = canvas(1.45 * ACROSS, 1.95 * down)
+    down = -(-len(found.images) // ACROSS)
+    figure = canvas(1.1 * ACROSS, 1.75 * down)
     grid = figure.subplots(down, ACROSS, squeeze=False).flatten()
     for axes in grid:
         axes.axis("off")
     for axes, image, row in zip(grid, found.images, found.rows(len(found.images)), strict=False):
         grey = image.shape[0] not in (3, 4)
         axes.imshow(image[0] if grey else image.transpose(1, 2, 0), cmap="gray" if grey else None)
-        names = [plain(_short(row[key])) for key in ("given_name", "likely_name")]
-        axes.set_title(f"{row['row']}: {names[0]}", fontsize=9, pad=3)
-        axes.text(
-            0.5, -0.04, names[1], transform=axes.transAxes, fontsize=9, color=BLUE, ha="center", va="top"
-        )
+        given, likely = (plain(_short(row[key])) for key in ("given_name", "likely_name"))
+        axes.set_title(f"{row['row']}\n{given}", fontsize=9.5, fontweight="normal", loc="center", pad=3)
+        below = {"fontsize": 9.5, "color": BLUE, "ha": "center", "va": "top"}
+        axes.text(0.5, -0.05, likely, transform=axes.transAxes, **below)
     return figure
 
 

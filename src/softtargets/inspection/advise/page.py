@@ -49,7 +49,7 @@ def advise_page(found: Outlook) -> Page:
 
 def _sections(found: Outlook) -> Iterator[Section]:
     if not isinstance(found, Advice):
-        yield Section.of("What would help", words.remedy(found))
+        yield Section.of("What would help", *words.steps(found))
         yield Section.of("Labels to check", *_suspects(found))
     else:
         yield Section.of("What to do", *_what_to_do(found))

@@ -11,6 +11,7 @@ from softtargets.report import Tone, Verdict
 
 JUDGED = {"clean": "clean test labels", "noisy": "test labels as noisy as these"}
 CERTAIN = 0.9995  # a bound that says nothing
+LOOSE = 0.05  # share of wrong labels that would be worth knowing of
 STRONGER = "A stronger model would tell more."
 
 
@@ -48,6 +49,24 @@ def remedy(found: Outlook) -> str:
     )
 
 
+def steps(found: Outlook) -> tuple[str, ...]:
+    """How to get out-of-fold probabilities of a stronger model."""
+    ours = (
+        "The models trained here are small, so that they take minutes. --epochs, --limit and --device say how long, on "
+        "how many examples and where they are trained."
+    )
+    own = (
+        "softtargets.noise.out_of_fold calls your own training once for each fold and puts the predictions together: "
+        "give it a function that trains on some examples and returns the probabilities of the others. Save them with "
+        "the labels by numpy.savez, as probs and labels, and run softtargets advise on that file."
+    )
+    checked = (
+        "Or check a random hundred labels by hand: the share of wrong ones among them is an estimate that no model has "
+        "to make, within about 10 points."
+    )
+    return (ours, own, checked) if found.trained else (own, checked)
+
+
 def suspects_words(found: Outlook) -> str:
     """How long the list of suspicious labels is."""
     if not len(found.suspects):
@@ -63,6 +82,8 @@ def _headline(found: Advice) -> tuple[Tone, str]:
         what = {"teacher": "Train a teacher", "transfer": "Train a model for transfer"}[found.purpose]
         return "care", f"{what} without label smoothing"
     tone: Tone = "care" if found.estimate.warnings else "good"
+    if found.is_negligible and found.error_rate.high > LOOSE:
+        return "care", "We find hardly any wrong labels, but cannot rule out more"
     if found.is_negligible:
         return tone, "We find hardly any wrong labels, so label noise is no reason to smooth"
     if found.may_be_clean:
@@ -93,6 +114,7 @@ def _advised(found: Advice) -> list[str]:
     if found.recommends:
         told += [_recommended(found), _losses(found)]
     elif found.purpose == "classify":
+        told += [remedy(found)] if found.error_rate.high > LOOSE else []
         told.append(NO_REASON)
     if not found.uniformity.is_uniform and not found.is_negligible:
         told.append(
