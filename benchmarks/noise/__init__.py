@@ -1,0 +1,1 @@
+"""Does the estimate of label noise hold what it promises? ``python -m benchmarks.noise --help``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,14 +15,15 @@ from softtargets.noise import instance, pair, symmetric
 Labels = NDArray[np.int64]
 
 DATASETS = ("digits", "mnist", "fashion-mnist", "cifar10", "cifar100")
-MODELS = ("logistic", "mlp", "forest", "cnn")
+MODELS = ("logistic", "mlp", "forest", "cnn", "neighbours", "bayes")
 RATES = (10, 20, 40)
-DRAWN = {"uniform": symmetric, "pair": pair, "instance": instance}
+DRAWN: dict[str, Callable[..., Labels]] = {"uniform": symmetric, "pair": pair, "instance": instance}
 PEOPLE = {
     "cifar10": ("aggregate", "random1", "random2", "random3", "worse"),
     "cifar100": ("noisy",),
 }
-MOST = {"logistic": 20_000, "mlp": 20_000, "forest": 10_000}  # examples; the networks get all
+# Examples, at most; a CNN gets all.
+MOST = {"logistic": 20_000, "mlp": 20_000, "forest": 10_000, "neighbours": 5_000, "bayes": 10_000}
 SEED = 0
 
 

@@ -1,4 +1,4 @@
-"""Who predicts: logistic regression, a small fully connected network, a random forest and a small CNN.
+"""Who predicts: linear and fully connected networks, a small CNN, a random forest, nearest neighbours, naive Bayes.
 
 Plain loops, apart from the engine of the package: the estimate is for probabilities of any model.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,22 +24,42 @@ RATE = {"logistic": 3e-3, "mlp": 2e-3, "cnn": 4e-3}
 SHIFT = 2  # pixels, on colour images
 
 
+def _forest() -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(100, n_jobs=-1, random_state=0)
+
+
+def _neighbours() -> Any:
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return KNeighborsClassifier(20, weights="distance")
+
+
+def _bayes() -> Any:
+    from sklearn.naive_bayes import GaussianNB
+
+    return GaussianNB(var_smoothing=1e-2)
+
+
+# Models of scikit-learn.
+COUNTING: dict[str, Callable[[], Any]] = {"forest": _forest, "neighbours": _neighbours, "bayes": _bayes}
+
+
 def predictor(
     model: str, images: NDArray[np.uint8], labels: Places, classes: int, device: str
 ) -> Callable[[Places, Places], NDArray[np.float64]]:
     """What `out_of_fold` calls: train on the examples at some places, predict those at others."""
-    if model == "forest":
-        flat = images.reshape(len(images), -1)
+    if model in COUNTING:
+        flat = images.reshape(len(images), -1) / 255
 
-        def by_forest(rest: Places, held_out: Places) -> NDArray[np.float64]:
-            from sklearn.ensemble import RandomForestClassifier
-
-            forest = RandomForestClassifier(100, n_jobs=-1, random_state=0).fit(flat[rest], labels[rest])
+        def by_counting(rest: Places, held_out: Places) -> NDArray[np.float64]:
+            fitted = COUNTING[model]().fit(flat[rest], labels[rest])
             found = np.zeros((len(held_out), classes))
-            found[:, forest.classes_] = forest.predict_proba(flat[held_out])
+            found[:, fitted.classes_] = fitted.predict_proba(flat[held_out])
             return found
 
-        return by_forest
+        return by_counting
     pixels = torch.from_numpy(images).to(device).float()
     pixels = (pixels - pixels.mean((0, 2, 3), keepdim=True)) / pixels.std((0, 2, 3), keepdim=True)
     if device == "cuda":
@@ -48,6 +69,7 @@ def predictor(
     def by_network(rest: Places, held_out: Places) -> NDArray[np.float64]:
         torch.manual_seed(0)
         net = network(model, images.shape[1:], classes, WIDTH[device]).to(device)
+        net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         chosen = torch.from_numpy(rest).to(device)
         epochs = CNN_EPOCHS.get(images.shape[2], 8) if model == "cnn" else EPOCHS[model]
         train(net, pixels[chosen], given[chosen], epochs, RATE[model], augmented=images.shape[1] == 3)
@@ -81,7 +103,7 @@ def network(model: str, shape: tuple[int, ...], classes: int, width: int) -> nn.
         nn.AdaptiveMaxPool2d(1),
         nn.Flatten(),
         nn.Linear(4 * width, classes),
-    ).to(memory_format=torch.channels_last)
+    )
 
 
 def _layer(inputs: int, outputs: int, pool: bool = False) -> nn.Module:
@@ -124,7 +146,7 @@ def train(
             with torch.autocast(pixels.device.type, torch.bfloat16, enabled=on_gpu):
                 loss = nn.functional.cross_entropy(net(seen), labels[chosen])
             optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
             schedule.step()
 

@@ -1,76 +1,78 @@
-"""How often labels differ from a model where it is most confident, and how much more often they do elsewhere."""
+"""How often labels differ from a model's predictions where it is most confident."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from softtargets.noise.estimation.sample import NoisySample
 
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of the predictions of each class, the most confident first
+FEWEST = 50  # anchors: with fewer, a fifth of them wrong may be anything from a tenth to a third
 
 
 class Anchors(NamedTuple):
-    """The most confident predictions of each class.
+    """The most confident predictions of each class, and what their labels say.
 
-    `share` of them are anchors, `examples` altogether; `joint` is Q (K, K), what they say of all; `disagreement` is the
-    share of labels that differ from them, `runner_up` the mean probability of the second class over that of the first.
-    `curve` is the disagreement by share.
+    `share` of the predictions are anchors, `examples` altogether. `joint` is Q (K, K), Q[i, j] = P(predicted i, labelled
+    j) if all predictions were as good as the anchors; `disagreement` is 1 less its trace. `curve` is the disagreement of
+    every share that was tried.
     """
 
     share: float
     examples: int
     joint: Tensor
     disagreement: float
-    runner_up: float
     curve: dict[float, float]
+
+    @property
+    def counts(self) -> Tensor:
+        """How many anchors of a class have which label, (K, K), as if classes had as many anchors as predictions."""
+        return self.joint * self.examples
 
 
 def find_anchors(data: NoisySample) -> Anchors:
-    r"""The share of the most confident predictions, of each class alike, among which labels disagree the least.
+    r"""The first s of the predictions, by confidence and of each class alike, for the s with the fewest disagreements.
 
-    .. math:: Q_{ij} = P(\hat y = i) \, P(\tilde y = j \mid \hat y = i, \text{anchor}), \quad
-              A = \min_s \Big(1 - \sum_i Q_{ii}(s)\Big)
+    .. math:: Q_{ij}(s) = P(\hat y = i) \, P(\tilde y = j \mid \hat y = i, \text{among the first } s), \quad
+              A(s) = 1 - \sum_i Q_{ii}(s)
 
-    Errors of a model become fewer the more confident it is, and wrong labels that have nothing to do with how an
-    example looks do not: where the curve over s is flat at its beginning, it shows their rate. The least mean of a first
-    part is where an isotonic regression begins (Barlow et al. 1972). Anchor points are those of Liu and Tao,
-    "Classification with noisy labels by importance reweighting", 2016, who take the largest probability itself; here
-    labels are counted, so that a model need not be calibrated for it.
+    Mistakes of a model become rarer the more confident it is, and wrong labels that have nothing to do with the looks
+    of an example do not: where the curve A(s) begins flat, it shows how many there are. The least of A, where an
+    isotonic regression begins, was closer to the truth than A of any one share. Shares with fewer than 50 examples are
+    left out. Anchor points are of Liu and Tao, "Classification with noisy labels by importance reweighting", 2016, who read the
+    largest probability; here labels are counted, and only the order of confidences matters.
+
+    >>> labels = torch.tensor([0, 1, 1, 0] * 250)
+    >>> sure = torch.tensor([[0.9, 0.1], [0.1, 0.9], [0.4, 0.6], [0.4, 0.6]] * 250)
+    >>> found = find_anchors(NoisySample(labels, sure, torch.ones(1000)))
+    >>> round(found.curve[0.5], 3), found.curve[1.0], found.share, found.disagreement
+    (0.124, 0.25, 0.3, 0.0)
     """
     top, predicted = data.probabilities.max(1)
     order = torch.argsort(top, descending=True, stable=True)
     order = order[torch.argsort(predicted[order], stable=True)]
-    heft, of = data.weights[order], predicted[order]
-    masses = torch.bincount(of, heft, data.classes)
-    before = heft.cumsum(0) - heft
-    before -= (masses.cumsum(0) - masses)[of]
-    # The rank of an example among those of its class, from 0 to 1; the first of each class always counts.
-    rank = before / masses[of]
-    shares = masses / masses.sum()
-    found = [_joint(data, order, of, rank < share - 1e-9, shares) for share in SHARES]
-    disagreements = [1 - float(joint.trace()) for joint in found]
-    best = min(range(len(SHARES)), key=disagreements.__getitem__)
-    chosen = order[rank < SHARES[best] - 1e-9]
-    two = data.probabilities[chosen].topk(2, dim=1).values
-    return Anchors(
-        share=SHARES[best],
-        examples=len(chosen),
-        joint=found[best],
-        disagreement=max(disagreements[best], 0.0),
-        runner_up=float((two[:, 1] / two[:, 0]).mean()),
-        curve=dict(zip(SHARES, disagreements, strict=True)),
-    )
+    of, labels, weights = predicted[order], data.labels[order], data.weights[order]
+    masses = torch.bincount(of, weights, data.classes)
+    total = float(masses.sum())
+    # What comes before an example among the predictions of its class, from 0 to 1; the first always counts.
+    rank = (weights.cumsum(0) - weights - (masses.cumsum(0) - masses)[of]) / masses[of]
+    cells = of * data.classes + labels
+    tried = [share for share in SHARES if share * total >= FEWEST] or [1.0]
+    joints, curve = {}, {}
+    for share in tried:
+        # Of a weight of 1 and a rank of 0.1 rounding must not make two.
+        taken = rank < share - 1e-9
+        counts = torch.bincount(cells[taken], weights[taken], data.classes**2).view(data.classes, -1)
+        joints[share] = counts * (masses / total / counts.sum(1).clamp(min=1e-300))[:, None]
+        curve[share] = max(1 - float(joints[share].trace()), 0.0)
+    best = min(tried, key=lambda share: (curve[share], -share))
+    examples = round(float(weights[rank < best - 1e-9].sum()))
+    return Anchors(best, examples, joints[best], curve[best], curve)
 
 
 def anchor_joint(data: NoisySample) -> Tensor:
     """Q (K, K) of `find_anchors`."""
     return find_anchors(data).joint
-
-
-def _joint(data: NoisySample, order: Tensor, of: Tensor, taken: Tensor, shares: Tensor) -> Tensor:
-    rows, which = nn.functional.one_hot(of[taken], data.classes).double(), order[taken]
-    counts = NoisySample(data.labels[which], rows, data.weights[which]).by_label(rows)
-    return counts / counts.sum(1, keepdim=True).clamp(min=1) * shares[:, None]

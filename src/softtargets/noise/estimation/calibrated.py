@@ -9,28 +9,30 @@ from softtargets.calibration import temperature_scaling
 from softtargets.noise.estimation.folds import assign_folds
 from softtargets.noise.estimation.sample import NoisySample
 
-FOLDS = 5
 SMALLEST = 1e-6  # a zero of a model that counts is no smaller than this
+NUMBERS = 1 << 23  # probabilities that are enough to fit one temperature
 
 
 def calibrated(data: NoisySample) -> tuple[NoisySample, float]:
     """The sample with calibrated probabilities, and the temperature that all examples together ask for.
 
-    Cross-fitted: the examples of a fold are scaled by the temperature of the others. Probabilities of exactly 0, such as
-    those of a random forest, count as half the smallest that is not, but as no less than 1e-6.
+    Cross-fitted: each half of the examples is scaled by the temperature of the other. Probabilities of exactly 0, such
+    as those of a random forest, count as half the smallest that is not, but as no less than 1e-6. Where all labels are
+    predicted right there is no best temperature, and probabilities become 0 and 1.
     """
     given = data.probabilities
     floor = max(float(given[given > 0].min()) / 2, SMALLEST)
     logits = given.clamp(min=floor).log()
-    if len(data.labels) < FOLDS:
-        return data, 1.0
-    folds = torch.from_numpy(assign_folds(data.labels, FOLDS))
+    whole = _temperature(logits, data.labels)
+    if len(data.labels) < 4:
+        return data._replace(probabilities=(logits / whole).softmax(1)), whole
+    half = torch.from_numpy(assign_folds(data.labels, 2)) == 0
     scaled = torch.empty_like(logits)
-    for fold in range(FOLDS):
-        own = folds == fold
-        scaled[own] = _scaled(logits[own], temperature_scaling(logits[~own], data.labels[~own]).temperature)
-    return data._replace(probabilities=scaled), temperature_scaling(logits, data.labels).temperature
+    for own in (half, ~half):
+        scaled[own] = (logits[own] / _temperature(logits[~own], data.labels[~own])).softmax(1)
+    return data._replace(probabilities=scaled), whole
 
 
-def _scaled(logits: Tensor, temperature: float) -> Tensor:
-    return (logits / temperature).softmax(1)
+def _temperature(logits: Tensor, labels: Tensor) -> float:
+    step = -(-logits.numel() // NUMBERS)
+    return temperature_scaling(logits[::step], labels[::step]).temperature

@@ -97,13 +97,21 @@ def estimate_noise(
     >>> print(f"{found.clean_rate:.2f}, between {low:.2f} and {high:.2f}")
     0.79, between 0.75 and 0.83
     """
+    return estimate_sample(
+        as_sample(labels, probabilities), method, level=level, resamples=resamples, seed=seed
+    )
+
+
+def estimate_sample(
+    data: NoisySample, method: str, *, level: float, resamples: int, seed: int
+) -> NoiseEstimate:
+    """`estimate_noise` of a sample that was checked."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, such as 0.95, not {level}")
     if resamples < 0 or resamples == 1:
         raise ValueError(f"resamples must be 0 for no interval or at least 2, not {resamples}")
-    data = as_sample(labels, probabilities)
     with _one_thread(data.probabilities.numel() < SMALL):
         found = METHODS[method](data)
         interval = (

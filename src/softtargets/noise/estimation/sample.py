@@ -33,8 +33,8 @@ class NoisySample(NamedTuple):
         return summed.index_add_(0, self.labels, rows * self.weights[:, None]).t()
 
 
-def as_sample(labels: ArrayLike, probabilities: ArrayLike) -> NoisySample:
-    """Check what somebody gave.
+def as_sample(labels: ArrayLike, probabilities: ArrayLike, *, every_class: bool = True) -> NoisySample:
+    """Check what somebody gave; labels of `every_class` may be asked for.
 
     >>> as_sample(torch.tensor([0, 0, 1]), torch.tensor([[0.5, 0.5, 0.0]] * 3))
     Traceback (most recent call last):
@@ -45,15 +45,15 @@ def as_sample(labels: ArrayLike, probabilities: ArrayLike) -> NoisySample:
     if classes < 2:
         raise ValueError(f"labels can only be wrong among at least two classes, not {classes}")
     wanted = as_labels(labels, examples, classes).cpu()
-    if examples < classes:
+    if every_class and examples < classes:
         raise ValueError(
             f"{examples} examples are too few for {classes} classes; give at least one of each class"
         )
     counts = torch.bincount(wanted, minlength=classes)
-    if not bool(counts.all()):
+    if every_class and not bool(counts.all()):
         raise ValueError(
             f"no example is labelled {int((counts == 0).nonzero()[0])}, so nothing can be said about that class; "
             "leave it out of the probabilities"
         )
     sums = found.sum(1, keepdim=True)
-    return NoisySample(wanted, found / sums, torch.ones(examples, dtype=torch.float64))
+    return NoisySample(wanted, found / sums, torch.ones_like(sums[:, 0]))
