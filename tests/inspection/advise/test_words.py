@@ -99,7 +99,8 @@ def test_the_first_sentence_says_that_it_is_unknown_and_the_second_gives_a_bound
     first = verdict.sentences[0]
     bound = float(re.fullmatch(r"At most (\d+) % of the labels are wrong\.", first)[1])
     assert 100 * unknown.bound <= bound < 100 * unknown.bound + 1
-    assert verdict.sentences[1] == unknown.assessment.reason
+    assert verdict.sentences[1].replace(" %", "%") == unknown.assessment.reason.replace(" %", "%")
+    assert not re.search(r"\d%", " ".join(verdict.sentences))
     assert "stronger model" in verdict.sentences[2]
     assert "softtargets.noise.out_of_fold" in verdict.sentences[2]
     assert "alpha" not in " ".join(verdict.sentences)
@@ -182,7 +183,7 @@ def test_what_theory_does_not_say_names_its_figures():
 
 
 def test_without_any_noise_the_loss_without_smoothing_is_a_number():
-    found = advised(uniform(0.9, 3), 300, resamples=5)
+    found = advised(uniform(0.9, 3), 1200, resamples=5)
     none = replace(found.expected["none"], by_heart=found.expected["usual"].by_heart)
     _, _, words = told(replace(found, expected=found.expected | {"none": none}))
     assert f"{np.round(none.by_heart.value, 3):.3f} without smoothing" in words

@@ -120,8 +120,8 @@ def suspects_figure(found: Suspects) -> Figure | None:
         "The most suspicious labels.",
         lambda: _draw_suspects(found),
         found.rows(len(found.images)),
-        "Above each image its row in the dataset and the label it was given; below it, in blue, the label that the "
-        "model predicts.",
+        "Above each image its row in the dataset and the label it was given; below it, in blue, the likely "
+        "label.",
         "Images whose given and predicted labels differ.",
         table="suspicious_images",
     )

@@ -89,8 +89,8 @@ def _suspects(found: Outlook) -> Iterator[str | Table | Figure]:
     if not len(found.suspects):
         return
     yield (
-        "The list holds errors of the model too: the score, from 0 to 1, says how clearly it prefers another label. "
-        "Rows are counted from 0, in the order of the file or dataset."
+        "The list holds errors of the model too. The score, from 0 to 1, puts the labels in order and is no "
+        "probability. Rows are counted from 0, in the order of the file or dataset."
     )
     if (figure := figures.suspects_figure(found.suspects)) is not None:
         yield figure

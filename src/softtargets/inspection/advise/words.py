@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from softtargets.inspection.advise.finding import USUAL, Advice, Outlook
 from softtargets.inspection.advise.uniformity import FAR
@@ -24,7 +25,8 @@ def verdict_on(found: Outlook) -> Verdict:
 
 def _unknown(found: Outlook) -> list[str]:
     """A bound, why there is no more, and what would help."""
-    return [bound_words(found), found.assessment.reason, remedy(found), suspects_words(found)]
+    reason = re.sub(r"(?<=\d)%", " %", found.assessment.reason)
+    return [bound_words(found), reason, remedy(found), suspects_words(found)]
 
 
 def bound_words(found: Outlook) -> str:
