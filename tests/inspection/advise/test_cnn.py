@@ -30,6 +30,13 @@ def test_the_same_seed_gives_the_same_numbers_however_many_cores_there_are():
     assert not np.array_equal(found[0], other)
 
 
+def test_labels_of_chance_are_predicted_by_chance_although_networks_memorise_theirs():
+    random = np.random.default_rng(0)
+    images, labels = random.integers(0, 256, (96, 1, 8, 8), dtype=np.uint8), random.integers(0, 2, 96)
+    found = cnn_out_of_fold(images, labels, 2, folds=2, device="cpu", epochs=40)
+    assert 0.3 < (found.argmax(1) == labels).mean() < 0.7
+
+
 def test_ctrl_c_stops_all_folds():
     images, labels = blobs(300)
 
