@@ -8,7 +8,6 @@ the estimate costs a minute. A GPU trains all of it in about ten minutes; on a C
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,12 +61,11 @@ def written(page: str, parts: dict[str, str]) -> str:
     'a <!-- x -->\\n\\nnew\\n\\n<!-- end --> b'
     """
     for name, text in parts.items():
-        pattern = f"(<!-- {name} -->).*?(<!-- end -->)"
-        page, found = re.subn(
-            pattern, lambda at, text=text: f"{at[1]}\n\n{text}\n\n{at[2]}", page, flags=re.DOTALL
-        )
-        if not found:
+        before, begin, rest = page.partition(f"<!-- {name} -->")
+        _, end, after = rest.partition("<!-- end -->")
+        if not end:
             sys.exit(f"docs/noise.md has no place for the {name}")
+        page = f"{before}{begin}\n\n{text}\n\n{end}{after}"
     return page
 
 

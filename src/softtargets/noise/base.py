@@ -42,7 +42,7 @@ def uniforms_by_place(count: int, seed: int, purpose: str, stream: int = 0) -> t
     >>> bool((few == more[:2]).all())
     True
     """
-    drawn = words(key_words(seed, purpose), torch.arange(count), stream).numpy()
+    drawn = words(key_words(seed, purpose), torch.arange(count, device="cpu"), stream).numpy()
     high, low = drawn[:, 0::2] >> 5, drawn[:, 1::2] >> 6
     both = (high * 2.0**26 + low) * 2.0**-53
     return both[:, 0], both[:, 1]

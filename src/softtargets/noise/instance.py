@@ -55,9 +55,10 @@ def instance_probabilities(
     flips = _flip_rates(len(clean), rate, seed, stream)
     key = key_words(seed, "instance noise directions")
     probabilities = np.zeros((len(clean), classes))
+    places, pairs = (torch.arange(count, device="cpu") for count in (flat.shape[1], -(-classes // 2)))
     for label in np.unique(clean).tolist():
         own = np.flatnonzero(clean == label)
-        drawn = words(key, torch.arange(flat.shape[1])[:, None], label, torch.arange(-(-classes // 2)))
+        drawn = words(key, places[:, None], label, pairs)
         directions = normals(drawn).flatten(1)[:, :classes].double()
         scores = torch.from_numpy(flat[own]) @ directions
         scores[:, label] = -torch.inf
@@ -70,7 +71,7 @@ def instance_probabilities(
 def _flip_rates(count: int, rate: float, seed: int, stream: int) -> NDArray[np.float64]:
     uniform, _ = uniforms_by_place(count, seed, "instance noise", stream)
     width = min(rate, 1 - rate)
-    edge = torch.special.ndtr(torch.tensor(-width / DEVIATION, dtype=torch.float64))
+    edge = torch.special.ndtr(torch.tensor(-width / DEVIATION, dtype=torch.float64, device="cpu"))
     below = edge + torch.from_numpy(uniform) * (1 - 2 * edge)
     offset = DEVIATION * torch.special.ndtri(below)
     rates: NDArray[np.float64] = (rate + offset.clamp(-width, width)).numpy()

@@ -16,9 +16,9 @@ FEWEST = 50  # anchors: with fewer, a fifth of them wrong may be anything from a
 class Anchors(NamedTuple):
     """The most confident predictions of each class, and what their labels say.
 
-    `share` of the predictions are anchors, `examples` altogether. `joint` is Q (K, K), Q[i, j] = P(predicted i, labelled
-    j) if all predictions were as good as the anchors; `disagreement` is 1 less its trace. `curve` is the disagreement of
-    every share that was tried.
+    `share` of the predictions are anchors, `examples` altogether. `joint` is Q (K, K), Q[i, j] = P(predicted i,
+    labelled j) if all predictions were as good as the anchors; `disagreement` is 1 less its trace. `curve` is the
+    disagreement of every share that was tried.
     """
 
     share: float
@@ -42,8 +42,8 @@ def find_anchors(data: NoisySample) -> Anchors:
     Mistakes of a model become rarer the more confident it is, and wrong labels that have nothing to do with the looks
     of an example do not: where the curve A(s) begins flat, it shows how many there are. The least of A, where an
     isotonic regression begins, was closer to the truth than A of any one share. Shares with fewer than 50 examples are
-    left out. Anchor points are of Liu and Tao, "Classification with noisy labels by importance reweighting", 2016, who read the
-    largest probability; here labels are counted, and only the order of confidences matters.
+    left out. Anchor points are of Liu and Tao, "Classification with noisy labels by importance reweighting", 2016, who
+    read the largest probability; here labels are counted, and only the order of confidences matters.
 
     >>> labels = torch.tensor([0, 1, 1, 0] * 250)
     >>> sure = torch.tensor([[0.9, 0.1], [0.1, 0.9], [0.4, 0.6], [0.4, 0.6]] * 250)

@@ -34,7 +34,7 @@ class NoiseAssessment:
     """How many labels are wrong, as far as labels and predictions can tell.
 
     - `error_rate`: the estimated share of wrong labels; None where it is not identified.
-    - `low`, `high`: the interval that holds the share of wrong labels in `level` of cases. Where it is not identified
+    - `low`, `high`: the interval that holds the share of wrong labels in `level` of cases. Where it is not identified,
       `low` is 0 and `high` is an upper bound: "at most ...".
     - `is_identified`: whether the mistakes of the labels can be told from those of the model.
     - `reason`: why not, in one sentence; empty where they can.
@@ -74,27 +74,28 @@ def assess_noise(
       the model. For r the share of wrong labels and e that of wrong predictions, :math:`D \ge r + (1 - 2 r) e \ge r` if
       a prediction does not depend on the label once the true class is known and at most half of the labels are wrong.
 
-    `error_rate` is A. The interval goes from A, less what chance may have added and the mistakes of the model that may be
-    among its most confident predictions, to D, plus what chance may have taken away (Wilson's intervals). Those mistakes
-    are taken to be at most 0.3 (D - A) or, if that is more, 1.5 times what the curve of anchors rises from a tenth to half
-    of the predictions: the more the two estimates disagree, and the less the curve is a plateau, the wider the interval.
+    `error_rate` is A. The interval goes from A, less what chance may have added and the mistakes of the model that may
+    be among its most confident predictions, to D, plus what chance may have taken away (Wilson's intervals). Those
+    mistakes are taken to be at most 0.3 (D - A) or, if that is more, 1.5 times what the curve of anchors rises from a
+    tenth to half of the predictions: the more the two estimates disagree, and the less the curve is a plateau, the
+    wider the interval.
 
-    Whether anchors say something about labels rather than about the model cannot be proved from labels and predictions,
-    but often be refuted. The share is *not identified*, and only the bound "at most D" is given, if
+    That anchors say something about labels rather than about the model cannot be proved from labels and predictions,
+    but it can often be refuted. The share is *not identified*, and only the bound "at most D" is given, if
 
     - there are fewer than 500 examples, or labels of one class only;
-    - the model agrees with 99.9 % of 200 labels or more: it was trained on them (then even the bound says nothing: 1);
+    - the model agrees with 99.9 % of 200 labels or more: it was trained on them, and even the bound is 1;
     - more than half of the labels differ from the anchors;
     - the model is weak: its predictions agree with labels beyond chance (Cohen's kappa) less than two thirds as much as
       its anchors do, (D - A) / (C - A) > 1/3 for C the disagreement of labels with predictions of other examples;
-    - the model is overconfident: a temperature above 3 fits it to the labels. Naive Bayes is as certain of its mistakes as
-      of the rest, and they look like wrong labels;
-    - in an average class, the second label of the anchors is more than half as frequent as the first;
+    - the model is overconfident: a temperature above 3 fits it to the labels. Naive Bayes is as certain of its mistakes
+      as of the rest, and they look like wrong labels;
     - most of A is labels of classes that the model hardly ever predicts;
+    - in an average class, the second label of the anchors is more than half as frequent as the first;
     - A is above 3 %, but the interval reaches 0.
 
-    What nothing here can find out: classes that the inputs do not determine look like wrong labels to every model, and a
-    model that has seen a part of the labels it predicts finds too few of them wrong. docs/noise.md has how often
+    What nothing here can find out: classes that the inputs do not determine look like wrong labels to every model, and
+    a model that has seen a part of the labels it predicts finds too few of them wrong. docs/noise.md has how often
     intervals and bounds held on real data.
 
     >>> generator = torch.Generator().manual_seed(1)
@@ -139,38 +140,50 @@ def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float
     """Why the share of wrong labels is not identified; empty where it is."""
     examples, least = len(data.labels), anchors.disagreement
     mistakes = "its mistakes cannot be told from those of the labels"
-    if int(torch.bincount(data.labels).count_nonzero()) < 2:
-        return "All labels are the same, and nothing shows which of them are wrong."
-    if SHARES[0] * examples < FEWEST:
-        return f"{examples} examples are too few to tell wrong labels from mistakes of the model."
-    if _is_memorised(data, disagreement):
-        return (
+    checks = (
+        (
+            int(torch.bincount(data.labels).count_nonzero()) < 2,
+            "All labels are the same, and nothing shows which of them are wrong.",
+        ),
+        (
+            SHARES[0] * examples < FEWEST,
+            f"{examples} examples are too few to tell wrong labels from mistakes of the model.",
+        ),
+        (
+            _is_memorised(data, disagreement),
             f"The model agrees with {1 - disagreement:.2%} of the labels, as models do with labels that they were "
-            "trained on; predictions must be for examples that the model was not trained on."
-        )
-    if least > 0.5:
-        return f"The model is too weak: even of its most confident predictions, {least:.0%} differ from the labels."
-    if disagreement - least > WEAKEST * (_by_chance(data) - least):
-        return (
+            "trained on; predictions must be for examples that the model was not trained on.",
+        ),
+        (
+            least > 0.5,
+            f"The model is too weak: even of its most confident predictions, {least:.0%} differ from the labels.",
+        ),
+        (
+            disagreement - least > WEAKEST * (_by_chance(data) - least),
             f"The model is too weak: {least:.0%} of its most confident predictions and {disagreement:.0%} of all "
-            f"differ from the labels, and {mistakes}."
-        )
-    if temperature > OVERCONFIDENT:
-        return (
-            f"The model is overconfident (temperature scaling divides its logits by {temperature:.1f}), so that its most "
-            "confident predictions may be wrong."
-        )
-    neglected = _neglected(data, anchors)
-    if neglected > max(least / 2, 0.01):
-        return (
-            "Most labels that differ from confident predictions are of classes that the model hardly ever predicts, and "
-            f"{mistakes}."
-        )
-    if _contest(anchors) > CLOSEST:
-        return "Of the labels of a class, the second most frequent is too close to the first to say which is right."
-    if low < NOTHING and least > UNPROVEN:
-        return f"Labels differ from {least:.0%} of the most confident predictions, which mistakes of the model may explain."
-    return ""
+            f"differ from the labels, and {mistakes}.",
+        ),
+        (
+            temperature > OVERCONFIDENT,
+            f"The model is overconfident (temperature scaling divides its logits by {temperature:.1f}), so that its "
+            "most confident predictions may be wrong.",
+        ),
+        (
+            _neglected(data, anchors) > max(least / 2, 0.01),
+            "Most labels that differ from confident predictions are of classes that the model hardly ever predicts, "
+            f"and {mistakes}.",
+        ),
+        (
+            _contest(anchors) > CLOSEST,
+            "Of the labels of a class, the second most frequent is too close to the first to say which is right.",
+        ),
+        (
+            low < NOTHING and least > UNPROVEN,
+            f"Labels differ from {least:.0%} of the most confident predictions, which mistakes of the model may "
+            "explain.",
+        ),
+    )
+    return next((sentence for fails, sentence in checks if fails), "")
 
 
 def _frequencies(data: NoisySample) -> tuple[Tensor, Tensor]:

@@ -73,5 +73,5 @@ def _rows(joint: Tensor) -> NDArray[np.float64]:
 
 def resampled(examples: int, seed: int, resample: int) -> Tensor:
     """How often each example is drawn in so many draws with replacement, (N,); by seed and number of the resample."""
-    drawn = words(key_words(seed, "noise bootstrap"), torch.arange(-(-examples // 4)), resample)
+    drawn = words(key_words(seed, "noise bootstrap"), torch.arange(-(-examples // 4), device="cpu"), resample)
     return torch.bincount(below(drawn.flatten()[:examples], examples), minlength=examples).double()

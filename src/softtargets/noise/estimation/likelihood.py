@@ -127,7 +127,7 @@ def _maximised(
     scatter = (points * pull.sum(1, keepdim=True)).t() @ points - (means * masses[:, None]).t() @ means
     scatter = scatter / total
     ridge = _RIDGE * points.square().mean()
-    precision = torch.linalg.inv(scatter + ridge * torch.eye(len(scatter), dtype=torch.float64))
+    precision = torch.linalg.inv(scatter + torch.diag(ridge.expand(len(scatter))))
     root = torch.linalg.cholesky((precision + precision.t()) / 2)
     matrix = joint / counts.clamp(min=_SMALLEST)[:, None]
     return Clusters(counts / total, means, root, matrix, tails)
