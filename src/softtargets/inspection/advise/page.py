@@ -31,10 +31,9 @@ METHODS = {
 def advise_page(found: Outlook) -> Page:
     """All of the advice as a page."""
     name = found.understood.path.name
-    known = isinstance(found, Advice)
     return Page(
         name=name,
-        title=f"How many labels of {name} are wrong?" if not known else f"How much smoothing for {name}?",
+        title=f"How many labels of {name} are wrong?",
         lead=(
             f"How many labels are wrong, how much label smoothing that asks for, and which labels to check. "
             f"{count(found.examples, 'example')}, {count(found.classes, 'class')}, judged by "
@@ -90,7 +89,8 @@ def _suspects(found: Outlook) -> Iterator[str | Table | Figure]:
         return
     yield (
         "The list holds errors of the model too. The score, from 0 to 1, puts the labels in order and is no "
-        "probability. Rows are counted from 0, in the order of the file or dataset."
+        "probability. Rows are counted from 0, in the order of the file or dataset. "
+        "softtargets.noise.suspicious_examples gives the same list in Python."
     )
     if (figure := figures.suspects_figure(found.suspects)) is not None:
         yield figure
