@@ -13,7 +13,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,14 +126,12 @@ def _on_all_cores(train: Callable[[int], None], folds: int, progress: Progress) 
     try:
         with ThreadPoolExecutor(min(cores, folds), "advise-fold") as pool:
             try:
-                trained = [pool.submit(alone, fold) for fold in range(folds)]
-                while not all(one.done() for one in trained):
-                    if any(one.done() and one.exception() for one in trained):
-                        break
+                left = {pool.submit(alone, fold) for fold in range(folds)}
+                while left:
+                    done, left = wait(left, timeout=0.1, return_when=FIRST_EXCEPTION)
+                    for one in done:
+                        one.result()
                     progress.tell()
-                    time.sleep(0.1)
-                for one in trained:
-                    one.result()
             except BaseException:
                 progress.stopped.set()
                 pool.shutdown(wait=False, cancel_futures=True)
