@@ -58,7 +58,7 @@ class Activations:
 
         Rows without a label (`ignore_index`) are left out, so that a chunk may have fewer.
         """
-        for found, labels, place in self._rows.blocks(rows):
+        for found, labels, place, _ in self._rows.blocks(rows):
             yield checked(found, ANYTHING, self.path, place), labels
 
     def __repr__(self) -> str:

@@ -19,11 +19,12 @@ _Pair = tuple[Tensor, Tensor]
 
 
 class LabelledBlock(NamedTuple):
-    """Some rows (n, K), their labels (n,) as int64, and where each was."""
+    """Some rows (n, K), their labels (n,) as int64, where each was in words, and its number in the file from 0."""
 
     values: Tensor
     labels: Tensor
     place: Place
+    numbers: Tensor
 
 
 class NoLabels(FileArray):
@@ -94,7 +95,7 @@ class LabelledRows:
             if not bool(kept.all()):
                 number, values, labels = number[kept], values[kept], labels[kept]
             if len(labels):
-                yield LabelledBlock(values, labels, _placer(self.values, number))
+                yield LabelledBlock(values, labels, _placer(self.values, number), number)
 
     def _unchanged(self, blocks: Iterator[_Pair]) -> Iterator[_Pair]:
         """The same, if the files are afterwards what they were when they were opened."""

@@ -64,9 +64,14 @@ class Predictions:
         chunk may have fewer. Each row is checked on its way: finite, from 0 to 1 with a sum of 1 if probabilities,
         a label that is a class.
         """
-        for scores, labels, place in self._rows.blocks(rows):
+        for scores, labels, _ in self.numbered_chunks(rows):
+            yield scores, labels
+
+    def numbered_chunks(self, rows: int | None = None) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """The same chunks, each with the numbers (n,) of its rows in the file: from 0, those left out counted."""
+        for scores, labels, place, numbers in self._rows.blocks(rows):
             scores = self._two_classes(scores) if self._single else scores
-            yield checked(scores, self._judgement, self.path, place), labels
+            yield checked(scores, self._judgement, self.path, place), labels, numbers
 
     def load(self, most: int = LOAD_BYTES) -> tuple[Tensor, Tensor]:
         """All scores (N, K) and labels (N,) at once; refused if they take more than `most` bytes."""

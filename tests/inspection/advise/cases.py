@@ -36,7 +36,7 @@ def noisy(T, examples=1200, seed=0, sharpness=4.0):
     return logits, labels, clean
 
 
-def given(logits, labels, method="likelihood", names=None, examples=None):
+def given(logits, labels, method="anchors", names=None, examples=None):
     """What a file would have given."""
     classes = logits.shape[1]
     understood = Understood(Path("a.npz"), examples or len(labels), classes, "logits", "they are", "a", names)
@@ -45,7 +45,7 @@ def given(logits, labels, method="likelihood", names=None, examples=None):
     )
 
 
-def advised(T, examples=1200, seed=0, names=None, method="likelihood", sharpness=4.0, **options):
+def advised(T, examples=1200, seed=0, names=None, method="anchors", sharpness=4.0, **options):
     """Advice about simulated labels."""
     logits, labels, _ = noisy(T, examples, seed, sharpness)
     return advise(given(logits, labels, method, names), resamples=options.pop("resamples", 40), **options)

@@ -8,9 +8,26 @@ import numpy as np
 import pytest
 import torch
 
-from inspection.advise.cases import advised, next_class, uniform
-from softtargets.inspection.advise.figures import largest, loss_rows, matrix_figure, matrix_table
-from softtargets.inspection.advise.page import advise_page, loss_code, loss_lines, matrix_code, summary_rows
+from inspection.advise.cases import advised, given, next_class, noisy, uniform
+from inspection.advise.images import blobs
+from softtargets.inspection.advise.figures import (
+    largest,
+    loss_rows,
+    matrix_figure,
+    matrix_table,
+    suspects_figure,
+)
+from softtargets.inspection.advise.finding import advise
+from softtargets.inspection.advise.page import (
+    advise_page,
+    code_lines,
+    loss_code,
+    loss_lines,
+    matrix_code,
+    summary_rows,
+)
+from softtargets.inspection.advise.training import Training, train_out_of_fold
+from softtargets.inspection.advise.words import NO_REASON
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.losses import ForwardCorrection, LabelSmoothing
 from softtargets.report import Code, Table, write_page
@@ -143,14 +160,42 @@ def test_a_teacher_is_offered_hard_labels_and_forward_correction(pattern, purpos
 def test_pages_without_a_recommendation_have_none(pattern):
     found = pattern[0]
     assert shown(found)[2] == ["recommended"]
-    words, code, tables = shown(replace(found, accuracy=1.0))
-    assert (words, code, tables) == ("Predict the examples out of fold, and ask again.", "", [])
-    low = replace(found, clean_rate=Estimate(0.1, 0.05, 0.15))
-    words, code, tables = shown(low)
-    assert words.startswith("Repair the labels first")
-    assert (code, tables) == ("", [])
-    assert [row[0] for row in summary_rows(low)] == ["right labels"]
-    assert len(summary_rows(found)) == 7
+    few = replace(found, clean_rate=Estimate(0.995, 0.99, 0.999))
+    assert shown(few) == (NO_REASON, "", [])
+    assert code_lines(few) == {}
+    assert [row[0] for row in summary_rows(few)] == ["wrong labels", "model agrees with"]
+    assert len(summary_rows(found)) == 8
+    assert code_lines(found) == loss_lines(found.alpha_all.value, found.alpha_others.value)
+
+
+def test_a_page_that_cannot_tell_has_a_bound_a_list_and_no_code(tmp_path):
+    logits, labels, _ = noisy(uniform(0.8, 4), 1200, sharpness=1.0)
+    found = advise(given(logits, labels), resamples=5)
+    page = advise_page(found)
+    assert not any(isinstance(one, Code) for section in page.sections for one in section.exhibits)
+    assert [section.title for section in page.sections][:2] == ["What would help", "Labels to check"]
+    html, results = written(found, tmp_path)
+    assert "label_smoothing" not in html
+    assert html.index("We cannot tell") < html.index("At most") < html.index(found.assessment.reason[:20])
+    assert len(results["tables"]["most_suspicious"]) == 50
+    assert results["tables"]["most_suspicious"][0]["row"] == str(found.suspects.row[0])
+    assert summary_rows(found)[0][1].startswith("unknown, at most ")
+
+
+def test_suspicious_images_are_shown_and_none_without_images(tmp_path):
+    images, labels = blobs(300)
+    labels[:40] = (labels[:40] + 1) % 3
+    evidence = train_out_of_fold("blobs", images, labels, ("<b>", "$b$", "c"), Training("logistic"))
+    found = advise(evidence, resamples=5)
+    drawing = suspects_figure(found.suspects).draw()
+    assert sum(len(axes.images) for axes in drawing.axes) == min(24, len(found.suspects))
+    colour = replace(found.suspects, images=np.zeros((3, 3, 6, 6), np.uint8))
+    assert sum(len(axes.images) for axes in suspects_figure(colour).draw().axes) == 3
+    assert suspects_figure(replace(found.suspects, images=None)) is None
+    html, _ = written(found, tmp_path)
+    assert (tmp_path / "figures" / "suspicious.png").stat().st_size > 3000
+    assert "<td>&lt;b&gt;</td>" in html
+    assert len(html) < 3_000_000
 
 
 def test_hostile_class_names_are_text(pattern, tmp_path):
@@ -168,3 +213,10 @@ def test_a_class_nobody_is_taken_for_is_drawn_as_unknown(pattern):
     assert (1, 2) not in largest(found)
     texts = [one.get_text() for one in matrix_figure(found).draw().axes[0].texts]
     assert texts.count("?") == 4
+
+
+@pytest.mark.parametrize("labels", [[0] * 30, [0, 1], [2]])
+def test_tiny_input_makes_a_page(tmp_path, labels):
+    logits = np.random.default_rng(0).standard_normal((len(labels), 3))
+    html, _ = written(advise(given(logits, np.array(labels)), resamples=5), tmp_path)
+    assert "We cannot tell" in html

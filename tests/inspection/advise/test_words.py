@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from softtargets.inspection.advise.words import (
     NOT_SAID,
     PURPOSE_WARNINGS,
     REJECTING,
+    bound_words,
     shape_words,
     uniformity_words,
     verdict_on,
@@ -32,21 +34,21 @@ def told(found):
 def test_uniform_noise_gets_a_number(plain):
     tone, headline, words = told(plain)
     assert tone == "good"
-    assert headline == (
-        f"Smooth with alpha up to {plain.alpha_all.value:.2f}: about {100 * (1 - plain.clean_rate.value):.0f} % "
-        "of labels are wrong"
-    )
-    assert f"alpha = {plain.alpha_all.value:.3f}" in words
-    assert f"{plain.alpha_others.value:.3f} if it is shared among the other classes only" in words
+    assert headline == f"About {100 * (1 - plain.clean_rate.value):.0f} % of the labels are wrong"
+    wrong = f"{100 * plain.error_rate.value:.1f} %"
+    assert words.startswith(f"We estimate that {wrong} of the labels are wrong (95 % interval ")
+    alpha = plain.alpha_all
+    assert f"alpha = {alpha.value:.3f} (95 % interval {alpha.low:.3f} to {alpha.high:.3f})" in words
+    assert f"Shared among the other classes only, alpha is {plain.alpha_others.value:.3f}" in words
     assert f"{plain.expected['recommended'].by_heart.value:.3f} nats" in words
-    assert "grows without end" in words
+    assert "grows without bound" in words
     assert "with clean labels" in words
     assert "softtargets calibrate" in words
 
 
 def test_noisy_test_labels_are_calibrated_with_noisy_ones(plain):
     _, _, words = told(replace(plain, test_labels="noisy"))
-    assert "with labels as noisy as those it will be judged by" in words
+    assert "with labels as noisy as those the model will be judged by" in words
     assert "For test labels as noisy as these" in words
 
 
@@ -58,18 +60,18 @@ def test_a_pattern_is_named():
     assert "The noise is not uniform" in words
     names = ("cat", "dog", "cow", "owl")
     assert f"{names[shape.clean]} is labelled {names[shape.label]}" in words
-    assert uniformity_words(found).startswith("Noise is not uniform")
+    assert uniformity_words(found).startswith("The noise is not uniform")
 
 
 def test_a_class_that_stays_right_is_named(plain):
     shape = replace(plain.uniformity, clean=2, label=2)
-    assert shape_words(replace(plain, uniformity=shape)).startswith("labels of class 2 stay right in ")
+    assert shape_words(replace(plain, uniformity=shape)).startswith("labels of class 2 are right in ")
 
 
 def test_a_contradiction_too_small_to_matter_is_told_as_such(plain):
     shape = replace(plain.uniformity, contradicted=True, distance=0.01)
     assert "close enough to uniform" in uniformity_words(replace(plain, uniformity=shape))
-    assert uniformity_words(plain).startswith("Nothing speaks against uniform noise")
+    assert uniformity_words(plain).startswith("The noise is indistinguishable from uniform noise")
 
 
 @pytest.mark.parametrize(("purpose", "where"), [("teacher", "section 4"), ("transfer", "section 5")])
@@ -81,44 +83,77 @@ def test_teachers_and_sources_are_warned(plain, purpose, where):
     assert PURPOSE_WARNINGS[purpose] in words
     assert where in PURPOSE_WARNINGS[purpose]
     assert "forward correction" in words
-    assert "Were it not for that" in words
+    assert "theory recommends" not in words
     assert not found.recommends
 
 
-def test_predictions_learned_by_heart_get_no_advice(plain):
-    found = replace(plain, accuracy=1.0)
-    tone, headline, words = told(found)
-    assert tone == "bad"
-    assert "learned by heart" in headline
-    assert "100.00 %" in words
+@pytest.fixture(scope="module")
+def unknown():
+    logits, labels, _ = noisy(uniform(0.8, 4), 1200, sharpness=1.0)
+    return advise(given(logits, labels), resamples=5)
+
+
+def test_the_first_sentence_says_that_it_is_unknown_and_the_second_gives_a_bound(unknown):
+    verdict = verdict_on(unknown)
+    assert (verdict.tone, verdict.headline) == ("care", "We cannot tell how many labels are wrong")
+    first = verdict.sentences[0]
+    bound = float(re.fullmatch(r"At most (\d+) % of the labels are wrong\.", first)[1])
+    assert 100 * unknown.bound <= bound < 100 * unknown.bound + 1
+    assert verdict.sentences[1].replace(" %", "%") == unknown.assessment.reason.replace(" %", "%")
+    assert not re.search(r"\d%", " ".join(verdict.sentences))
+    assert "stronger model" in verdict.sentences[2]
+    assert "softtargets.noise.out_of_fold" in verdict.sentences[2]
+    assert "alpha" not in " ".join(verdict.sentences)
+    assert warnings_on(unknown) == []
+
+
+def test_a_model_of_ours_can_be_trained_longer(unknown):
+    words = told(replace(unknown, trained="2 networks"))[2]
+    assert "--epochs" in words
+    assert "PREDICTIONS.npz" in words
+
+
+@pytest.mark.parametrize(
+    ("high", "words"), [(1.0, "do not even give"), (0.0312, "At most 3.2 %"), (0.2, "At most 20 %")]
+)
+def test_bounds_are_rounded_up(unknown, high, words):
+    assert words in bound_words(replace(unknown, assessment=replace(unknown.assessment, high=high)))
+
+
+def test_labels_that_may_all_be_right_are_called_so(plain):
+    tone, headline, words = told(replace(plain, clean_rate=Estimate(0.96, 0.9, 1.0)))
+    assert (tone, headline) == ("care", "The labels may all be right: we cannot tell whether any are wrong")
+    assert "4.0 % of the labels are wrong (95 % interval 0.0 to 10.0 %)" in words
     assert "theory recommends" not in words
 
 
-def test_labels_of_chance_are_to_be_repaired():
-    logits, _, clean = noisy(uniform(1.0, 3), 300)
-    found = advise(given(logits, (clean + 1) % 3, "naive"), resamples=5)
+def test_whoever_suspects_nothing_says_so(plain):
+    nothing = replace(plain.suspects, row=plain.suspects.row[:0])
+    assert "none is suspicious" in told(replace(plain, suspects=nothing))[2]
+
+
+def test_hardly_any_wrong_label_asks_for_nothing(plain):
+    found = replace(plain, clean_rate=Estimate(0.99, 0.97, 0.995))
     tone, headline, words = told(found)
-    assert tone == "bad"
-    assert "chance" in headline
-    assert "repair the labels" in words
+    assert (tone, headline) == (
+        "good",
+        "We find hardly any wrong labels, so label noise is no reason to smooth",
+    )
+    assert "1.0 % of the labels are wrong (95 % interval 0.5 to 3.0 %)" in words
+    assert "held-out examples" in words
+    assert "stronger model" not in words
+    loose = told(replace(plain, clean_rate=Estimate(0.99, 0.85, 0.995)))
+    assert loose[:2] == ("care", "We find hardly any wrong labels, but cannot rule out more")
+    assert "stronger model" in loose[2]
 
 
-def test_hardly_any_wrong_label_asks_for_nothing():
-    found = advised(uniform(0.995, 4), 800, sharpness=5.0)
-    tone, headline, words = told(found)
-    assert (tone, headline) == ("good", "Hardly any label is wrong: noise asks for no smoothing")
-    assert "So few can hardly be told from mistakes of the model" in words
-
-
-def test_warnings_of_the_estimate_are_passed_on(plain):
+def test_warnings_of_the_estimate_stand_before_the_advice(plain):
     noise = replace(plain.estimate, warnings=("the model is weak",))
     found = replace(plain, estimate=noise)
-    tone, _, words = told(found)
-    assert tone == "care"
-    assert "The estimate itself warns" in words
-    assert warnings_on(found) == ["The model is weak.", REJECTING]
-    few = replace(found, clean_rate=replace(found.clean_rate, value=0.999))
-    assert told(few)[:2] == ("care", "Hardly any label is wrong: noise asks for no smoothing")
+    verdict = verdict_on(found)
+    assert verdict.tone == "care"
+    assert verdict.sentences[1] == "Check some labels by hand before you rely on this. The model is weak."
+    assert warnings_on(found) == [REJECTING]
 
 
 def test_a_sample_is_told_of_and_a_dataset_is_not(plain):
@@ -132,7 +167,6 @@ def test_whoever_rejects_uncertain_cases_is_warned_where_smoothing_is_recommende
     assert "Xia et al., ICLR 2025" in REJECTING
     assert warnings_on(plain) == [REJECTING]
     assert warnings_on(replace(plain, purpose="teacher")) == []
-    assert warnings_on(replace(plain, accuracy=1.0)) == []
     assert warnings_on(replace(plain, clean_rate=Estimate(0.999, 0.99, 1.0))) == []
 
 
@@ -149,7 +183,7 @@ def test_what_theory_does_not_say_names_its_figures():
 
 
 def test_without_any_noise_the_loss_without_smoothing_is_a_number():
-    found = advised(uniform(0.9, 3), 300, resamples=5)
+    found = advised(uniform(0.9, 3), 1200, resamples=5)
     none = replace(found.expected["none"], by_heart=found.expected["usual"].by_heart)
     _, _, words = told(replace(found, expected=found.expected | {"none": none}))
-    assert f"without any {np.round(none.by_heart.value, 3):.3f}" in words
+    assert f"{np.round(none.by_heart.value, 3):.3f} without smoothing" in words

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import softtargets.theory as theory
 from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
+from softtargets.inspection.advise.suspects import Suspects
 from softtargets.inspection.advise.words import JUDGED
 from softtargets.inspection.shared.numbers import number, percent
 from softtargets.report import Figure, Table
@@ -18,6 +19,7 @@ from softtargets.theory.drawing import draw_landscape, draw_optimum
 NUMBERED = 20  # classes for whose matrix numbers are still read
 LARGEST = 20  # entries that are listed where there are too many
 STEPS = 199
+ACROSS = 6  # images beside each other
 
 TESTED = {"alpha": "clean test labels", "beta": "noisy test labels", "gamma": "smoothed test labels"}
 COLOURS = dict(zip(TESTED.values(), (BLUE, ORANGE, GREEN), strict=True))
@@ -48,14 +50,15 @@ def largest(found: Advice, most: int = LARGEST) -> list[tuple[int, int]]:
 
 
 def matrix_figure(found: Advice) -> Figure:
-    """What becomes of labels, as colours, with numbers where they can be read."""
+    """Which labels classes were given, as colours, with numbers where they can be read."""
     return Figure(
         "noise_matrix",
-        "What becomes of labels.",
+        "Which labels the classes were given.",
         lambda: _draw_matrix(found),
         matrix_table(found),
-        "How often an example of one class (row) was given each label (column), in percent of the class. Perfect "
-        "labels have 100 on the diagonal. Right: the diagonal with 95 % intervals, and the mean over all examples.",
+        "How often an example of one class (row) was given each label (column), in per cent of the class. Perfect "
+        "labels have 100 on the diagonal. Right: the share of right labels of each class with 95 % intervals, and the "
+        "mean over all examples as a dashed line.",
         "A matrix of clean classes against given labels.",
     )
 
@@ -82,16 +85,16 @@ def landscape_figure(found: Advice) -> Figure:
 
 
 def loss_figure(found: Advice) -> Figure:
-    """The expected loss over p at the clean rate of these labels, learned by heart and on the average."""
+    """The expected loss over p at the clean rate of these labels, with every label memorised and with none."""
     rows = loss_rows(found)
     return Figure.of(
         "expected_loss",
         "Expected loss over p.",
         lambda: _draw_losses(found, rows),
         rows,
-        f"For {JUDGED[found.test_labels]} and the noise found here; p = 1 is no smoothing. Above, a net that has "
-        "learned every label by heart: the theory. Below, one that has learned none by heart. Real nets lie between, "
-        "the nearer to the upper line the longer they are trained.",
+        f"For {JUDGED[found.test_labels]} and the noise found here; p = 1 is no smoothing. The upper curve is for a "
+        "network that memorises every label, as the theory assumes, the lower one for a network that memorises none. "
+        "Real networks lie between the two, the nearer to the upper curve the longer they are trained.",
         "Two curves of expected loss over p, with the recommended and the usual smoothing marked.",
         table="expected_loss_over_p",
     )
@@ -106,6 +109,39 @@ def loss_rows(found: Advice) -> list[dict[str, float]]:
         {"p": p, "by_heart": loss, "averaged": theory.averaging_matrix_loss(p, *noise)}
         for p, loss in zip(ps.tolist(), heart, strict=True)
     ]
+
+
+def suspects_figure(found: Suspects) -> Figure | None:
+    """The images whose labels are the most suspicious."""
+    if found.images is None or not len(found.images):
+        return None
+    return Figure.of(
+        "suspicious",
+        "The most suspicious labels.",
+        lambda: _draw_suspects(found),
+        found.rows(len(found.images)),
+        "Above each image its row in the dataset and the label it was given; below it, in blue, the likely "
+        "label.",
+        "Images whose given and predicted labels differ.",
+        table="suspicious_images",
+    )
+
+
+def _draw_suspects(found: Suspects) -> Drawing:
+    assert found.images is not None
+    down = -(-len(found.images) // ACROSS)
+    figure = canvas(1.1 * ACROSS, 1.75 * down)
+    grid = figure.subplots(down, ACROSS, squeeze=False).flatten()
+    for axes in grid:
+        axes.axis("off")
+    for axes, image, row in zip(grid, found.images, found.rows(len(found.images)), strict=False):
+        grey = image.shape[0] not in (3, 4)
+        axes.imshow(image[0] if grey else image.transpose(1, 2, 0), cmap="gray" if grey else None)
+        given, likely = (plain(_short(row[key])) for key in ("given_name", "likely_name"))
+        axes.set_title(f"{row['row']}\n{given}", fontsize=9.5, fontweight="normal", loc="center", pad=3)
+        below = {"fontsize": 9.5, "color": BLUE, "ha": "center", "va": "top"}
+        axes.text(0.5, -0.05, likely, transform=axes.transAxes, **below)
+    return figure
 
 
 def _curves(found: Advice) -> dict[str, Any]:
@@ -139,7 +175,7 @@ def _draw_right(axes: Axes, found: Advice) -> None:
     axes.hlines(places, low, high, color=BLUE, linewidth=1)
     axes.plot(value, places, "o", color=BLUE, markersize=4 if found.classes <= NUMBERED else 2, clip_on=False)
     axes.axvline(100 * found.clean_rate.value, color=GREY, linewidth=1, linestyle="--")
-    axes.set(title="Right ones", xlabel="% of the class", xlim=(min(50.0, *low), 100))
+    axes.set(title="Right labels", xlabel="% of the class", xlim=(min(50.0, *low), 100))
     axes.set_ylim(found.classes - 0.5, -0.5)
 
 
@@ -182,8 +218,8 @@ def _draw_losses(found: Advice, rows: list[dict[str, float]]) -> Drawing:
     axes = figure.subplots()
     p, heart, averaged = ([row[key] for row in rows] for key in ("p", "by_heart", "averaged"))
     axes.fill_between(p, averaged, heart, color=BLUE, alpha=0.08, linewidth=0)
-    axes.plot(p, heart, color=BLUE, label="learned by heart")
-    axes.plot(p, averaged, color=BLUE, linestyle="--", label="learned on the average")
+    axes.plot(p, heart, color=BLUE, label="every label memorised")
+    axes.plot(p, averaged, color=BLUE, linestyle="--", label="no label memorised")
     marks = (("recommended", "recommended", RED), ("usual", f"alpha = {USUAL}", PURPLE))
     for name, label, colour in marks:
         one = found.expected[name]

@@ -1,4 +1,4 @@
-"""Everything `softtargets advise` finds out: how wrong labels are, and how much smoothing that asks for."""
+"""Everything `softtargets advise` finds out: how many labels are wrong, and how much smoothing that asks for."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 import softtargets.theory as theory
 from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.advise.evidence import Evidence
+from softtargets.inspection.advise.suspects import Suspects, suspects_in
 from softtargets.inspection.advise.uniformity import Uniformity, uniformity
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.reading import Told, Understood, check_choice, quiet
-from softtargets.noise import NoiseEstimate, estimate_noise
+from softtargets.noise import NoiseAssessment, NoiseEstimate, assess_noise, estimate_noise
 
 Matrix = NDArray[np.float64]
 
-# What a net is tested against, as the theory calls it.
+# What a model is tested against, as the theory calls it.
 TYPES = {"clean": "alpha", "noisy": "beta"}
 PURPOSES = ("classify", "teacher", "transfer")
 USUAL = 0.1  # the alpha of Szegedy et al. 2016 and of most who came after them
@@ -26,15 +27,13 @@ RESAMPLES, FEWEST_RESAMPLES = 100, 20
 RESAMPLED = 20_000_000  # entries of all resampled matrices together, which are in memory at once
 MOST_CLASSES = 2000
 LISTED = 100  # classes up to which matrices are written out; a thousand classes have a million entries
-
-# Out of fold hardly any model predicts labels this well, right or wrong ones; on what it was trained on many do.
-MEMORISED = 0.999
-MEMORISED_EXAMPLES = 200  # of fewer, all may be predicted by chance
+POSSIBLY_NONE = 0.001  # share of wrong labels that is as good as none
+NEGLIGIBLE = 0.02  # share of wrong labels below which noise is no reason to smooth
 
 
 @dataclass(frozen=True)
 class ExpectedLoss:
-    """The test loss in nats that theory expects of one smoothing: learned by heart, or only on the average."""
+    """The test loss in nats that theory expects of one smoothing: every label memorised, or none."""
 
     p: float | None
     by_heart: Estimate
@@ -42,14 +41,11 @@ class ExpectedLoss:
 
 
 @dataclass(frozen=True, eq=False)
-class Advice:
-    """How wrong labels are, and what to do about it.
+class Outlook:
+    """What labels and predictions say of label noise; where it can be told, an `Advice`, which has more.
 
-    `matrix` is T with rows of unknown classes taken for uniform noise, `targets` the best matrix of targets S.
-    `assumed` is the noise that everything else is computed for: T if it has a pattern, and uniform noise with as many
-    wrong labels if not, since the scatter of an estimated T looks like a pattern to the beta type. `p` is the best mass
-    on the label, `alpha_all` and `alpha_others` are the same as a loss says it. `rates` are the clean rates that all
-    methods find, `expected` the losses of smoothings: recommended, usual, none, and matrix if it has a pattern.
+    `accuracy` is how often the model's prediction is the given label. `assessment` has the share of wrong labels, or a
+    bound and the reason why there is no more. `suspects` are the labels most likely wrong.
     """
 
     understood: Understood
@@ -59,8 +55,58 @@ class Advice:
     purpose: str
     test_labels: str
     accuracy: float
+    assessment: NoiseAssessment
+    suspects: Suspects
+
+    @property
+    def kind(self) -> str:
+        """The type of the theory: alpha for clean test labels, beta for noisy ones."""
+        return TYPES[self.test_labels]
+
+    @property
+    def classes(self) -> int:
+        """K."""
+        return self.understood.classes
+
+    @property
+    def bound(self) -> float:
+        """At most this share of labels is wrong."""
+        return self.assessment.high
+
+    def numbers(self) -> dict[str, Any]:
+        """All of it as plain data, for scripts."""
+        found = self.assessment
+        return {
+            **self.understood.numbers(),
+            "examples_used": self.examples,
+            "trained": self.trained or None,
+            "purpose": self.purpose,
+            "test_labels": self.test_labels,
+            "type": self.kind,
+            "accuracy_on_given_labels": self.accuracy,
+            "identified": found.is_identified,
+            "reason": found.reason or None,
+            "error_rate": {"value": found.error_rate, "low": found.low, "high": found.high},
+            "error_rate_by_method": found.estimates,
+            "temperature": found.temperature,
+            "recommends_smoothing": False,
+            "alpha": None,
+            "suspicious": self.suspects.numbers(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Advice(Outlook):
+    """How wrong labels are, and what to do about it.
+
+    `matrix` is T with rows of unknown classes taken for uniform noise, `targets` the best matrix of targets S.
+    `assumed` is the noise that everything else is computed for: T if it has a pattern, and uniform noise with as many
+    wrong labels if not, since the scatter of an estimated T looks like a pattern to the beta type. `p` is the best mass
+    on the label, `alpha_all` and `alpha_others` are the same as a loss says it. `expected` are the losses of
+    smoothings: recommended, usual, none, and matrix if it has a pattern.
+    """
+
     estimate: NoiseEstimate
-    rates: dict[str, float]
     clean_rate: Estimate
     matrix: Matrix
     targets: Matrix
@@ -72,29 +118,24 @@ class Advice:
     uniformity: Uniformity
 
     @property
-    def kind(self) -> str:
-        """The type of the theory: alpha for clean test labels, beta for noisy ones."""
-        return TYPES[self.test_labels]
+    def error_rate(self) -> Estimate:
+        """The share of wrong labels."""
+        return Estimate(1 - self.clean_rate.value, 1 - self.clean_rate.high, 1 - self.clean_rate.low)
 
     @property
-    def classes(self) -> int:
-        """K."""
-        return len(self.matrix)
+    def is_negligible(self) -> bool:
+        """Whether so few labels are wrong that noise is no reason to smooth."""
+        return 1 - self.clean_rate.value < NEGLIGIBLE
 
     @property
-    def is_memorised(self) -> bool:
-        """Whether the model seems to have been trained on these very examples."""
-        return self.examples >= MEMORISED_EXAMPLES and self.accuracy >= MEMORISED
-
-    @property
-    def is_learnable(self) -> bool:
-        """Whether labels say anything: the best target has more on the label than on others."""
-        return self.clean_rate.value > 1 / self.classes and self.alpha_all.value < 1
+    def may_be_clean(self) -> bool:
+        """Whether the interval begins where no label is wrong."""
+        return 1 - self.clean_rate.high < POSSIBLY_NONE
 
     @property
     def recommends(self) -> bool:
-        """Whether there is a smoothing to recommend: for such labels, such predictions and such a purpose."""
-        return self.is_learnable and not self.is_memorised and self.purpose == "classify"
+        """Whether there is a smoothing to recommend: for such labels and such a purpose."""
+        return self.purpose == "classify" and not self.is_negligible and not self.may_be_clean
 
     @property
     def matrices(self) -> dict[str, Matrix]:
@@ -114,21 +155,12 @@ class Advice:
         names = ("noise_matrix", "noise_matrix_low", "noise_matrix_high", "target_matrix")
         matrices = zip(names, self.matrices.values(), strict=True)
         return {
-            **self.understood.numbers(),
-            "examples_used": self.examples,
-            "trained": self.trained or None,
-            "purpose": self.purpose,
-            "test_labels": self.test_labels,
-            "type": self.kind,
-            "accuracy_on_given_labels": self.accuracy,
-            "looks_memorised": self.is_memorised,
-            "labels_say_something": self.is_learnable,
+            **super().numbers(),
             "recommends_smoothing": self.recommends,
             "method": noise.method,
             "method_reason": self.method_reason,
             "estimate_warnings": list(noise.warnings),
             "clean_rate": vars(self.clean_rate),
-            "clean_rate_by_method": self.rates,
             "shares": noise.shares.tolist(),
             **{name: one.tolist() if self.classes <= LISTED else None for name, one in matrices},
             "uniform": {"is_uniform": shape.is_uniform, **vars(shape), "share": vars(shape.share)},
@@ -145,20 +177,40 @@ def advise(
     purpose: str = "classify",
     resamples: int | None = None,
     told: Told = quiet,
-) -> Advice:
+) -> Outlook:
     """Estimate the noise of labels and say how much smoothing the theory of Chen et al. 2020 recommends for it.
 
-    `test_labels` says what the net will be judged by: "clean" labels (the alpha type) or ones as "noisy" as these (the
-    beta type).
+    `test_labels` says what the model will be judged by: "clean" labels (the alpha type) or ones as "noisy" as these
+    (the beta type). Where labels and predictions cannot tell how many labels are wrong, there is an `Outlook` and no
+    `Advice`.
     """
     check_choices(test_labels, purpose)
     told("estimating", 0, 0)
-    found, rates = _estimated(given, resamples)
-    examples, kind = len(given.labels), TYPES[test_labels]
-    rate, matrix, shares = rate_of(found, examples), filled(found), found.shares
+    assessment, estimate = _assessed(given, resamples)
+    seen: dict[str, Any] = {
+        "understood": given.understood,
+        "examples": len(given.labels),
+        "method_reason": given.reason,
+        "trained": given.trained,
+        "purpose": purpose,
+        "test_labels": test_labels,
+        "accuracy": float((given.probabilities.argmax(1) == given.labels).double().mean()),
+        "assessment": assessment,
+        "suspects": suspects_in(given),
+    }
+    if not assessment.is_identified:
+        return Outlook(**seen)
+    return _advised(seen, estimate)
+
+
+def _advised(seen: dict[str, Any], found: NoiseEstimate) -> Advice:
+    kind, examples = TYPES[seen["test_labels"]], seen["examples"]
+    rate, matrix, shares = rate_of(seen["assessment"], examples), filled(found), found.shares
     classes = len(matrix)
     shape = uniformity(found, matrix, rate, examples)
-    assumed = theory.uniform_matrix(rate.value, classes) if shape.is_uniform else matrix
+    assumed = theory.uniform_matrix(rate.value, classes)
+    if not shape.is_uniform:
+        assumed = rescaled(matrix, shares, rate.value)
     ends = [assumed, *(rescaled(assumed, shares, a) for a in (rate.low, rate.high))]
     p = _ordered(*(float(theory.mean_field_p(T, kind, shares)) for T in ends))
     targets = theory.optimal_matrix(matrix, kind, shares)
@@ -169,15 +221,8 @@ def advise(
         **({} if shape.is_uniform else {"matrix": targets}),
     }
     return Advice(
-        understood=given.understood,
-        examples=examples,
-        method_reason=given.reason,
-        trained=given.trained,
-        purpose=purpose,
-        test_labels=test_labels,
-        accuracy=float((given.probabilities.argmax(1) == given.labels).double().mean()),
+        **seen,
         estimate=found,
-        rates=rates,
         clean_rate=rate,
         matrix=matrix,
         targets=targets,
@@ -196,8 +241,8 @@ def check_choices(test_labels: str, purpose: str) -> None:
     check_choice("purpose", purpose, PURPOSES)
 
 
-def _estimated(given: Evidence, resamples: int | None) -> tuple[NoiseEstimate, dict[str, float]]:
-    """The noise by the method asked for, and the clean rates that all methods find."""
+def _assessed(given: Evidence, resamples: int | None) -> tuple[NoiseAssessment, NoiseEstimate]:
+    """How many labels are wrong by all estimators together, and T by the method asked for."""
     name, classes = given.understood.path.name, given.probabilities.shape[1]
     if classes > MOST_CLASSES:
         raise SofttargetsError(
@@ -207,24 +252,21 @@ def _estimated(given: Evidence, resamples: int | None) -> tuple[NoiseEstimate, d
     if resamples is None:
         resamples = min(RESAMPLES, max(FEWEST_RESAMPLES, RESAMPLED // classes**2))
     known = (given.labels, given.probabilities)
-    # Where another was chosen, the likelihood would take too long.
-    methods = (*(["likelihood"] if given.method == "likelihood" else []), "confident", "naive")
     try:
-        found = estimate_noise(*known, given.method, level=LEVEL, resamples=resamples)
-        others = (one for one in methods if one != given.method)
-        rates = dict.fromkeys(methods, found.clean_rate)
-        rates |= {one: estimate_noise(*known, one, resamples=0).clean_rate for one in others}
+        found = assess_noise(*known, level=LEVEL, resamples=resamples)
+        if not found.is_identified or given.method == found.estimate.method:
+            return found, found.estimate
+        return found, estimate_noise(*known, given.method, level=LEVEL, resamples=resamples)
     except ValueError as refused:
         sampled = f" (in a sample of {len(given.labels):,} rows)" if given.is_sample else ""
         raise SofttargetsError(f"{name}: {refused}{sampled}") from None
-    return found, rates
 
 
-def rate_of(found: NoiseEstimate, examples: int) -> Estimate:
+def rate_of(found: NoiseAssessment, examples: int) -> Estimate:
     """The clean rate with its interval; without a single wrong label up to about 3 / N may still be wrong."""
-    assert found.interval is not None
-    low, high = found.interval.clean_rate
-    rate = min(found.clean_rate, 1.0)  # sums may round to more
+    assert found.error_rate is not None
+    rate = min(1 - found.error_rate, 1.0)  # sums may round to more
+    low, high = 1 - found.high, 1 - found.low
     return Estimate(rate, max(min(low, 1 + float(np.log(1 - LEVEL)) / examples), 0.0), max(high, rate))
 
 

@@ -1,4 +1,4 @@
-"""The page of `softtargets advise`: how wrong labels are, how much smoothing that asks for, and what is not known."""
+"""The page of `softtargets advise`: how many labels are wrong, how much smoothing that asks for, what is not known."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from softtargets.inspection.advise import figures, words
-from softtargets.inspection.advise.finding import LISTED, USUAL, Advice
+from softtargets.inspection.advise.finding import LISTED, USUAL, Advice, Outlook
 from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
 from softtargets.inspection.shared.reading import read_table
 from softtargets.report import Code, Figure, Page, Section, Table
 
+SHOWN = 50  # suspicious labels on the page; the file has all
 NAMES = {
     "recommended": "recommended",
     "usual": f"the usual alpha = {USUAL}",
@@ -19,60 +20,96 @@ NAMES = {
     "matrix": "a target for each label (matrix)",
 }
 METHODS = {
-    "likelihood": "each class a cluster of predictions; tells mistakes of the model from those of labels",
-    "confident": "counts where the model is as sure as usual; too much noise where classes overlap",
-    "naive": "takes the model's word; counts its mistakes as noise too",
+    "anchors": "disagreement where the model is most confident; its own errors are fewest there",
+    "confident": "confident learning: counts where the model is as confident as usual; too many where classes overlap",
+    "disagreement": "every disagreement with the model; counts its errors as label errors too: an upper bound",
+    "likelihood": "each class a cluster of predictions; separates model errors from label errors by their shape",
+    "naive": "every disagreement with the model; counts its errors as label errors too",
 }
 
 
-def advise_page(found: Advice) -> Page:
+def advise_page(found: Outlook) -> Page:
     """All of the advice as a page."""
     name = found.understood.path.name
     return Page(
         name=name,
-        title=f"How much smoothing for {name}?",
+        title=f"How many labels of {name} are wrong?",
         lead=(
-            f"How wrong the labels are, and how much label smoothing that asks for. "
+            f"How many labels are wrong, how much label smoothing that asks for, and which labels to check. "
             f"{count(found.examples, 'example')}, {count(found.classes, 'class')}, judged by "
-            f"{words.JUDGED[found.test_labels]}; every interval is one of 95 %."
+            f"{words.JUDGED[found.test_labels]}. All intervals are 95 % intervals."
         ),
-        sections=(
-            Section.of("What to do", *_what_to_do(found)),
-            Section.of("How wrong the labels are", *_noise(found)),
-            Section.of("The landscape", figures.landscape_figure(found)),
-            Section.of(
-                "Expected loss, with and without", words.HEART, figures.loss_figure(found), _losses(found)
-            ),
-            Section.of("What theory does not say", *words.NOT_SAID),
-            Section.of(
-                "How it was estimated, and when that fails", *words.FAILURES, _methods(found), _input(found)
-            ),
-        ),
+        sections=tuple(_sections(found)),
         warnings=words.warnings_on(found),
         kind="advise",
         verdict=words.verdict_on(found),
     )
 
 
+def _sections(found: Outlook) -> Iterator[Section]:
+    if not isinstance(found, Advice):
+        yield Section.of("What would help", *words.steps(found))
+        yield Section.of("Labels to check", *_suspects(found))
+    else:
+        yield Section.of("What to do", *_what_to_do(found))
+        yield Section.of("Labels to check", *_suspects(found))
+        yield Section.of("How wrong the labels are", *_noise(found))
+        yield Section.of("The landscape", figures.landscape_figure(found))
+        yield Section.of(
+            "Expected loss, with and without", words.MEMORISED, figures.loss_figure(found), _losses(found)
+        )
+        yield Section.of("What theory does not say", *words.NOT_SAID)
+    yield Section.of(
+        "How it was estimated, and when that fails", *words.FAILURES, _methods(found), _input(found)
+    )
+
+
 def _what_to_do(found: Advice) -> Iterator[str | Table | Code]:
-    if not found.is_learnable:
-        yield "Repair the labels first; there is no smoothing to recommend."
-        return
-    if found.is_memorised:
-        yield "Predict the examples out of fold, and ask again."
-        return
     if found.recommends:
         lines = loss_code(found.alpha_all.value, found.alpha_others.value)
         yield from (_recommended(found), Code(lines, title="One line for each library"))
-    else:
-        yield "Train on hard labels; where many are wrong, with forward correction for the noise found here."
+    elif found.purpose != "classify":
+        yield "Train on hard labels. Where many are wrong, use forward correction with the noise found here."
         yield Code("torch.nn.CrossEntropyLoss()  # hard labels", title="PyTorch")
+    else:
+        yield words.NO_REASON
+    if found.is_negligible or found.may_be_clean:
+        return
     yield words.uniformity_words(found)
     if not (found.recommends and found.uniformity.is_uniform) and found.classes <= LISTED:
         lines = matrix_code(found.classes, smoothing=found.recommends)
         yield Code(lines, title="With the matrix of this page (in its directory)")
-    after = "Afterwards, on examples held out"
+    after = "Afterwards, on held-out examples"
     yield Code("softtargets calibrate HELD_OUT.npz", language="sh", title=after)
+
+
+def _suspects(found: Outlook) -> Iterator[str | Table | Figure]:
+    yield words.suspects_words(found)
+    if not len(found.suspects):
+        return
+    yield (
+        "The list holds errors of the model too. The score, from 0 to 1, puts the labels in order and is no "
+        "probability. Rows are counted from 0, in the order of the file or dataset. "
+        "softtargets.noise.suspicious_examples gives the same list in Python."
+    )
+    if (figure := figures.suspects_figure(found.suspects)) is not None:
+        yield figure
+    shown, length = min(SHOWN, len(found.suspects)), len(found.suspects)
+    which = "All" if shown == length else f"The first {shown} of {length:,}"
+    yield Table.of(
+        "most_suspicious",
+        "Labels to check.",
+        "row | given_name: given label | likely_name: likely label | score .3f",
+        [row | {"row": str(row["row"])} for row in found.suspects.rows(SHOWN)],
+        f"{which}. The whole list is {found.suspects.file}, beside this page.",
+    )
+
+
+def code_lines(found: Outlook) -> dict[str, str]:
+    """Lines to paste, by library; none where there is nothing to recommend."""
+    if not isinstance(found, Advice) or not found.recommends:
+        return {}
+    return loss_lines(found.alpha_all.value, found.alpha_others.value)
 
 
 def loss_lines(alpha_all: float, alpha_others: float) -> dict[str, str]:
@@ -121,7 +158,7 @@ def matrix_code(classes: int, smoothing: bool) -> str:
         "from softtargets.losses import ForwardCorrection" + (", LabelSmoothing" if smoothing else ""),
         'table = numpy.genfromtxt("tables/noise_matrix.csv", delimiter=",", names=True)',
         f'T = torch.tensor(table["share"].reshape({classes}, {classes}), dtype=torch.float32)',
-        "loss = ForwardCorrection(matrix=T)  # the net then says what the clean label is",
+        "loss = ForwardCorrection(matrix=T)  # the model then predicts the clean label",
     ]
     if smoothing:
         lines += [
@@ -152,8 +189,9 @@ def _plain(one: Estimate) -> str:
 
 def _noise(found: Advice) -> Iterator[str | Table | Figure]:
     yield (
-        f"Labels are right in {estimated(found.clean_rate)} of cases. The model agrees with "
-        f"{percent(found.accuracy)} of the labels; it is wrong where it disagrees, or they are."
+        f"We estimate that {estimated(found.error_rate)} of the labels are wrong. The interval covers the choice of "
+        "examples and the disagreement of the estimators below. "
+        f"The model agrees with {percent(found.accuracy)} of the labels; where they differ, one of the two is wrong."
     )
     yield figures.matrix_figure(found)
     if found.classes > figures.NUMBERED:
@@ -167,7 +205,7 @@ def _largest_table(found: Advice) -> Table:
         rows.append(classes | {key: row[key] for key in ("share", "low", "high")})
     return Table.of(
         "largest",
-        "The commonest mistakes of labels.",
+        "The most frequent label errors.",
         "clean: examples of | label: are labelled | share .1% | low .1%: at least | high .1%: at most",
         rows,
         "Shares of a class; the largest of many look larger than they are.",
@@ -189,44 +227,64 @@ def _losses(found: Advice) -> Table:
     return Table.of(
         "expected_losses",
         "Expected test loss in nats.",
-        "smoothing | p | heart_shown: learned by heart | averaged_shown: on the average",
+        "smoothing | p | heart_shown: every label memorised | averaged_shown: none memorised",
         rows,
-        "Intervals are what the two ends of the clean rate make of it.",
+        "In brackets: at the two ends of the interval of the error rate.",
     )
 
 
-def _methods(found: Advice) -> Table:
-    rows = []
-    for name, rate in found.rates.items():
-        used = name == found.estimate.method
-        shown = estimated(found.clean_rate) if used else percent(rate)
-        called = f"{name} (used)" if used else name
-        rows.append({"method": called, "clean_rate": rate, "shown": shown, "meaning": METHODS[name]})
-    columns = "method | shown: right labels | meaning: what it does"
-    return Table.of("methods", "Right labels, by method.", columns, rows)
+def _methods(found: Outlook) -> Table:
+    rates = dict(found.assessment.estimates)
+    if isinstance(found, Advice):
+        rates.setdefault(found.estimate.method, 1 - found.estimate.clean_rate)
+    rows = [
+        {"method": name, "error_rate": rate, "meaning": METHODS.get(name, "")} for name, rate in rates.items()
+    ]
+    caption = (
+        "They differ by the model's own errors. Where they differ too much, we do not choose between them."
+    )
+    columns = "method | error_rate .1%: wrong labels | meaning: what is counted"
+    return Table.of("methods", "Wrong labels, by estimator.", columns, rows, caption)
 
 
-def _input(found: Advice) -> Table:
+def _input(found: Outlook) -> Table:
     told = {
         **found.understood.origin("dataset" if found.trained else "file"),
         "examples": f"{found.examples:,} of {found.understood.examples:,}",
         "classes": f"{found.classes:,}",
-        "method": f"{found.estimate.method}: {found.method_reason}",
+        "model's agreement with the labels": percent(found.accuracy),
+        "temperature that calibrates the model": number(found.assessment.temperature, 2),
         **({"model": found.trained} if found.trained else {}),
+        **(
+            {"noise matrix": f"{found.estimate.method}: {found.method_reason}"}
+            if isinstance(found, Advice)
+            else {}
+        ),
     }
     return read_table({"": told}, "Input.")
 
 
-def summary_rows(found: Advice) -> list[tuple[str, str]]:
+def summary_rows(found: Outlook) -> list[tuple[str, str]]:
     """The advice for a terminal."""
+    wrong = found.assessment
+    if not isinstance(found, Advice):
+        rows = [
+            (
+                "wrong labels",
+                f"unknown, at most {percent(wrong.high)}" if wrong.high < words.CERTAIN else "unknown",
+            )
+        ]
+        return [*rows, ("model agrees with", percent(found.accuracy))]
     best, usual, none = (found.expected[name].by_heart.value for name in ("recommended", "usual", "none"))
-    rows = [
-        ("right labels", estimated(found.clean_rate)),
+    rows = [("wrong labels", estimated(found.error_rate)), ("model agrees with", percent(found.accuracy))]
+    if not found.recommends:
+        return rows
+    return [
+        *rows,
         ("p on the label", _plain(found.p)),
         ("alpha, all classes", _plain(found.alpha_all)),
         ("alpha, other classes", _plain(found.alpha_others)),
-        ("expected loss with it", f"{number(best)} nats (learned by heart)"),
+        ("expected loss with it", f"{number(best)} nats (every label memorised)"),
         (f"with alpha = {USUAL}", f"{number(usual)} nats"),
         ("without smoothing", f"{number(none)}{'' if math.isinf(none) else ' nats'}"),
     ]
-    return rows if found.is_learnable and not found.is_memorised else rows[:1]

@@ -3,97 +3,149 @@
 from __future__ import annotations
 
 import math
+import re
 
-from softtargets.inspection.advise.finding import USUAL, Advice
+from softtargets.inspection.advise.finding import USUAL, Advice, Outlook
 from softtargets.inspection.advise.uniformity import FAR
-from softtargets.inspection.shared.numbers import Estimate, count, estimated, number, percent
+from softtargets.inspection.shared.numbers import Estimate, between, count, number, percent
 from softtargets.report import Tone, Verdict
 
-# So few wrong labels cannot be told from none: the share of right ones was found within 0.01 in simulations, where
-# everything that the estimate assumes did hold.
-NEGLIGIBLE = 0.02
-
 JUDGED = {"clean": "clean test labels", "noisy": "test labels as noisy as these"}
+CERTAIN = 0.9995  # a bound that says nothing
+LOOSE = 0.05  # share of wrong labels that would be worth knowing of
+STRONGER = "A stronger model would tell more."
 
 
-def verdict_on(found: Advice) -> Verdict:
+def verdict_on(found: Outlook) -> Verdict:
     """The advice in a few sentences."""
-    sentences = [_noise(found)]
-    if found.is_memorised:
-        sentences.insert(0, _memorised(found))
-    elif not found.is_learnable:
-        sentences.append(
-            "A target that owns up to so much noise says nothing about the class: repair the labels, or leave out "
-            "their source, before any smoothing."
+    if not isinstance(found, Advice):
+        return Verdict("care", "We cannot tell how many labels are wrong", tuple(_unknown(found)))
+    return Verdict(*_headline(found), (_noise(found), *_cautions(found), *_advised(found)))
+
+
+def _unknown(found: Outlook) -> list[str]:
+    """A bound, why there is no more, and what would help."""
+    reason = re.sub(r"(?<=\d)%", " %", found.assessment.reason)
+    return [bound_words(found), reason, remedy(found), suspects_words(found)]
+
+
+def bound_words(found: Outlook) -> str:
+    """How many labels are wrong at most; rounded up, so that it stays a bound."""
+    if found.bound >= CERTAIN:
+        return "These predictions do not even give an upper bound."
+    digits = 0 if found.bound >= 0.1 else 1
+    up = math.ceil(round(found.bound * 10 ** (2 + digits), 6)) / 10 ** (2 + digits)
+    return f"At most {percent(up, digits)} of the labels are wrong."
+
+
+def remedy(found: Outlook) -> str:
+    """What would make it known how many labels are wrong."""
+    if found.trained:
+        return (
+            f"{STRONGER} Train longer (--epochs), on more examples (--limit) or on a GPU, or give the out-of-fold "
+            "probabilities of your own best model: softtargets advise PREDICTIONS.npz."
         )
-    else:
-        sentences += _advised(found)
-    return Verdict(*_headline(found), tuple(sentences))
+    return (
+        f"{STRONGER} Train it on four fifths of the examples, predict the remaining fifth, and repeat that five times, "
+        "so that each example is predicted by a model that was not trained on it (softtargets.noise.out_of_fold)."
+    )
 
 
-def _advised(found: Advice) -> list[str]:
-    told = [] if found.purpose == "classify" else [PURPOSE_WARNINGS[found.purpose]]
-    told.append(_recommended(found))
-    if found.recommends:
-        told.append(_losses(found))
-    if not found.uniformity.is_uniform:
-        shape = shape_words(found)
-        told.append(f"The noise is not uniform: {shape} A matrix fits it better than one number, see below.")
-    if found.estimate.warnings:
-        told.append(
-            "The estimate itself warns, see below: take it for a hint, and check some labels by hand."
-        )
-    return [*told, calibrating(found)]
+def steps(found: Outlook) -> tuple[str, ...]:
+    """How to get out-of-fold probabilities of a stronger model."""
+    ours = (
+        "The models trained here are small, so that they take minutes. --epochs, --limit and --device say how long, on "
+        "how many examples and where they are trained."
+    )
+    own = (
+        "softtargets.noise.out_of_fold calls your own training once for each fold and puts the predictions together: "
+        "give it a function that trains on some examples and returns the probabilities of the others. Save them with "
+        "the labels by numpy.savez, as probs and labels, and run softtargets advise on that file."
+    )
+    checked = (
+        "Or check a random hundred labels by hand: the share of wrong ones among them is an estimate that no model has "
+        "to make, within about 10 points."
+    )
+    return (ours, own, checked) if found.trained else (own, checked)
 
 
-def is_negligible(found: Advice) -> bool:
-    """Whether there are too few wrong labels to tell them from mistakes of the model."""
-    return 1 - found.clean_rate.value < NEGLIGIBLE
+def suspects_words(found: Outlook) -> str:
+    """How long the list of suspicious labels is."""
+    if not len(found.suspects):
+        return "The model predicts every label as it was given, so that none is suspicious."
+    return (
+        f"The model predicts another label for {count(len(found.suspects), 'example')}. Check them by hand, the most "
+        f"suspicious first: the page shows the first ones, and {found.suspects.file} has all."
+    )
 
 
 def _headline(found: Advice) -> tuple[Tone, str]:
-    if found.is_memorised:
-        return "bad", "These predictions look learned by heart: they cannot show wrong labels"
-    if not found.is_learnable:
-        return "bad", "Labels are right no more often than chance: smoothing cannot help"
     if found.purpose != "classify":
-        what = {"teacher": "A teacher", "transfer": "To be transferred from"}[found.purpose]
-        return "care", f"{what}: train it without label smoothing"
+        what = {"teacher": "Train a teacher", "transfer": "Train a model for transfer"}[found.purpose]
+        return "care", f"{what} without label smoothing"
     tone: Tone = "care" if found.estimate.warnings else "good"
-    if is_negligible(found):
-        return tone, "Hardly any label is wrong: noise asks for no smoothing"
-    wrong = 1 - found.clean_rate.value
-    share = percent(wrong, 0 if wrong >= 0.1 else 1)
-    headline = f"Smooth with alpha up to {found.alpha_all.value:.2f}: about {share} of labels are wrong"
+    if found.is_negligible and found.error_rate.high > LOOSE:
+        return "care", "We find hardly any wrong labels, but cannot rule out more"
+    if found.is_negligible:
+        return tone, "We find hardly any wrong labels, so label noise is no reason to smooth"
+    if found.may_be_clean:
+        return "care", "The labels may all be right: we cannot tell whether any are wrong"
+    wrong = found.error_rate.value
+    headline = f"About {percent(wrong, 0 if wrong >= 0.1 else 1)} of the labels are wrong"
     return tone if found.uniformity.is_uniform else "care", headline
 
 
 def _noise(found: Advice) -> str:
-    right = found.clean_rate
-    wrong = estimated(Estimate(1 - right.value, 1 - right.high, 1 - right.low))
-    few = " So few can hardly be told from mistakes of the model." if is_negligible(found) else ""
-    return f"An estimated {wrong} of the labels are wrong (95 % interval in brackets).{few}"
-
-
-def _memorised(found: Advice) -> str:
+    wrong = found.error_rate
     return (
-        f"The model agrees with {percent(found.accuracy, 2)} of the labels. It was probably trained on these examples, "
-        "and a net that has learned its labels by heart makes all of them look right. Predict each example with a "
-        "model that was trained on others: five folds will do. Nothing below is to be believed until then."
+        f"We estimate that {percent(wrong.value)} of the labels are wrong (95 % interval "
+        f"{between(wrong.low, wrong.high)}). The model agrees with {percent(found.accuracy)} of the labels."
     )
 
 
+def _cautions(found: Advice) -> list[str]:
+    """Why the estimate may be worse than its interval says."""
+    if not found.estimate.warnings:
+        return []
+    told = " ".join(f"{one[0].upper()}{one[1:]}." for one in found.estimate.warnings)
+    return [f"Check some labels by hand before you rely on this. {told}"]
+
+
+def _advised(found: Advice) -> list[str]:
+    told = [] if found.purpose == "classify" else [PURPOSE_WARNINGS[found.purpose]]
+    if found.recommends:
+        told += [_recommended(found), _losses(found)]
+    elif found.purpose == "classify":
+        told += [remedy(found)] if found.error_rate.high > LOOSE else []
+        told.append(NO_REASON)
+    if not found.uniformity.is_uniform and not found.is_negligible:
+        told.append(
+            f"The noise is not uniform: {shape_words(found)} A matrix of targets describes it better than one number."
+        )
+    return [*told, calibrating(found), suspects_words(found)]
+
+
+NO_REASON = (
+    "Smoothing can still improve accuracy or calibration on clean labels. Compare alpha = 0 with alpha = 0.1 on "
+    "held-out examples if that is what you are after."
+)
+
+
+def with_interval(one: Estimate, digits: int = 3) -> str:
+    """A number and its 95 % interval.
+
+    >>> with_interval(Estimate(0.25, 0.2, 0.3), 2)
+    '0.25 (95 % interval 0.20 to 0.30)'
+    """
+    return f"{number(one.value, digits)} (95 % interval {between(one.low, one.high, digits, share=False)})"
+
+
 def _recommended(found: Advice) -> str:
-    alpha = found.alpha_all
-    value = f"alpha = {estimated(alpha, 3, share=False)}"
-    others = f"{number(found.alpha_others.value, 3)} if it is shared among the other classes only"
-    what = f"theory recommends {value}, shared among all classes as in PyTorch; {others}."
-    if not found.recommends:
-        return f"Were it not for that: for {JUDGED[found.test_labels]} {what}"
     return (
-        f"For {JUDGED[found.test_labels]} {what} It is the most that noise asks for, by a net that learns every label "
-        "by heart; one that does not, since it is stopped early or sees augmented examples, needs less, down to none. "
-        f"Try {_tries(alpha.value)} on examples held out."
+        f"For {JUDGED[found.test_labels]} theory recommends alpha = {with_interval(found.alpha_all)}, shared among all "
+        f"classes as in PyTorch. Shared among the other classes only, alpha is {number(found.alpha_others.value)}. "
+        "This is best for a network that memorises every label. A network that is stopped early or sees augmented "
+        f"examples needs less, possibly none: try {_tries(found.alpha_all.value)} on held-out examples."
     )
 
 
@@ -104,30 +156,33 @@ def _tries(alpha: float) -> str:
 
 def _losses(found: Advice) -> str:
     best, usual, none = (found.expected[name] for name in ("recommended", "usual", "none"))
-    without = f"without any {number(none.by_heart.value)}"
+    without = f"{number(none.by_heart.value)} without smoothing"
     if math.isinf(none.by_heart.value):
-        without = "without any it grows without end, as a net becomes sure of wrong labels"
+        without = (
+            "without smoothing the loss grows without bound, as the network becomes confident of wrong labels"
+        )
     return (
-        f"Learned by heart, the expected test loss is {number(best.by_heart.value)} nats with it, "
-        f"{number(usual.by_heart.value)} with the usual alpha = {USUAL}, and {without}. A net that learns no single "
-        f"label by heart would have {number(best.averaged.value)} with it and {number(none.averaged.value)} without."
+        f"For a network that memorises every label, the expected test loss is {number(best.by_heart.value)} nats with "
+        f"this alpha, {number(usual.by_heart.value)} with the usual alpha = {USUAL}, and {without}. For one that "
+        f"memorises none, it is {number(best.averaged.value)} with this alpha and {number(none.averaged.value)} "
+        "without smoothing."
     )
 
 
 def calibrating(found: Advice) -> str:
     """Whether to calibrate afterwards: always, on labels of the kind that will judge."""
     kind = (
-        "with clean labels (noisy ones would make it less sure than it should be)"
+        "with clean labels (noisy ones would make the model underconfident)"
         if found.test_labels == "clean"
-        else "with labels as noisy as those it will be judged by"
+        else "with labels as noisy as those the model will be judged by"
     )
     return (
-        f"Calibrate afterwards, whatever you choose: fit a temperature to examples held out, {kind}. "
+        f"Calibrate the model afterwards in any case: fit a temperature to held-out examples {kind}. "
         "softtargets calibrate HELD_OUT.npz does it, and so does softtargets.calibration.fit_temperature."
     )
 
 
-# What smoothing does to a teacher, and to a net that others are transferred from.
+# What smoothing does to a teacher, and to a model that others are transferred from.
 PURPOSE_WARNINGS = {
     "teacher": (
         "Teachers trained with label smoothing produce worse students, even where they are more accurate themselves "
@@ -149,73 +204,73 @@ def shape_words(found: Advice) -> str:
     shape, called = found.uniformity, found.understood.called
     what = f"{called(shape.clean)} is labelled {called(shape.label)}"
     if shape.clean == shape.label:
-        what = f"labels of {called(shape.clean)} stay right"
-    return f"{what} in {estimated(shape.share)} of cases, where uniform noise would make it {percent(shape.expected)}."
+        what = f"labels of {called(shape.clean)} are right"
+    share = (
+        f"{percent(shape.share.value)} of cases (95 % interval {between(shape.share.low, shape.share.high)})"
+    )
+    return f"{what} in {share}. Uniform noise would make it {percent(shape.expected)}."
 
 
 def uniformity_words(found: Advice) -> str:
     """Whether one number describes the noise, and how that was tested."""
     shape = found.uniformity
     test = (
-        "Tested by comparing each entry of the matrix, its interval widened so that all of them hold together with "
-        "95 %, with what uniform noise of the same rate has there; and rows must differ by more than "
-        f"{percent(FAR, 0)} on the average, since they are hardly known better. They differ by "
-        f"{percent(shape.distance)}."
+        "We compare each entry of the noise matrix with that of uniform noise of the same rate, with intervals widened "
+        f"so that all entries hold together. Rows must also differ by more than {percent(FAR, 0)} on average, since "
+        f"they are not known better than that. Here they differ by {percent(shape.distance)}."
     )
     if shape.is_uniform and not shape.contradicted:
-        return f"Nothing speaks against uniform noise, so that one number is enough. {test}"
+        return f"The noise is indistinguishable from uniform noise, so that one alpha is enough. {test}"
     if shape.is_uniform:
-        return f"Noise is close enough to uniform for one number ({shape_words(found)[:-1]}). {test}"
-    return f"Noise is not uniform: {shape_words(found)} {test}"
+        return f"The noise is close enough to uniform for one alpha: {shape_words(found)} {test}"
+    return f"The noise is not uniform: {shape_words(found)} {test}"
 
 
-def warnings_on(found: Advice) -> list[str]:
-    """What a reader must know before believing the numbers."""
-    told = [f"{one[0].upper()}{one[1:]}." for one in found.estimate.warnings]
+def warnings_on(found: Outlook) -> list[str]:
+    """What a reader must know before using the numbers."""
+    told = []
     if found.examples < found.understood.examples and not found.trained:
         told.append(
             f"Estimated from a sample of {count(found.examples, 'example')} of {found.understood.examples:,}, chosen "
             "by a hash of their place; the same file gives the same sample."
         )
-    if found.recommends and not is_negligible(found):
+    if isinstance(found, Advice) and found.recommends:
         told.append(REJECTING)
     return told
 
 
 REJECTING = (
-    "If you reject uncertain cases or hand them to a person: a network trained with label smoothing tells its mistakes "
-    "worse by its confidence (Xia et al., ICLR 2025), so train without it or choose them by normalised logits, which "
-    "softtargets calibrate tries."
+    "Do you reject uncertain cases or hand them to a person? Then label smoothing costs you: the confidence of a "
+    "network trained with it separates right from wrong predictions less well (Xia et al., ICLR 2025). Train without "
+    "smoothing, or select cases by normalised logits, which softtargets calibrate tries."
 )
 
 
 NOT_SAID = (
-    "Theory is about the test loss. The smoothing that is best for accuracy is another one: Chen et al. found a wide "
-    "discrepancy on MNIST (figure 8), and have no theory of it. If accuracy is what you are judged by, choose on "
-    "examples held out.",
-    "The error may have two minima over p (figure 10): on MNIST with a clean rate of 85 % or less, the lowest was at "
-    "small p, no smoothing was another, and weak smoothing in between (p of 0.95 or 0.9) cost up to 8 % of accuracy "
-    "compared to none (figure 11). A search in small steps from 0 does not find the other side.",
-    "It takes a net that learns every label by heart. With early stopping smoothing may not be needed at all "
+    "The theory is about the test loss. The alpha that is best for accuracy is a different one: Chen et al. found a "
+    "wide discrepancy on MNIST (figure 8), and have no theory of it. If you are judged by accuracy, choose alpha on "
+    "held-out examples.",
+    "The error can have two minima over p (figure 10). On MNIST with a clean rate of 85 % or less, the lowest was at "
+    "small p, and no smoothing was another. Weak smoothing in between (p of 0.95 or 0.9) cost up to 8 points of "
+    "accuracy compared with none (figure 11). A search in small steps from 0 does not find the other side.",
+    "The theory assumes a network that memorises every label. With early stopping smoothing may not be needed at all "
     "(appendix A.1, figure 9).",
-    "Noise is not the only reason to smooth. On clean labels smoothing can improve accuracy and calibration (Müller et "
-    "al. 2019, sections 1 and 3); that is not in this theory, and a recommendation near 0 does not contradict it.",
+    "Label noise is not the only reason to smooth. On clean labels smoothing can improve accuracy and calibration "
+    "(Müller et al. 2019, sections 1 and 3). That is not in this theory, and a recommendation near 0 does not "
+    "contradict it.",
 )
 
 FAILURES = (
-    "Predictions must be out of fold: from models that were not trained on the example. A net that has learned its "
-    "labels by heart makes them all look right, and an estimate cannot tell, unless nearly all are predicted.",
-    "Noise must depend on the class only. If hard examples are mislabelled more often, the matrix is at best an "
-    "average, and hard but rightly labelled examples may be taken for wrong ones.",
-    "In each class the right label must be the most frequent one, and the model must tell classes apart: where it is "
-    "right in fewer than three quarters of cases, the assumed shape of its predictions decides instead of the data.",
-    "The interval is for the choice of examples only. What a method assumes and does not hold is not in it; compare "
-    "the methods in the table.",
+    "Predictions must be out of fold: from models that were not trained on the example. A model that has memorised its "
+    "labels makes them all look right. We notice that only if nearly all labels are predicted.",
+    "Labels that are wrong because an example looks like another class cannot be told from errors of the model. People "
+    "make such mistakes; the interval allows for some of them.",
+    "In each class the right label must be the most frequent one.",
 )
 
-HEART = (
-    "The theory takes a net that has learned every label by heart, so that each wrong label costs what the target "
-    "denies the right one. Without smoothing that is everything, hence the infinite loss: no net gets there, but the "
-    "surer it grows of wrong labels, the worse its loss. The other extreme has learned no label by heart and says of "
-    "each class what its targets are on the average; to such a net smoothing does no good."
+MEMORISED = (
+    "The theory assumes a network that memorises every label, so that each wrong label costs as much as its target "
+    "withholds from the right one. Without smoothing that is everything, hence the infinite loss: no network gets "
+    "there, but the more confident it becomes of wrong labels, the worse its loss. The other extreme memorises no "
+    "label and predicts for each class what its targets are on average. Such a network gains nothing from smoothing."
 )
