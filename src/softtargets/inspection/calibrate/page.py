@@ -60,7 +60,7 @@ def _metrics(found: Diagnosis) -> Table:
         f"metric | before_shown: as they are | {after}meaning: what it is",
         _metric_rows(found),
         "with 95 % intervals in brackets. Scatter makes calibration errors larger than they are: they are corrected "
-        "for that, and the uncorrected number stands beside them where it differs.",
+        "for that, and the uncorrected number stands beneath where it differs.",
     )
 
 
