@@ -2,4 +2,6 @@
 
 `losses`, `training` and `calibration` are a bench each: a subclass of `Bench`, with its cases, contestants, check and
 sentences. What lies beside them is the harness they share. From a checkout: ``python -m benchmarks losses --help``.
+
+`noise` measures no speed: how often the estimate of label noise is right (``python -m benchmarks.noise``).
 """

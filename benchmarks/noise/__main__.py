@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import typer
+
 from benchmarks.noise import coverage, ranking
 from benchmarks.noise.cases import DATASETS, MODELS, Case, all_cases
 from benchmarks.noise.predictions import predicted
@@ -32,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 coverage.assessed(case, predicted(case, asked.predictions, asked.device, asked.limit))
             )
             row = rows[-1]
-            print(f"{case.name}: {100 * row.truth:.1f} % wrong; {row.cell()} {row.reason}", flush=True)
+            typer.echo(f"{case.name}: {100 * row.truth:.1f} % wrong; {row.cell()} {row.reason}")
     ranked = [
         (
             f"{dataset}, {noise}",
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "coverage": coverage.table(rows),
         "ranking": ranking.table(ranked),
     }
-    print("\n\n".join(parts.values()))
+    typer.echo("\n\n".join(parts.values()))
     if asked.write:
         PAGE.write_text(written(PAGE.read_text(), parts))
         coverage.write_rows(ROWS, rows)

@@ -115,7 +115,7 @@ def summary(rows: list[Row]) -> str:
 
 def _share(rows: list[Row]) -> str:
     held = sum(row.is_covered for row in rows)
-    return f"{held} ({held / len(rows):.0%})" if rows else "–"
+    return f"{held} ({100 * held / len(rows):.0f} %)" if rows else "–"
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from benchmarks.noise.cases import MOST, Case, Labels, images_of, labels_of
@@ -48,8 +49,7 @@ def _write(case: Case, path: Path, device: str, limit: int | None) -> None:
     np.savez(partial, logs=logs, given=given.astype(np.uint8), clean=clean.astype(np.uint8))
     partial.replace(path)
     right, agree = (float((probabilities.argmax(1) == truth).mean()) for truth in (clean, given))
-    print(
+    typer.echo(
         f"{case.name}: {most:,} examples, {right:.1%} right, {agree:.1%} as labelled, "
         f"{time.monotonic() - begun:.1f} s",
-        flush=True,
     )

@@ -23,15 +23,15 @@ METHODS = ("self_confidence", "normalized_margin")
 def precisions(given: Predicted) -> dict[str, float]:
     """By method; cleanlab's scores are its own where it is installed and by their definition otherwise."""
     wrong = given.given != given.clean
-    found = {"softtargets": suspicious_examples(given.given, given.probabilities).index}
+    ours = suspicious_examples(given.given, given.probabilities).index
+    found = {"softtargets": ours}
     for method in METHODS:
         found[f"cleanlab {method}"] = np.argsort(_quality(given, method), kind="stable")
     if find_spec("cleanlab"):
         issues: Any = import_module("cleanlab.filter").find_label_issues
-        found["cleanlab find_label_issues"] = issues(
-            given.given, given.probabilities, return_indices_ranked_by="self_confidence", n_jobs=1
-        )
-    # A method that names fewer examples than there are errors is measured on those it names.
+        named = issues(given.given, given.probabilities, return_indices_ranked_by="self_confidence", n_jobs=1)
+        # A method that names fewer examples than there are errors is measured on those it names, and so are we.
+        found |= {"cleanlab find_label_issues": named, "softtargets, as many": ours[: len(named)]}
     return {name: float(wrong[order[: wrong.sum()]].mean()) for name, order in found.items()}
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from softtargets.noise.estimation.sample import NoisySample
 
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of the predictions of each class, the most confident first
+FIRST = 0.3  # shares up to which classes are compared
 FEWEST = 50  # anchors: with fewer, a fifth of them wrong may be anything from a tenth to a third
 
 
@@ -18,13 +19,15 @@ class Anchors(NamedTuple):
 
     `share` of the predictions are anchors, `examples` altogether. `joint` is Q (K, K), Q[i, j] = P(predicted i,
     labelled j) if all predictions were as good as the anchors; `disagreement` is 1 less its trace. `curve` is the
-    disagreement of every share that was tried.
+    disagreement of every share that was tried. `lowest` is the disagreement of the best quarter of the classes, by how
+    often they are predicted.
     """
 
     share: float
     examples: int
     joint: Tensor
     disagreement: float
+    lowest: float
     curve: dict[float, float]
 
     @property
@@ -61,16 +64,26 @@ def find_anchors(data: NoisySample) -> Anchors:
     rank = (weights.cumsum(0) - weights - (masses.cumsum(0) - masses)[of]) / masses[of]
     cells = of * data.classes + labels
     tried = [share for share in SHARES if share * total >= FEWEST] or [1.0]
-    joints, curve = {}, {}
+    joints, curve, lowest = {}, {}, 1.0
     for share in tried:
         # Of a weight of 1 and a rank of 0.1 rounding must not make two.
         taken = rank < share - 1e-9
         counts = torch.bincount(cells[taken], weights[taken], data.classes**2).view(data.classes, -1)
         joints[share] = counts * (masses / total / counts.sum(1).clamp(min=1e-300))[:, None]
         curve[share] = max(1 - float(joints[share].trace()), 0.0)
+        if share <= FIRST or len(curve) == 1:
+            lowest = min(lowest, _best_quarter(counts, masses))
     best = min(tried, key=lambda share: (curve[share], -share))
     examples = round(float(weights[rank < best - 1e-9].sum()))
-    return Anchors(best, examples, joints[best], curve[best], curve)
+    return Anchors(best, examples, joints[best], curve[best], min(lowest, curve[best]), curve)
+
+
+def _best_quarter(counts: Tensor, masses: Tensor) -> float:
+    """The disagreement that a quarter of the predictions do not exceed, where each has that of its class."""
+    disagreements = 1 - counts.diagonal() / counts.sum(1).clamp(min=1e-300)
+    order = torch.argsort(disagreements)
+    reached = masses[order].cumsum(0) >= masses.sum() / 4
+    return max(float(disagreements[order][reached][0]), 0.0)
 
 
 def anchor_joint(data: NoisySample) -> Tensor:

@@ -17,7 +17,7 @@ from softtargets.noise.estimation.sample import NoisySample, as_sample
 
 # Chosen on digits, MNIST, CIFAR-10 with drawn noise and simulated clusters; docs/noise.md has the other sets.
 LEAKED = 0.3  # of the model's mistakes elsewhere, so many may be among its most confident predictions
-STEEPER = 1.5  # times as far as the curve rises from a tenth to half of the predictions, it may fall before
+UNEVEN = 0.5  # of the disagreement of all classes, the best quarter of them must have at least so much
 NOTHING = 0.005  # no model is so good that a lower end below this means anything
 WEAKEST = (
     1 / 3
@@ -74,11 +74,11 @@ def assess_noise(
       the model. For r the share of wrong labels and e that of wrong predictions, :math:`D \ge r + (1 - 2 r) e \ge r` if
       a prediction does not depend on the label once the true class is known and at most half of the labels are wrong.
 
-    `error_rate` is A. The interval goes from A, less what chance may have added and the mistakes of the model that may
-    be among its most confident predictions, to D, plus what chance may have taken away (Wilson's intervals). Those
-    mistakes are taken to be at most 0.3 (D - A) or, if that is more, 1.5 times what the curve of anchors rises from a
-    tenth to half of the predictions: the more the two estimates disagree, and the less the curve is a plateau, the
-    wider the interval.
+    `error_rate` is A. The interval goes from A of the best quarter of the classes, since a model may be unable to tell
+    the others apart, less what chance may have added and less the mistakes of the model that may be among its most
+    confident predictions, to D, plus what chance may have taken away (Wilson's intervals). Those mistakes are taken to
+    be at most 0.3 (D - A) or, if that is more, as much as the curve of anchors rises from a tenth to half of the
+    predictions: the more the two estimates disagree, and the less the curve is a plateau, the wider the interval.
 
     That anchors say something about labels rather than about the model cannot be proved from labels and predictions,
     but it can often be refuted. The share is *not identified*, and only the bound "at most D" is given, if
@@ -92,7 +92,7 @@ def assess_noise(
       as of the rest, and they look like wrong labels;
     - most of A is labels of classes that the model hardly ever predicts;
     - in an average class, the second label of the anchors is more than half as frequent as the first;
-    - A is above 3 %, but the interval reaches 0.
+    - A is above 3 %, but less than half as large in the best quarter of the classes, or the interval reaches 0.
 
     What nothing here can find out: classes that the inputs do not determine look like wrong labels to every model, and
     a model that has seen a part of the labels it predicts finds too few of them wrong. docs/noise.md has how often
@@ -104,11 +104,11 @@ def assess_noise(
     >>> logits = 4 * torch.eye(3)[clean] + torch.randn(3000, 3, generator=generator)
     >>> found = assess_noise(noisy, logits.softmax(1), resamples=0)
     >>> print(f"{found.error_rate:.1%}, between {found.low:.1%} and {found.high:.1%}")
-    19.5%, between 16.1% and 22.4%
+    19.5%, between 12.8% and 22.4%
     >>> weak = assess_noise(noisy, (logits / 4 + torch.randn(3000, 3, generator=generator)).softmax(1), resamples=0)
     >>> print(f"at most {weak.high:.0%}. {weak.reason}")  # doctest: +NORMALIZE_WHITESPACE
-    at most 49%. The model is too weak: 27% of its most confident predictions and 47% of all differ from the labels, and
-    its mistakes cannot be told from those of the labels.
+    at most 49%. The model is too weak: 27 % of its most confident predictions and 47 % of all differ from the labels,
+    and its mistakes are indistinguishable from wrong labels.
     """
     given = as_sample(labels, probabilities, every_class=False)
     data, temperature = calibrated(given)
@@ -116,7 +116,7 @@ def assess_noise(
     anchors = find_anchors(data)
     disagreement = 1 - float(naive_joint(data).trace())
     least = anchors.disagreement
-    low = _wilson(least, anchors.examples, level)[0] - _leaked(anchors, disagreement)
+    low = _wilson(anchors.lowest, anchors.examples, level)[0] - _leaked(anchors, disagreement)
     high = _wilson(disagreement, len(data.labels), level)[1]
     reason = _reason(data, anchors, disagreement, low, temperature)
     return NoiseAssessment(
@@ -139,7 +139,7 @@ def assess_noise(
 def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float, temperature: float) -> str:
     """Why the share of wrong labels is not identified; empty where it is."""
     examples, least = len(data.labels), anchors.disagreement
-    mistakes = "its mistakes cannot be told from those of the labels"
+    mistakes = "its mistakes are indistinguishable from wrong labels"
     checks = (
         (
             int(torch.bincount(data.labels).count_nonzero()) < 2,
@@ -147,21 +147,26 @@ def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float
         ),
         (
             SHARES[0] * examples < FEWEST,
-            f"{examples} examples are too few to tell wrong labels from mistakes of the model.",
+            f"{examples:,} examples are too few to tell wrong labels from mistakes of the model.",
         ),
         (
             _is_memorised(data, disagreement),
-            f"The model agrees with {1 - disagreement:.2%} of the labels, as models do with labels that they were "
-            "trained on; predictions must be for examples that the model was not trained on.",
+            f"The model agrees with {100 * (1 - disagreement):.2f} % of the labels, as models do with labels that they "
+            "were trained on; give predictions for held-out examples.",
         ),
         (
             least > 0.5,
-            f"The model is too weak: even of its most confident predictions, {least:.0%} differ from the labels.",
+            f"The model is too weak: even of its most confident predictions, {100 * least:.0f} % differ from the "
+            "labels.",
+        ),
+        (
+            _neglected(data, anchors) > max(least / 2, 0.01),
+            f"The model rarely predicts the classes of most labels that differ from its predictions, and {mistakes}.",
         ),
         (
             disagreement - least > WEAKEST * (_by_chance(data) - least),
-            f"The model is too weak: {least:.0%} of its most confident predictions and {disagreement:.0%} of all "
-            f"differ from the labels, and {mistakes}.",
+            f"The model is too weak: {100 * least:.0f} % of its most confident predictions and "
+            f"{100 * disagreement:.0f} % of all differ from the labels, and {mistakes}.",
         ),
         (
             temperature > OVERCONFIDENT,
@@ -169,18 +174,18 @@ def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float
             "most confident predictions may be wrong.",
         ),
         (
-            _neglected(data, anchors) > max(least / 2, 0.01),
-            "Most labels that differ from confident predictions are of classes that the model hardly ever predicts, "
-            f"and {mistakes}.",
-        ),
-        (
             _contest(anchors) > CLOSEST,
             "Of the labels of a class, the second most frequent is too close to the first to say which is right.",
         ),
         (
+            anchors.lowest < UNEVEN * least and least > UNPROVEN,
+            f"Labels differ from {100 * least:.0f} % of the most confident predictions, and in the "
+            "best classes from less than half as many, so that the model may confuse the other classes.",
+        ),
+        (
             low < NOTHING and least > UNPROVEN,
-            f"Labels differ from {least:.0%} of the most confident predictions, which mistakes of the model may "
-            "explain.",
+            f"Labels differ from {100 * least:.0f} % of the most confident predictions, which mistakes of the model "
+            "can explain.",
         ),
     )
     return next((sentence for fails, sentence in checks if fails), "")
@@ -202,7 +207,7 @@ def _by_chance(data: NoisySample) -> float:
 def _leaked(anchors: Anchors, disagreement: float) -> float:
     """How many of the disagreements of anchors may be mistakes of the model."""
     first, half = anchors.curve[min(anchors.curve)], anchors.curve.get(0.5, disagreement)
-    return max(LEAKED * (disagreement - anchors.disagreement), STEEPER * (half - first))
+    return max(LEAKED * (disagreement - anchors.disagreement), half - first)
 
 
 def _is_memorised(data: NoisySample, disagreement: float) -> bool:
