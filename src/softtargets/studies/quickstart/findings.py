@@ -81,7 +81,7 @@ def _sections(results: Results) -> tuple[Section, ...]:
             "classes passes a plane; projected onto it, the activations show how a network arranges its "
             "examples. In the paper smoothing gathers the training examples of a class into tight clusters "
             "while held-out examples stay spread. The cluster spread in the table above puts a number on it.",
-            unless_missing(lambda: figures.template_planes(results), "The planes"),
+            unless_missing(lambda: figures.template_planes(results), "The figure of the planes"),
         ),
         Section.of(
             "Distillation",
