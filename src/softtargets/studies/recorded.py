@@ -59,7 +59,7 @@ def unless_missing(make: Callable[[], Figure], what: str) -> Figure | str:
     try:
         return make()
     except NotStoredError:
-        return f"{what}: not stored. It is drawn from predictions and weights, which are not kept beside this page."
+        return f"{what}: not stored. Predictions and weights, which it needs, are not kept beside this page."
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def _sections(results: Results) -> tuple[Section, ...]:
             "plane, and activations projected onto it show how a network arranges its examples. In the paper, "
             "smoothing pulls the training examples of a class into tight clusters, while held-out examples stay spread "
             "out. The cluster spread in the table above measures this.",
-            unless_missing(lambda: figures.template_planes(results), "The planes"),
+            unless_missing(lambda: figures.template_planes(results), "The figure of the planes"),
         ),
         Section.of(
             "Distillation",
