@@ -10,6 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from softtargets.noise import assess_noise, estimate_noise, out_of_fold, pair, pair_transitions, symmetric
+from softtargets.noise.estimation.anchors import find_anchors
+from softtargets.noise.estimation.calibrated import calibrated
+from softtargets.noise.estimation.sample import as_sample
 from tests.noise.estimation.making import simulated
 
 DIGITS = load_digits()
@@ -174,6 +177,24 @@ def test_what_is_refused(case):
     assert (found.is_identified, found.error_rate, found.low) == (False, None, 0.0)
     assert found.high >= (labels != truth).mean()
     assert (found.high == 1) == (case in ("memorised", "worse than chance"))
+
+
+def test_the_interval_by_hand():
+    given, probabilities, _ = _noisy(symmetric, 0.2, 3000, 4, 3.0)
+    found = assess_noise(given, probabilities, resamples=0)
+    anchors = find_anchors(calibrated(as_sample(given, probabilities))[0])
+    most = found.estimates["disagreement"]
+
+    def wilson(share, examples, sign):
+        z = 1.959964
+        reach = z * np.sqrt(share * (1 - share) / examples + z * z / (4 * examples**2))
+        return (share + z * z / (2 * examples) + sign * reach) / (1 + z * z / examples)
+
+    leaked = max(0.3 * (most - anchors.disagreement), anchors.curve[0.5] - anchors.curve[0.1])
+    assert leaked > 0.01
+    assert found.low == pytest.approx(wilson(anchors.lowest, anchors.examples, -1) - leaked, abs=1e-6)
+    assert found.high == pytest.approx(wilson(most, 3000, 1), abs=1e-6)
+    assert most == pytest.approx((probabilities.argmax(1) != given).mean(), abs=0.003)
 
 
 def test_classes_without_labels_do_no_harm():

@@ -15,13 +15,12 @@ from softtargets.noise.estimation.counting import confident_joint, naive_joint
 from softtargets.noise.estimation.estimate import NoiseEstimate, estimate_sample
 from softtargets.noise.estimation.sample import NoisySample, as_sample
 
-# Chosen on digits, MNIST, CIFAR-10 with drawn noise and simulated clusters; docs/noise.md has the other sets.
+# docs/noise.md has what these numbers were chosen on, and what had no say in them.
 LEAKED = 0.3  # of the model's mistakes elsewhere, so many may be among its most confident predictions
 UNEVEN = 0.5  # of the disagreement of all classes, the best quarter of them must have at least so much
 NOTHING = 0.005  # no model is so good that a lower end below this means anything
-WEAKEST = (
-    1 / 3
-)  # of the agreement beyond chance of the most confident predictions, so much may be lost over all
+# Of the agreement of the most confident predictions beyond chance, so much may be lost over all predictions.
+WEAKEST = 1 / 3
 CLOSEST = 0.5  # how often the second label of a predicted class may occur, for each time that the first does
 UNPROVEN = 0.03  # a larger estimate is given only where the interval leaves 0 out
 OVERCONFIDENT = 3.0  # a temperature above which confidences are no guide to which predictions are right
