@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from inspection.advise.cases import advised, given, next_class, noisy, uniform
 from softtargets.exceptions import SofttargetsError
+from softtargets.inspection.advise import finding
 from softtargets.inspection.advise.finding import Outlook, advise, rate_of, rescaled
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.losses import LabelSmoothing
+from softtargets.noise import assess_noise
 
 
 @pytest.fixture(scope="module")
@@ -235,13 +237,18 @@ def test_too_many_classes_are_refused_before_anything_is_estimated():
         advise(given(np.zeros((3, 2001)), np.arange(3)))
 
 
-def test_scatter_of_a_matrix_is_not_taken_for_a_pattern():
+def test_scatter_of_a_matrix_is_not_taken_for_a_pattern(monkeypatch):
+    def known(*given, **options):
+        found = assess_noise(*given, **options)
+        return replace(found, is_identified=True, reason="", error_rate=0.15, low=0.12, high=0.18)
+
+    monkeypatch.setattr(finding, "assess_noise", known)
     # 15 examples of each class: each row of T is mostly chance, and its squares are too large.
     found = advised(uniform(0.85, 60), 900, sharpness=9.0, method="confident", test_labels="noisy")
     assert found.uniformity.is_uniform
-    a = found.clean_rate.value
-    assert found.p.value == pytest.approx(a**2 + (1 - a) ** 2 / 59)
-    assert found.p.low <= 0.85**2 + 0.15**2 / 59 <= found.p.high
+    assert found.p.value == pytest.approx(0.85**2 + 0.15**2 / 59)
+    squares = float((found.estimate.shares[:, None] * found.matrix**2).sum())
+    assert squares > found.p.value + 0.03
 
 
 @pytest.mark.parametrize("options", [{"purpose": "student"}, {"test_labels": "dirty"}])

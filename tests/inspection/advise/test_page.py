@@ -118,7 +118,7 @@ def test_many_classes_get_a_list_of_mistakes(tmp_path):
     T = uniform(0.9, 22)
     T[3] = 0
     T[3, 3], T[3, 8] = 0.6, 0.4
-    found = advised(T, 1100, sharpness=7.0, resamples=3)
+    found = advised(T, 4400, sharpness=7.0, resamples=3)
     assert largest(found)[0] == (3, 8)
     _, results = written(found, tmp_path)
     assert results["tables"]["largest"][0]["clean"] == "class 3"
