@@ -137,13 +137,13 @@ def test_hardly_any_wrong_label_asks_for_nothing(plain):
     tone, headline, words = told(found)
     assert (tone, headline) == (
         "good",
-        "We find hardly any wrong labels, so label noise is no reason to smooth",
+        "We find almost no wrong labels, so label noise is no reason to smooth",
     )
     assert "1.0 % of the labels are wrong (95 % interval 0.5 to 3.0 %)" in words
     assert "held-out examples" in words
     assert "stronger model" not in words
     loose = told(replace(plain, clean_rate=Estimate(0.99, 0.85, 0.995)))
-    assert loose[:2] == ("care", "We find hardly any wrong labels, but cannot rule out more")
+    assert loose[:2] == ("care", "We find almost no wrong labels, but cannot rule out more")
     assert "stronger model" in loose[2]
 
 

@@ -1,4 +1,4 @@
-"""How wrong are labels, and how much smoothing does that ask for?"""
+"""How wrong are labels, and how much smoothing is best for that?"""
 
 from softtargets.inspection.advise.cnn import cnn_out_of_fold
 from softtargets.inspection.advise.evidence import Evidence, check_method, sample_of

@@ -1,4 +1,4 @@
-"""Everything `softtargets advise` finds out: how many labels are wrong, and how much smoothing that asks for."""
+"""Everything `softtargets advise` finds out: how many labels are wrong, and how much smoothing is best for that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `softtargets advise`: how many labels are wrong, how much smoothing that asks for, what is not known."""
+"""The page of `softtargets advise`: how many labels are wrong, how much smoothing is best for that, what is not known."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def advise_page(found: Outlook) -> Page:
         name=name,
         title=f"How many labels of {name} are wrong?",
         lead=(
-            f"How many labels are wrong, how much label smoothing that asks for, and which labels to check. "
+            f"How many labels are wrong, how much label smoothing is best for that, and which labels to check. "
             f"{count(found.examples, 'example')}, {count(found.classes, 'class')}, judged by "
             f"{words.JUDGED[found.test_labels]}. All intervals are 95 % intervals."
         ),

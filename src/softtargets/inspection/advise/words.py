@@ -85,9 +85,9 @@ def _headline(found: Advice) -> tuple[Tone, str]:
         return "care", f"{what} without label smoothing"
     tone: Tone = "care" if found.estimate.warnings else "good"
     if found.is_negligible and found.error_rate.high > LOOSE:
-        return "care", "We find hardly any wrong labels, but cannot rule out more"
+        return "care", "We find almost no wrong labels, but cannot rule out more"
     if found.is_negligible:
-        return tone, "We find hardly any wrong labels, so label noise is no reason to smooth"
+        return tone, "We find almost no wrong labels, so label noise is no reason to smooth"
     if found.may_be_clean:
         return "care", "The labels may all be right: we cannot tell whether any are wrong"
     wrong = found.error_rate.value
@@ -263,7 +263,7 @@ NOT_SAID = (
 FAILURES = (
     "Predictions must be out of fold: from models that were not trained on the example. A model that has memorised its "
     "labels makes them all look right. We notice that only if nearly all labels are predicted.",
-    "Labels that are wrong because an example looks like another class cannot be told from errors of the model. People "
+    "Labels that are wrong because an example looks like another class are indistinguishable from errors of the model. People "
     "make such mistakes; the interval allows for some of them.",
     "In each class the right label must be the most frequent one.",
 )

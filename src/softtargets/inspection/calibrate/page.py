@@ -228,7 +228,7 @@ def _worst_classes(found: Diagnosis) -> Table:
         "shown: predicted too often by",
         rows,
         f"{f'All {classes}' if all_of_them else f'The worst {len(rows)} of {classes}'}, as they are. The worst of many "
-        "look worse than they are: take intervals that hardly exclude 0 for chance.",
+        "look worse than they are: an interval that barely excludes 0 may do so by chance.",
     )
 
 

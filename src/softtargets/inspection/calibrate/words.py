@@ -62,7 +62,7 @@ READ = "If this is not what you meant, say so with --kind, --scores, --label or 
 
 
 def verdict_on(found: Diagnosis) -> Verdict:
-    """The verdict on one file: is it calibrated, how sure is that, and what to do about it."""
+    """The verdict on one file: is it calibrated, how well do we know, and what to do about it."""
     tone, headline, sentences = _judged(found.before, found.overconfidence)
     sentences = [*sentences, *advice(found), *handing_over(found)]
     if hint := training_hint(found.before):
@@ -82,7 +82,7 @@ def _judged(found: Calibration, lean: Estimate) -> tuple[Tone, str, list[str]]:
         return "good", "Well calibrated", [plain, told]
     if error.low == 0:
         plain = f"With {examples} the model is indistinguishable from a perfectly calibrated one."
-        could = f"The error could still be as large as {percent(error.high)}; more examples would tell."
+        could = f"The error could still be as large as {percent(error.high)}; more examples would narrow that down."
         return "care", "Too few examples to tell", [plain, f"{told} {could}"]
     tone: Tone = "bad" if error.low >= BAD else "care"
     told += (

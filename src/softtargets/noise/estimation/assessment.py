@@ -89,7 +89,7 @@ def assess_noise(
       its anchors do, (D - A) / (C - A) > 1/3 for C the disagreement of labels with predictions of other examples;
     - the model is overconfident: a temperature above 3 fits it to the labels. Naive Bayes is as certain of its mistakes
       as of the rest, and they look like wrong labels;
-    - most of A is labels of classes that the model hardly ever predicts;
+    - most of A is labels of classes that the model rarely predicts;
     - in an average class, the second label of the anchors is more than half as frequent as the first;
     - A is above 3 %, but less than half as large in the best quarter of the classes, or the interval reaches 0.
 

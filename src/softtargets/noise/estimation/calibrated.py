@@ -14,7 +14,7 @@ NUMBERS = 1 << 23  # probabilities that are enough to fit one temperature
 
 
 def calibrated(data: NoisySample) -> tuple[NoisySample, float]:
-    """The sample with calibrated probabilities, and the temperature that all examples together ask for.
+    """The sample with calibrated probabilities, and the temperature that is best for all examples together.
 
     Cross-fitted: each half of the examples is scaled by the temperature of the other. Probabilities of exactly 0, such
     as those of a random forest, count as half the smallest that is not, but as no less than 1e-6. Where all labels are
