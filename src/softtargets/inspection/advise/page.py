@@ -1,4 +1,4 @@
-"""The page of `softtargets advise`: how many labels are wrong, how much smoothing is best for that, what is not known."""
+"""The page of `softtargets advise`: how many labels are wrong, how much smoothing is best, what is not known."""
 
 from __future__ import annotations
 

@@ -263,7 +263,8 @@ NOT_SAID = (
 FAILURES = (
     "Predictions must be out of fold: from models that were not trained on the example. A model that has memorised its "
     "labels makes them all look right. We notice that only if nearly all labels are predicted.",
-    "Labels that are wrong because an example looks like another class are indistinguishable from errors of the model. People "
+    "Labels that are wrong because an example looks like another class are indistinguishable from errors of the model. "
+    "People "
     "make such mistakes; the interval allows for some of them.",
     "In each class the right label must be the most frequent one.",
 )

@@ -79,7 +79,7 @@ def estimate_noise(
     and does not hold is in it.
 
     When it fails. The noise must depend on the class only; if it depends on the example, T is at best an average. In
-    each class the right label must be the most frequent one. Predictions must be out of fold: a model that has memorised
+    each class the right label must be the most frequent one. Predictions must be out of fold: a model that memorised
     its labels makes them all look right, and nothing here can tell. And classes must be told apart: where the model is
     right in fewer than three quarters of cases, the assumed shape of clusters decides instead of the data, and where
     predictions form no clusters at all, the clean rate was found up to 0.15 too low. Both are warned of.
