@@ -209,6 +209,7 @@ def test_many_classes_with_few_examples_each():
     clean, probabilities = drawn(1000, 100, sure=7.0)
     given = symmetric(clean, 0.2, 100, 0)
     found = assess_noise(given, probabilities, resamples=5)
+    assert found.is_identified  # ten examples of a class are too few to compare classes by
     assert found.low <= (given != clean).mean() <= found.high
 
 

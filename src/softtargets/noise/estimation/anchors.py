@@ -11,6 +11,7 @@ from softtargets.noise.estimation.sample import NoisySample
 
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of the predictions of each class, the most confident first
 FIRST = 0.3  # shares up to which classes are compared
+COMPARED = 10  # anchors of an average class: among fewer, the best classes are those with the best luck
 FEWEST = 50  # anchors: with fewer, a fifth of them wrong may be anything from a tenth to a third
 
 
@@ -20,7 +21,7 @@ class Anchors(NamedTuple):
     `share` of the predictions are anchors, `examples` altogether. `joint` is Q (K, K), Q[i, j] = P(predicted i,
     labelled j) if all predictions were as good as the anchors; `disagreement` is 1 less its trace. `curve` is the
     disagreement of every share that was tried. `lowest` is the disagreement of the best quarter of the classes, by how
-    often they are predicted.
+    often they are predicted, where an average class has ten anchors; otherwise that of all.
     """
 
     share: float
@@ -71,7 +72,7 @@ def find_anchors(data: NoisySample) -> Anchors:
         counts = torch.bincount(cells[taken], weights[taken], data.classes**2).view(data.classes, -1)
         joints[share] = counts * (masses / total / counts.sum(1).clamp(min=1e-300))[:, None]
         curve[share] = max(1 - float(joints[share].trace()), 0.0)
-        if share <= FIRST or len(curve) == 1:
+        if share <= FIRST and share * total >= COMPARED * data.classes:
             lowest = min(lowest, _best_quarter(counts, masses))
     best = min(tried, key=lambda share: (curve[share], -share))
     examples = round(float(weights[rank < best - 1e-9].sum()))
