@@ -11,7 +11,7 @@ from softtargets.noise.estimation.sample import NoisySample
 
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of the predictions of each class, the most confident first
 FIRST = 0.3  # shares up to which classes are compared
-COMPARED = 10  # anchors of an average class: among fewer, the best classes are those with the best luck
+COMPARED = 16  # anchors of an average class: among fewer, the best classes are those with the best luck
 FEWEST = 50  # anchors: with fewer, a fifth of them wrong may be anything from a tenth to a third
 
 
@@ -21,7 +21,7 @@ class Anchors(NamedTuple):
     `share` of the predictions are anchors, `examples` altogether. `joint` is Q (K, K), Q[i, j] = P(predicted i,
     labelled j) if all predictions were as good as the anchors; `disagreement` is 1 less its trace. `curve` is the
     disagreement of every share that was tried. `lowest` is the disagreement of the best quarter of the classes, by how
-    often they are predicted, where an average class has ten anchors; otherwise that of all.
+    often they are predicted, where an average class has 16 anchors; otherwise that of all.
     """
 
     share: float
