@@ -34,7 +34,8 @@ def told(found):
 def test_uniform_noise_gets_a_number(plain):
     tone, headline, words = told(plain)
     assert tone == "good"
-    assert headline == f"About {100 * (1 - plain.clean_rate.value):.0f} % of the labels are wrong"
+    wrong = plain.error_rate
+    assert headline == f"Between {100 * wrong.low:.0f} and {100 * wrong.high:.0f} % of the labels are wrong"
     wrong = f"{100 * plain.error_rate.value:.1f} %"
     assert words.startswith(f"We estimate that {wrong} of the labels are wrong (95 % interval ")
     alpha = plain.alpha_all
@@ -44,6 +45,15 @@ def test_uniform_noise_gets_a_number(plain):
     assert "grows without bound" in words
     assert "with clean labels" in words
     assert "softtargets calibrate" in words
+
+
+def test_an_interval_speaks_where_it_is_wide_and_its_middle_where_it_is_not(plain):
+    _, headline, words = told(replace(plain, clean_rate=Estimate(0.83, 0.79, 0.88)))
+    assert headline == "About 17 % of the labels are wrong"
+    assert "difficult examples" not in words
+    _, headline, words = told(replace(plain, clean_rate=Estimate(0.83, 0.73, 0.99)))
+    assert headline == "Between 1 and 27 % of the labels are wrong"
+    assert "mostly to difficult examples, more are wrong, up to the end of the interval" in words
 
 
 def test_noisy_test_labels_are_calibrated_with_noisy_ones(plain):

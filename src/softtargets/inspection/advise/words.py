@@ -13,7 +13,14 @@ from softtargets.report import Tone, Verdict
 JUDGED = {"clean": "clean test labels", "noisy": "test labels as noisy as these"}
 CERTAIN = 0.9995  # a bound that says nothing
 LOOSE = 0.05  # share of wrong labels that would be worth knowing of
+WIDE = 0.1  # width of an interval from which its ends say more than its estimate
 STRONGER = "A stronger model would tell more."
+
+
+DIFFICULT = (
+    " The estimate is for labels that are wrong at random. If people gave wrong labels mostly to difficult examples, more "
+    "are wrong, up to the end of the interval."
+)
 
 
 def verdict_on(found: Outlook) -> Verdict:
@@ -90,8 +97,14 @@ def _headline(found: Advice) -> tuple[Tone, str]:
         return tone, "We find almost no wrong labels, so label noise is no reason to smooth"
     if found.may_be_clean:
         return "care", "The labels may all be right: we cannot tell whether any are wrong"
-    wrong = found.error_rate.value
-    headline = f"About {percent(wrong, 0 if wrong >= 0.1 else 1)} of the labels are wrong"
+    wrong = found.error_rate
+    digits = 0 if wrong.value >= 0.1 else 1
+    if wrong.high - wrong.low > WIDE:
+        headline = (
+            f"Between {between(wrong.low, wrong.high, 0).replace(' to ', ' and ')} of the labels are wrong"
+        )
+    else:
+        headline = f"About {percent(wrong.value, digits)} of the labels are wrong"
     return tone if found.uniformity.is_uniform else "care", headline
 
 
@@ -100,6 +113,7 @@ def _noise(found: Advice) -> str:
     return (
         f"We estimate that {percent(wrong.value)} of the labels are wrong (95 % interval "
         f"{between(wrong.low, wrong.high)}). The model agrees with {percent(found.accuracy)} of the labels."
+        f"{DIFFICULT if wrong.high - wrong.low > WIDE else ''}"
     )
 
 
