@@ -36,7 +36,7 @@ def test_piped_fetching_prints_plain_percentages_and_the_result_verifies(toy, ru
     toy()
     code, out, err = run("data", "fetch", "toy", "--to", str(tmp_path))
     assert code == 0
-    assert out == f"toy is ready in {tmp_path} (1 files)\n"
+    assert out == f"toy is ready in {tmp_path} (1 file)\n"
     assert "toy/raw/file: 100 % of 0.3 MB" in err
     assert "\x1b" not in err
     assert run("data", "verify", "toy", "--data-dir", str(tmp_path))[0] == 0

@@ -132,7 +132,7 @@ def test_a_net_without_templates_is_refused(timm):
 
 def test_without_timm_the_way_to_get_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(SofttargetsError, match=r"pip install softtargets\[timm\]"):
+    with pytest.raises(SofttargetsError, match=r"pip install timm"):
         Timm((3, 8, 8), 5, net="resnet18")
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from functools import partial
@@ -406,7 +407,10 @@ def test_a_manifest_edited_by_hand_is_not_believed(change, old, run, recipe, sto
 
 def test_where_a_run_was_made_cannot_be_edited_either(run):
     path = run.directory / "run.json"
-    path.write_text(path.read_text().replace('"threads": 1', '"threads": 2'))
+    text = path.read_text()
+    changed = re.sub(r'"threads": \d+', '"threads": 99', text)
+    assert changed != text
+    path.write_text(changed)
     with pytest.raises(RunError, match="has other content than when it was written"):
         _ = Run(run.directory).provenance
 

@@ -40,6 +40,7 @@ def calibrate(
         Option(
             metavar="FILE",
             help="Also write corrected predictions (.npz .safetensors .csv .tsv) and, beside them, the correction.",
+            show_default="neither is written",
         ),
     ] = None,
     overwrite: pages.Overwrite = False,

@@ -132,15 +132,16 @@ def export(
             metavar="FILE.npz",
             help="Also, or only, write what each finished model predicts for every example, in a few bytes; "
             "`runs measure` reads it.",
+            show_default="not written",
         ),
     ] = None,
     split: Annotated[str, Option(help="The split whose predictions are written.")] = "test",
     where: Where = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Write recipes, metrics and provenance of runs to one file, their predictions to another, or both.
+    """Write runs to files: their logs, their predictions.
 
-    Finished and failed runs are exported, without their weights.
+    Logs are recipes, metrics and provenance. Finished and failed runs are exported, without their weights.
     """
     from softtargets.report import plural
     from softtargets.runs import Run, check_filter, export_predictions, exporter
@@ -171,7 +172,10 @@ def measure(
     file: Annotated[Path, Argument(metavar="FILE.npz", help="Written by `runs export --predictions`.")],
     as_json: Json = False,
 ) -> None:
-    """Compute accuracy, error, likelihood and calibration error of every run from its stored predictions alone."""
+    """Recompute the numbers of runs from their predictions.
+
+    Accuracy, error rate, likelihood and calibration error, from the file that `runs export --predictions` writes.
+    """
     from softtargets.runs import recomputed
 
     found = recomputed(file)
