@@ -114,8 +114,8 @@ def tables(pages: int, seed: int) -> str:
     """Everything as Markdown."""
     rng = np.random.default_rng(seed)
     parts = [
-        f"{pages:,} pages each, seed {seed}. Effects are in standard deviations over seeds; those below half of the printed one "
-        "count as none.",
+        f"{pages:,} pages each, seed {seed}. Effects are in standard deviations over seeds; those below half of the "
+        "printed one count as none.",
         _table(
             "No effect at all: pages on which at least one claim gets the verdict, and claims that are told “no "
             "effect” (printed effect: 2)",

@@ -172,7 +172,7 @@ def _with_unit(value: object, claim: Claim | None) -> str:
     unit = claim.unit if claim else ""
     if unit == "points" and re.search(r"(?<![\d.])1$", str(value)):
         unit = "point"
-    return f"{value} {unit}" if unit else str(value)
+    return _unbroken(f"{value} {unit}") if unit else str(value)
 
 
 def _short(value: float) -> str:
