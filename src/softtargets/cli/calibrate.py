@@ -39,6 +39,7 @@ def calibrate(
         Path | None,
         Option(
             metavar="FILE",
+            show_default="nothing is saved",
             help="Also write corrected predictions (.npz .safetensors .csv .tsv) and, beside them, the correction.",
         ),
     ] = None,
