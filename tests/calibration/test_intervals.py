@@ -58,6 +58,12 @@ def test_scatter_has_the_variance_of_the_residuals():
     assert float(scatter.sum(1).mean()) == pytest.approx(0, abs=5e-4)
 
 
+def test_an_error_smaller_than_scatter_alone_reaches_up_to_what_was_observed():
+    scatter = torch.full((100, 1), 2.0, dtype=torch.float64)
+    observed = torch.full((1,), 0.5, dtype=torch.float64)
+    assert factors(lambda r: r.abs().sum(-1), observed, scatter, 0.95) == (0.0, 0.0, 1.0)
+
+
 def test_factors_of_a_single_normal_residual_are_known():
     # One residual of size 1 with scatter 0.1: truths from 1 - 0.196 to 1 + 0.196.
     generator = torch.Generator().manual_seed(0)

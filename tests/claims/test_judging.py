@@ -22,7 +22,7 @@ def test_what_one_claim_shows_alone_it_need_not_show_among_many():
     judged = judge([claim(*SLIGHT), claim(*NOTHING), claim(*NOTHING)])
     assert [one.verdict for one in judged] == ["inconclusive"] * 3
     assert judged[0].reason == "by itself “reproduced” (p = 0.037), but not among all claims of this page"
-    assert judged[1].reason == "the interval reaches over the end of the region"
+    assert judged[1].reason == "the interval crosses the end of the region"
     alone, on_page = judged[0].p["reproduced"]
     assert on_page == pytest.approx(3 * alone)
 

@@ -184,7 +184,7 @@ def said_of_claims(path) -> tuple[str, dict]:
 
 def test_what_is_computed_speaks_of_no_seeds_and_no_interval(tmp_path):
     text, results = said_of_claims(write_page(page(claims=(exact(0.25),)), tmp_path))
-    assert "a distance: 0.2500, computed exactly" in text
+    assert "a distance: 0.25, computed exactly" in text
     assert "% interval" not in text.replace("Intervals", "")
     assert "±" not in text
     assert RULE not in text
@@ -195,14 +195,14 @@ def test_what_is_computed_speaks_of_no_seeds_and_no_interval(tmp_path):
 
 def test_of_several_computed_values_the_ends_are_shown(tmp_path):
     text, _ = said_of_claims(write_page(page(claims=(exact(0.25, 0.125, 0.5),)), tmp_path))
-    assert "a distance: 0.1250 to 0.5000, computed exactly" in text
+    assert "a distance: 0.125 to 0.5, computed exactly" in text
 
 
 def test_both_rules_are_stated_where_both_kinds_of_claims_are(tmp_path):
     measured = Claim("it is so", (), "an accuracy", Sample.of([0.5, 0.5, 0.5]), Region(high=1))
     text, results = said_of_claims(write_page(page(claims=(measured, exact(0.25))), tmp_path / "both"))
     assert f"{RULE} {COMPUTED_RULE}" in text
-    assert "an accuracy: 0.500 ± 0.000 over 3 seeds, 95 % interval 0.500 to 0.500" in text
+    assert "an accuracy: 0.500, standard deviation 0.000 over 3 seeds, 95 % interval 0.500 to 0.500" in text
     assert [claim["computed"] for claim in results["claims"]] == [False, True]
     text, results = said_of_claims(write_page(page(claims=(measured,)), tmp_path / "one"))
     assert RULE in text
@@ -213,7 +213,21 @@ def test_both_rules_are_stated_where_both_kinds_of_claims_are(tmp_path):
 def test_one_seed_is_one_seed(tmp_path):
     alone = Claim("it is so", (), "an accuracy", Sample.of([0.5]), Region(high=1))
     text, _ = said_of_claims(write_page(page(claims=(alone,)), tmp_path))
-    assert "over 1 seed, 95 % interval – to –" in text
+    assert "an accuracy: 0.500 (1 seed, so no interval)" in text
+
+
+def test_numbers_of_claims_read_well(tmp_path):
+    none = Claim("a", (), "a gain", Sample(()), Region(low=-1.0), unit="points")
+    zero = Claim(
+        "b", (), "a loss", Sample.of([-0.001, 0.001, -0.001]), Region(low=0.0), unit="points", digits=2
+    )
+    ends = Claim("c", (), "an error", Sample.of([1.0, 1.0, 1.0]), Region(0.72, 1.1), unit="%", digits=2)
+    text, _ = said_of_claims(write_page(page(claims=(none, zero, ends)), tmp_path))
+    for said in ("a gain: not run yet", "above −1 point", "0.00 points, standard deviation"):
+        assert said in text
+    for unsaid in ("1 points", "−0.00"):
+        assert unsaid not in text
+    assert "between 0.72 and 1.10 %" in text
 
 
 def test_both_axes_of_a_claim_are_shown_with_what_was_fixed_beforehand(tmp_path):
@@ -229,7 +243,8 @@ def test_both_axes_of_a_claim_are_shown_with_what_was_fixed_beforehand(tmp_path)
         margin=0.5,
     )
     text, results = said_of_claims(write_page(page(claims=(claim,)), tmp_path))
-    assert "gain: +1.000 ± 0.100 over 3 seeds, 95 % interval +0.749 to +1.251, over test examples too" in text
+    assert "gain: +1.000, standard deviation 0.100 over 3 seeds" in text
+    assert "95 % interval +0.749 to +1.251 over seeds and test examples" in text
     assert "mean of the other seeds (1), which decide nothing: +5.000" in text
     for said in ("above 0", "no effect: between −0.25 and 0.25", "printed: +2.000 ± 0.500"):
         assert said in text

@@ -138,7 +138,8 @@ def factors(error: Error, observed: Tensor, scatter: Tensor, level: float) -> tu
         return _crossing(lambda s: float(error(s * observed + scatter).quantile(share)), point, most)
 
     low = crossing((1 + level) / 2, 1.0)
-    high = max(low, crossing((1 - level) / 2, MOST))
+    # Where less was observed than scatter alone would show, no factor is left: then up to what was observed.
+    high = max(low, crossing((1 - level) / 2, MOST)) or 1.0
     return low, min(max(crossing(0.5, 1.0), low), high), high  # scatter never makes errors smaller
 
 

@@ -16,7 +16,7 @@ SEEDS_NEEDED = 3
 EDGE = 0.05
 
 RULE = (
-    "On at most one page in twenty do we call anything reproduced that is not. Each claim states beforehand what is "
+    "A false claim is called reproduced on at most one page in twenty. Each claim states beforehand what is "
     "measured, the region in which its mean must lie, how many seeds decide and, where that can be said, which effects "
     "are too small to count. A claim is “reproduced” if its mean is shown to lie in the region, “contradicted” if "
     "outside, “no effect” if among effects too small to count, “inconclusive” if none of these is shown, and “not run "
@@ -36,7 +36,7 @@ COMPUTED_RULE = (
 
 @dataclass(frozen=True)
 class Region:
-    """The values that would bear a claim out; ends are excluded.
+    """The values that would confirm a claim; ends are excluded.
 
     >>> str(Region(low=0)), str(Region(low=-0.01, high=0.01))
     ('above 0', 'between −0.01 and 0.01')
@@ -46,10 +46,23 @@ class Region:
     high: float = math.inf
 
     def __str__(self) -> str:
-        low, high = (f"{end:g}".replace("-", "−") for end in (self.low, self.high))
-        if math.isinf(self.high):
-            return f"above {low}"
-        return f"below {high}" if math.isinf(self.low) else f"between {low} and {high}"
+        ends = self.ends
+        if len(ends) == 2:
+            return f"between {ends[0]} and {ends[1]}"
+        return f"above {ends[0]}" if math.isinf(self.high) else f"below {ends[0]}"
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The finite ends as people read them, with equally many decimals.
+
+        >>> Region(0.72, 1.1).ends, Region(high=1e-6).ends
+        (('0.72', '1.10'), ('1e−6',))
+        """
+        shown = [f"{end:g}" for end in (self.low, self.high) if math.isfinite(end)]
+        if not any("e" in end for end in shown):
+            places = max((len(end.partition(".")[2]) for end in shown), default=0)
+            shown = [f"{float(end):.{places}f}" for end in shown]
+        return tuple(end.replace("-", "−").replace("e−0", "e−") for end in shown)
 
     def room(self, value: float) -> float:
         """How far inside a value lies: below 0 it is outside.

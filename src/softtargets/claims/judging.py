@@ -135,8 +135,8 @@ def _reason(claim: Claim, verdict: Verdict, p: Tests) -> str:
     if alone := [name for name, (own, _) in p.items() if own <= LEVEL]:
         return f"by itself “{alone[-1]}” (p = {p[alone[-1]][0]:.2g}), but not among all claims of this page"
     if claim.cells:
-        return f"neither shown of every one of {len(claim.cells)} cells nor against one among so many"
-    return "the interval reaches over the end of the region"
+        return f"shown neither for all {len(claim.cells)} cells nor, corrected for their number, against any of them"
+    return "the interval crosses the end of the region"
 
 
 def _computed(claim: ComputedClaim) -> Judgement:

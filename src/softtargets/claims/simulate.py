@@ -114,8 +114,8 @@ def tables(pages: int, seed: int) -> str:
     """Everything as Markdown."""
     rng = np.random.default_rng(seed)
     parts = [
-        f"{pages:,} pages each, seed {seed}. Effects are in deviations over seeds; those below half of the printed one "
-        "count as none.",
+        f"{pages:,} pages each, seed {seed}. Effects are in standard deviations over seeds; those below half of the "
+        "printed one count as none.",
         _table(
             "No effect at all: pages on which at least one claim gets the verdict, and claims that are told “no "
             "effect” (printed effect: 2)",
@@ -176,7 +176,9 @@ def _hard_rows(rng: np.random.Generator, pages: int) -> Iterable[Row]:
         "the best of 10 cells, chosen on the seeds that judge (not our rule)": lambda n: chosen_cells(
             rng, pages, 10, n, elsewhere=False
         ),
-        "every of 10 cells; one has no effect, the others 8": lambda n: every_cell(rng, pages, 10, n, 8.0),
+        "every one of 10 cells; one has no effect, the others 8": lambda n: every_cell(
+            rng, pages, 10, n, 8.0
+        ),
         "test examples vary as much as seeds, interval over both": lambda n: shared_examples(
             rng, few, 10, n, two_way=True
         ),

@@ -39,6 +39,7 @@ def calibrate(
         Path | None,
         Option(
             metavar="FILE",
+            show_default="nothing is saved",
             help="Also write corrected predictions (.npz .safetensors .csv .tsv) and, beside them, the correction.",
             show_default="neither is written",
         ),
@@ -169,6 +170,7 @@ def compare(
 ) -> None:
     """Compare two models: accuracy, likelihood, calibration, and which mistakes they share."""
     from softtargets.inspection.compare import finding, page
+    from softtargets.inspection.compare.words import names_of
     from softtargets.inspection.shared import check_bins
 
     started = time.monotonic()
@@ -182,5 +184,10 @@ def compare(
     made = pages.signed(page.compare_page(found), context, started, **paths)
     if as_json:
         return pages.as_json(made, directory, found.numbers())
-    rows = [("metric", "A", "B", "B − A (95 % interval)", "better"), *page.difference_lines(found)]
-    pages.as_text(made, directory, f"A is {a}, B is {b}; {found.overlap.examples:,} examples", rows)
+    names = names_of(found)
+    rows = [
+        ("metric", *names.values(), "difference (95 % interval)", "better"),
+        *page.difference_lines(found),
+    ]
+    said = f"{found.overlap.examples:,} examples; a difference is {names['B']} minus {names['A']}"
+    pages.as_text(made, directory, said, rows)

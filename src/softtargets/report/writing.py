@@ -15,6 +15,7 @@ from typing import Any
 from softtargets.claims import COMPUTED_RULE, RULE, VERDICTS, Claim, Judgement, Region, Sample, judge
 from softtargets.report.charts import CHARTS
 from softtargets.report.drawing import KINDS, house_style, rendered
+from softtargets.report.numbers import number
 from softtargets.report.page import Code, Figure, Page, Table, Widget
 from softtargets.report.strip import SIGNS, headline, strip_row
 from softtargets.report.widgets import check_widget, embedded, plain_data, policy_for, scripts_for
@@ -162,9 +163,16 @@ def _number(value: float, claim: Claim, plus: bool = True, unit: bool = True) ->
         return "–"
     ends = (claim.region.low, claim.region.high)
     sign = "+" if plus and any(math.isfinite(end) and end <= 0 for end in ends) else ""
-    return f"{value:{sign}.{claim.digits}f}".replace("-", "−") + (
-        f" {claim.unit}" if unit and claim.unit else ""
-    )
+    shown = number(value, claim.digits, bool(sign))
+    return _with_unit(shown, claim) if unit else shown
+
+
+def _with_unit(value: object, claim: Claim | None) -> str:
+    """A number of a claim, or a region, with the claim's unit: ``1 point``, ``below 3 points``; None has no unit."""
+    unit = claim.unit if claim else ""
+    if unit == "points" and re.search(r"(?<![\d.])1$", str(value)):
+        unit = "point"
+    return _unbroken(f"{value} {unit}") if unit else str(value)
 
 
 def _short(value: float) -> str:
@@ -269,6 +277,7 @@ def _html(page: Page, pictures: dict[str, str]) -> str:
     environment.filters |= {
         "number": _number,
         "short": _short,
+        "with_unit": _with_unit,
         "ours": _ours,
         "ours_long": _ours_long,
         "unbroken": _unbroken,

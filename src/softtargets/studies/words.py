@@ -34,13 +34,13 @@ def answered(
     """The sentence that a verdict leads to; where there is none to give, what is missing.
 
     >>> answered("inconclusive", "Yes.", "No.", whether="it helps")
-    'We cannot tell whether it helps: these seeds decide neither way.'
+    'We cannot tell whether it helps: these runs decide neither way.'
     """
     return {
         "reproduced": yes,
         "contradicted": no,
         "no effect": nothing or no,
-        "inconclusive": f"We cannot tell whether {whether}: these seeds decide neither way.",
+        "inconclusive": f"We cannot tell whether {whether}: these runs decide neither way.",
         "not run yet": f"Not known yet: the runs that decide whether {whether} have not all been made.",
     }[verdict]
 

@@ -126,7 +126,7 @@ def test_an_infinite_likelihood_is_explained(tmp_path):
 def test_a_page_says_what_was_read(tmp_path):
     _, results = written(inspect(saved(tmp_path / "a.npz", *net(30, 3))), tmp_path / "out")
     read = {row["what"]: row["value"] for row in results["tables"]["read"]}
-    assert read["taken for"].startswith("logits: ")
+    assert read["read as"].endswith(": logits")
     assert "'logits'" in read["used"]
 
 

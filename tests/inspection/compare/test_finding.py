@@ -227,7 +227,17 @@ def test_labels_with_probability_0_are_told_and_do_not_decide_the_likelihood(tmp
         saved(tmp_path / "a.npz", p, labels, "probs"), saved(tmp_path / "b.npz", smooth, labels, "probs")
     )
     assert abs(found.differences.nll.value) < 0.1
-    assert f"{wrong} labels had a probability of exactly 0 in A" in words.zero_warnings(found)[0]
+    assert f"{wrong} labels had a probability of exactly 0 in a.npz" in words.zero_warnings(found)[0]
     rows = {row["metric"]: row for row in page._metrics(found)[0].rows}
     assert rows["NLL"]["a_shown"] == "infinite"
     assert rows["NLL, finite"]["b"] == pytest.approx(found.b.before.negative_log_likelihood)
+
+
+def test_tables_name_the_models_whatever_they_are_called(tmp_path):
+    logits, labels = net(300, 4)
+    found = compare(
+        saved(tmp_path / "a | b.npz", logits, labels), saved(tmp_path / "c.npz", 2 * logits, labels)
+    )
+    differences, mistakes = page._differences(found), page._mistakes(found)
+    assert [column.heading for column in differences.columns][2:4] == ["a | b.npz", "c.npz"]
+    assert [row["case"] for row in mistakes.rows][1:3] == ["only a | b.npz right", "only c.npz right"]

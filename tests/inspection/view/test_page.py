@@ -67,7 +67,8 @@ def test_one_net_has_nothing_to_be_compared_with():
     assert headline(found) == ""
     assert between_nets(found) == between_splits(found) == ()
     page = page_of(found)
-    assert page.verdict is None
+    spread = round(100 * found.panels[0].view.measures.spread)
+    assert page.verdict.headline == f"Clusters are {spread} % as wide as classes are far apart"
     assert page.sections[-1].title == "What these numbers do not say"
 
 

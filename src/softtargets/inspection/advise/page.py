@@ -271,7 +271,9 @@ def summary_rows(found: Outlook) -> list[tuple[str, str]]:
         rows = [
             (
                 "wrong labels",
-                f"unknown, at most {percent(wrong.high)}" if wrong.high < words.CERTAIN else "unknown",
+                f"unknown, at most {words.rounded_up(wrong.high)}"
+                if wrong.high < words.CERTAIN
+                else "unknown",
             )
         ]
         return [*rows, ("model agrees with", percent(found.accuracy))]

@@ -40,9 +40,17 @@ def bound_words(found: Outlook) -> str:
     """How many labels are wrong at most; rounded up, so that it stays a bound."""
     if found.bound >= CERTAIN:
         return "These predictions do not even give an upper bound."
-    digits = 0 if found.bound >= 0.1 else 1
-    up = math.ceil(round(found.bound * 10 ** (2 + digits), 6)) / 10 ** (2 + digits)
-    return f"At most {percent(up, digits)} of the labels are wrong."
+    return f"At most {rounded_up(found.bound)} of the labels are wrong."
+
+
+def rounded_up(bound: float) -> str:
+    """A bound in per cent that stays one.
+
+    >>> rounded_up(0.791), rounded_up(0.0312)
+    ('80 %', '3.2 %')
+    """
+    digits = 0 if bound >= 0.1 else 1
+    return percent(math.ceil(round(bound * 10 ** (2 + digits), 6)) / 10 ** (2 + digits), digits)
 
 
 def remedy(found: Outlook) -> str:
@@ -80,9 +88,10 @@ def suspects_words(found: Outlook) -> str:
     """How long the list of suspicious labels is."""
     if not len(found.suspects):
         return "The model predicts every label as it was given, so that none is suspicious."
+    caution = "" if isinstance(found, Advice) else " Many of these may be errors of the model."
     return (
-        f"The model predicts another label for {count(len(found.suspects), 'example')}. Check them by hand, the most "
-        f"suspicious first: the page shows the first ones, and {found.suspects.file} has all."
+        f"The model predicts another label for {count(len(found.suspects), 'example')}.{caution} Check them by hand, "
+        f"the most suspicious first: the page shows the first ones, and {found.suspects.file} has all."
     )
 
 
@@ -229,9 +238,10 @@ def uniformity_words(found: Advice) -> str:
     """Whether one number describes the noise, and how that was tested."""
     shape = found.uniformity
     test = (
-        "We compare each entry of the noise matrix with that of uniform noise of the same rate, with intervals widened "
-        f"so that all entries hold together. Rows must also differ by more than {percent(FAR, 0)} on average, since "
-        f"they are not known better than that. Here they differ by {percent(shape.distance)}."
+        "We compare each entry of the noise matrix with uniform noise of the same rate, with intervals wide enough for "
+        f"all entries at once. Noise counts as not uniform if an entry differs and rows differ by more than "
+        f"{percent(FAR, 0)} on average, since they are not known better than that. Here rows differ by "
+        f"{percent(shape.distance)}."
     )
     if shape.is_uniform and not shape.contradicted:
         return f"The noise is indistinguishable from uniform noise, so that one alpha is enough. {test}"

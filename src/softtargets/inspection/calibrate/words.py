@@ -227,7 +227,7 @@ def scaled_words(found: Diagnosis) -> str:
         return f"With fewer than {FEWEST} examples none can be held out, so nothing is said about scaling."
     temperatures = ", ".join(number(t, 3) for t in found.scaled.temperatures)
     return (
-        f"Scaled means that each of {FOLDS} parts of the examples is scaled by a temperature fitted to the other parts "
+        f"Scaled means that each of {FOLDS} folds is scaled by a temperature fitted to the other parts "
         f"({temperatures}). No example has a say in its own temperature, so these numbers are to be expected of new "
         "examples. A temperature never changes the accuracy."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from softtargets.calibration import Calibration
@@ -22,13 +23,13 @@ def compare_page(found: Comparison) -> Page:
     """All of a comparison as a page."""
     a, b = words.short_names(found.a.understood.path, found.b.understood.path)
     files = {a: found.a, b: found.b}
-    origins = {"A": found.a.understood.origin(), "B": found.b.understood.origin()}
+    origins = {a: found.a.understood.origin(), b: found.b.understood.origin()}
     return Page(
         name=f"{found.a.understood.path.name} {found.b.understood.path.name}",
         title=f"{a} against {b}",
         lead=(
             f"Two models on the same {count(found.overlap.examples, 'example')} of "
-            f"{count(found.a.understood.classes, 'class')}: {a} (A) and {b} (B). Intervals, in brackets, are 95 % "
+            f"{count(found.a.understood.classes, 'class')}: {a} and {b}. Intervals, in brackets, are 95 % "
             "intervals. One model is called better only where the interval of the difference excludes 0."
         ),
         sections=(
@@ -46,14 +47,23 @@ def compare_page(found: Comparison) -> Page:
 
 
 def _differences(found: Comparison) -> Table:
-    return Table.of(
+    names = words.names_of(found)
+    table = Table.of(
         "differences",
-        "Differences",
-        "predictions | metric | a_shown: A | b_shown: B | shown: B − A | better",
+        "Differences.",
+        "predictions | metric | a_shown | b_shown | shown: difference | better",
         _difference_rows(found),
-        "A is {A}, B is {B}. In brackets the 95 % interval of the difference. For accuracy, a difference above 0 is in "
-        "favour of B; for all other metrics, one below 0.".format(**words.names_of(found)),
+        f"The difference is {names['B']} minus {names['A']}, with its 95 % interval in brackets. Above 0 it is in "
+        f"favour of {names['B']} for accuracy, and of {names['A']} for all other metrics.",
     )
+    return _named(table, names)
+
+
+def _named(table: Table, names: Mapping[str, str]) -> Table:
+    """With the models' names over their columns; a name may hold what separates columns."""
+    headings = {"a_shown": names["A"], "b_shown": names["B"]}
+    columns = (replace(one, heading=headings.get(one.key, one.heading)) for one in table.columns)
+    return replace(table, columns=tuple(columns))
 
 
 def _difference_rows(found: Comparison) -> list[dict[str, Any]]:
@@ -114,34 +124,37 @@ def _area(names: dict[str, str], difference: Estimate) -> dict[str, Any]:
 
 
 def _mistakes(found: Comparison) -> Table:
-    o = found.overlap
+    o, names = found.overlap, words.names_of(found)
     cases = {
         "both right": o.both_right,
-        "only A right": o.only_second_wrong,
-        "only B right": o.only_first_wrong,
+        f"only {names['A']} right": o.only_second_wrong,
+        f"only {names['B']} right": o.only_first_wrong,
         "both wrong": o.both_wrong,
         "both wrong, with the same class": o.same_mistake,
     }
     rows = [{"case": case, "examples": value, "share": value / o.examples} for case, value in cases.items()]
-    return Table.of("mistakes", "Who is right where", "case | examples | share .2%", rows)
+    return Table.of("mistakes", "Who is right where.", "case | examples | share .2%", rows)
 
 
 def _metrics(found: Comparison) -> tuple[Table, ...]:
-    tables = {("metrics", "As they are"): {"a": found.a.before, "b": found.b.before}}
+    tables = {("metrics", "As they are."): {"a": found.a.before, "b": found.b.before}}
     if found.a.after and found.b.after:
-        tables["metrics_scaled", f"Scaled ({FOLDS}-fold)"] = {"a": found.a.after, "b": found.b.after}
+        tables["metrics_scaled", f"Scaled ({FOLDS}-fold)."] = {"a": found.a.after, "b": found.b.after}
     sides = {"a": found.a.nll_with_floor, "b": found.b.nll_with_floor}
     floored = {side: one for side, one in sides.items() if one is not None}
-    columns = "metric | a_shown: A | b_shown: B | meaning: what it is"
+    columns, names = "metric | a_shown | b_shown | meaning: what it is", words.names_of(found)
     return tuple(
-        Table.of(
-            *named,
-            columns,
-            metric_rows(
-                both, found.bins, found.a.understood.classes, floored if named[0] == "metrics" else {}
+        _named(
+            Table.of(
+                *named,
+                columns,
+                metric_rows(
+                    both, found.bins, found.a.understood.classes, floored if named[0] == "metrics" else {}
+                ),
+                "95 % intervals in brackets. Calibration errors are corrected for what scatter adds to them; the "
+                "uncorrected number stands beneath where it differs.",
             ),
-            "95 % intervals in brackets. Calibration errors are corrected for what scatter adds to them; the "
-            "uncorrected number stands beneath where it differs.",
+            names,
         )
         for named, both in tables.items()
     )

@@ -93,7 +93,7 @@ def rejecting_claim(found: Comparison) -> list[str]:
     names = names_of(found)
     difference = f"AURC {_minus(names)} = {points(found.aurc, 3)}"
     fewer = "makes fewer mistakes where uncertain cases are rejected"
-    equal = "make equally many mistakes where uncertain cases are rejected"
+    equal = "do equally well at rejecting uncertain cases"
     return [_claim(names, winner(found.aurc), fewer, equal, difference)]
 
 
@@ -134,7 +134,7 @@ def zero_warnings(found: Comparison) -> list[str]:
     return [
         f"{count(side.zeros.labelled, 'label')} had a probability of exactly 0 in {name}, so its NLL is infinite. "
         f"Differences of NLL count 0 as {significant(side.zeros.floor)}."
-        for name, side in (("A", found.a), ("B", found.b))
+        for name, side in zip(names_of(found).values(), (found.a, found.b), strict=True)
         if side.zeros.labelled and side.zeros.floor
     ]
 

@@ -85,7 +85,7 @@ class Understood:
 
     def origin(self, what: str = "file") -> dict[str, str]:
         """Where it is from, in words."""
-        return {what: str(self.path), "used": self.source, "taken for": f"{self.kind}: {self.reason}"}
+        return {what: str(self.path), "used": self.source, "read as": self.reason}
 
 
 def read_table(told: Mapping[str, Mapping[str, str]], title: str = "Input") -> Table:

@@ -76,9 +76,19 @@ def warnings(found: PenultimateView) -> tuple[str, ...]:
 
 
 def verdict_on(found: PenultimateView) -> Verdict | None:
-    """What differs between models; None for one model."""
+    """What differs between models; of one model, how tight its clusters are, and None where that is unknown."""
     told = between_nets(found)
-    return Verdict("plain", headline(found), (*told, CAUTION)) if told else None
+    if told:
+        return Verdict("plain", headline(found), (*told, CAUTION))
+    first = found.panels[0].view
+    spread = first.measures.spread
+    if not math.isfinite(spread):
+        return None
+    alone = (
+        f"Examples of {first.title} are {percent(spread, 0)} as far from the mean of their class as the means of two "
+        "classes are from each other: root mean square and mean, on the plane below."
+    )
+    return Verdict("plain", f"Clusters are {percent(spread, 0)} as wide as classes are far apart", (alone,))
 
 
 def headline(found: PenultimateView) -> str:

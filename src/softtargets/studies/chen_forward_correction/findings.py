@@ -164,7 +164,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             lambda cell: cell[FORWARD]["through"] / cell[BAYES]["loss"] - 1,
             Region(-CLOSE, CLOSE),
             "section-4.1/forward",
-            remark=f"“The same” is taken for within {percent(CLOSE)}. In theory it is, if T is symmetric "
+            remark=f"“The same” means within {percent(CLOSE)}. In theory it is, if T is symmetric "
             "(ERRATA.md, 9).",
         ),
         better(

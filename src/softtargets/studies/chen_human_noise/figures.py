@@ -32,8 +32,8 @@ def human_noise(results: Results) -> Figure:
         "Test loss and accuracy with human labels and with symmetric noise.",
         [panel for kind, rate in rates.items() for panel in _pair(kind, matching(rows, labels=kind), rate)],
         rows,
-        "Mean and deviation over seeds; the loss without smoothing, p = 1, is not shown. Grey: predicted from the "
-        "share of right labels alone. The share is counted on the images that were trained on.",
+        "Mean and standard deviation over seeds; the loss without smoothing, p = 1, is not shown. Grey: predicted from "
+        "the share of right labels alone. The share is counted on the images that were trained on.",
         "Test loss and accuracy over p for two kinds of noise, a pair of panels for each set of human labels.",
     )
 

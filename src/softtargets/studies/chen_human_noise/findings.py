@@ -117,7 +117,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             "deviation of the test loss from that with symmetric noise, for all labels and every p below 1",
             every(apart),
             Region(-CLOSE, CLOSE),
-            remark=f"“As much” is taken for within {percent(CLOSE)}.",
+            remark=f"“As much” means within {percent(CLOSE)}.",
             seeds=SEEDS,
         ),
         Claim.every(

@@ -29,7 +29,7 @@ def four_ways(results: Results) -> Figure:
         rows,
         "Test loss: of what the network says. Test loss as trained: of what it says through the matrix it was trained "
         "with, which for smoothed labels is the same. p is the diagonal of the matrix; forward correction has the true "
-        "one, p = a. Mean and deviation over seeds.",
+        "one, p = a. Mean and standard deviation over seeds.",
         "Test loss, test loss as trained, and test accuracy over p for four methods, a row for each clean rate.",
     )
 

@@ -60,7 +60,7 @@ def _losses(results: Results) -> tuple[Claim, ...]:
             f"deviation from the prediction, in every cell of the grid {away}",
             deviations("alpha", rates),
             Region(-_PERCENT, _PERCENT),
-            f"“That” is taken for within {percent(CLOSE)}.",
+            f"“That” means within {percent(CLOSE)}.",
             unit="%",
         ),
         _claim(
@@ -68,7 +68,7 @@ def _losses(results: Results) -> tuple[Claim, ...]:
             "figure-6/agreement",
             f"mean distance from the prediction over the grid {away}",
             *below(_PERCENT, results.each_seed(distance).times(100)),
-            f"“Near” is taken for within {percent(CLOSE)}. This tests the number, not the trend.",
+            f"“Near” means within {percent(CLOSE)}. This tests the number, not the trend.",
             unit="%",
         ),
         _every(
@@ -77,7 +77,7 @@ def _losses(results: Results) -> tuple[Claim, ...]:
             f"deviation from the prediction, in every cell {away}",
             deviations("beta", BETA_RATES),
             Region(-_PERCENT, _PERCENT),
-            f"“Predicts” is taken for within {percent(CLOSE)}.",
+            f"“Predicts” means within {percent(CLOSE)}.",
             unit="%",
         ),
     )

@@ -75,8 +75,8 @@ def best_smoothing(results: Results, classes: int) -> Figure:
         "The best p of the grid, by loss and by accuracy (figures 8 and 9).",
         drawing.best_panels(rows, classes),
         rows,
-        "Mean and deviation over seeds of the p that was best; faint dots are seeds. The grid is coarse, so a step of "
-        "it is the least that can be told apart.",
+        "Mean and standard deviation over seeds of the p that was best; faint dots are seeds. The grid is coarse: "
+        "differences below one of its steps do not show.",
         "The best p over the clean rate by test loss, by test accuracy, and by accuracy with early stopping.",
     )
 

@@ -139,7 +139,7 @@ def _figure_three() -> tuple[Claim, ...]:
             "figure-3/limit",
             "largest distance from a² with 101 classes, a from 0.000001",
             *below(SEEN, np.abs(searched_p(whole, 101, "beta") - whole**2).max()),
-            remark=f"“Seen” is taken for {SEEN:g}, two lines' width in a figure of 5 inches; at a = 0 it is just that.",
+            remark=f"“Seen” means {SEEN:g} or more, two line widths in a figure of 5 inches; at a = 0 it is just that.",
             digits=4,
         ),
         _claim(
@@ -147,7 +147,7 @@ def _figure_three() -> tuple[Claim, ...]:
             "section-4.2/close",
             f"largest difference between {listed(MANY)} classes",
             *below(WELL, np.ptp([beta[m][high] for m in MANY], axis=0).max()),
-            remark=f"“Well” is taken for {WELL:g}.",
+            remark=f"“Well” means within {WELL:g}.",
             digits=4,
         ),
     )

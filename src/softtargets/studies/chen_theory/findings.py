@@ -24,9 +24,8 @@ def _answer(made: tuple[Claim, ...]) -> str:
     judged = {one.claim.statement: one.verdict for one in judge(made)}
     return answered(
         judged[OPTIMUM],
-        "As much as labels are wrong: for a network that memorises its labels and is tested on clean ones, the best "
-        "mass on the given label is the share of labels that are right.",
-        "Not as much as labels are wrong, although the paper says so.",
+        "As much as there are wrong labels, for a network that memorises its labels and is tested on clean ones.",
+        "Not as much as there are wrong labels, although the paper says so.",
         whether="the best p is the share of right labels",
     )
 

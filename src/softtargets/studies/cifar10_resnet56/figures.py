@@ -27,9 +27,12 @@ def accuracy_over_epochs(results: Results) -> Figure:
     ]
     last = max(row["epoch"] for row in rows)
     first = min(last * (1 - LAST), last - 1)
+    # One curve has no legend, so that the title names it.
+    trained = sorted({row["alpha"] for row in rows})
+    of = f", {_LOOKS[trained[0]][0]}" if len(trained) == 1 else ""
     return lines(
         "accuracy_over_epochs",
-        "Test accuracy over the epochs.",
+        f"Test accuracy over the epochs{of}.",
         (
             _panel("The whole training", rows),
             _panel("Its last quarter", [r for r in rows if r["epoch"] >= first]),

@@ -60,7 +60,7 @@ def _sections(results: Results) -> tuple[Section, ...]:
         Section.of(
             "What differs from the replication",
             "Training images are crops of 32 x 32 from images padded by four pixels, as in tensor2tensor, which "
-            "Müller et al. build on, and each image is standardised by its own mean and deviation. The "
+            "Müller et al. build on, and each image is standardised by its own mean and standard deviation. The "
             "replication cuts crops of 24 x 24, which belong to AlexNet, and standardises by channel.",
             "Of the five smoothing strengths of the replication's table, two are trained: 0 and 0.1. Weights start "
             "from a truncated normal distribution scaled by the fan-in; the replication scales by the fan-out "

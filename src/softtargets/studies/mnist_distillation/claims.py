@@ -101,7 +101,7 @@ def _against_students_alone(results: Results) -> tuple[Claim, ...]:
             no_better,
             Region(low=-NO_BETTER),
             _by_points(no_better),
-            f"“No better” is taken for not by {NO_BETTER:g} points. {_SHIFTS}",
+            f"“No better” means better by less than {NO_BETTER:g} points. {_SHIFTS}",
             seeds=SEEDS,
             unit="points",
             digits=2,

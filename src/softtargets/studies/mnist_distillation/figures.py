@@ -50,7 +50,7 @@ def distillation(results: Results) -> Figure:
         rows,
         "Points are means over seeds, bars one standard deviation, faint dots the seeds. Gamma is the mass that the "
         "targets put on wrong digits, counted as a strength of label smoothing: alpha itself for M1 and M2, for M3 and "
-        "M4 measured on what the teacher says of the training digits. M3 at T = 1 and M4 at alpha 0 are the same "
+        "M4 measured on the teacher's predictions for the training digits. M3 at T = 1 and M4 at alpha 0 are the same "
         "students.",
         "Test accuracy of teachers, of students alone and of students of hard and of smoothed teachers over the "
         "smoothness index; beside it the students of the hard teacher over temperature.",

@@ -48,17 +48,17 @@ def _sections(results: Results) -> tuple[Section, ...]:
             "by up to two pixels; students have 800 units a layer and see the digits as they are. A student's "
             "loss is 0.4 times the cross-entropy with the labels plus 0.6 times half the squared difference "
             "between its logits and its teacher's.",
-            "This is how Müller et al. came to their question: the teacher with label smoothing is better than the one "
-            "with dropout, and its student is worse.",
+            "In both papers the teacher with label smoothing is better than the one with dropout, and its student is "
+            "worse. The claims above say which of this our networks confirm.",
             _error_table(results),
         ),
         Section.of(
             "Four curves on one axis",
             "The mass that a student's targets put on wrong digits can be raised in two ways: by a temperature on "
-            "what a hard teacher says, or by smoothing the labels the teacher learns from. Measured by the index "
-            "gamma both lie on one axis, with networks trained on smoothed labels, large (M1) and small (M2), beside "
-            "them. Here students learn from the teacher's probabilities alone, at a temperature of 1 of their own, "
-            "so that the targets are all that differs.",
+            "the predictions of a hard teacher, or by smoothing the labels the teacher learns from. Measured by the "
+            "index gamma both lie on one axis, with networks trained on smoothed labels, large (M1) and small (M2), "
+            "beside them. Here students learn from the teacher's probabilities alone, at a temperature of 1 of their "
+            "own, so that the targets are all that differs.",
             "M1 at alpha 0 has no dropout here, so that along each curve only one thing varies; the replication's "
             "teacher at alpha 0 has dropout, as the one in the table above.",
             figures.distillation(results),
