@@ -49,6 +49,7 @@ def calibrate(
     """Say whether a model's confidence can be believed, and how to correct it if a correction helps."""
     from softtargets.inspection.calibrate import finding, page, words
     from softtargets.inspection.shared import check_bins
+    from softtargets.report import plural
 
     started = time.monotonic()
     with naming_options(context):
@@ -69,7 +70,7 @@ def calibrate(
         pages.as_text(
             made,
             directory,
-            f"{read.examples:,} examples, {read.classes:,} classes; {read.reason}",
+            f"{plural(read.examples, 'example')}, {plural(read.classes, 'class')}; {read.reason}",
             [
                 ("metric", "as they are (95 % interval)", "scaled by a temperature, held out"),
                 *page.summary_rows(found),
@@ -133,6 +134,7 @@ def apply(
     """Correct the predictions of a file by a correction that was fitted to other examples of the same model."""
     from softtargets.inspection.calibrate import apply_correction, load_correction
     from softtargets.predictions import refuse_existing
+    from softtargets.report import plural
 
     with naming_options(context):
         refuse_existing(out, overwrite)
@@ -143,7 +145,7 @@ def apply(
     if as_json:
         written = {"kind": predictions.kind, "examples": predictions.examples, "method": loaded.method}
         return print_json({"written": str(out), **written})
-    typer.echo(f"{predictions.examples:,} examples of {predictions.path} corrected: {out}")
+    typer.echo(f"{plural(predictions.examples, 'example')} of {predictions.path} corrected: {out}")
 
 
 def compare(
@@ -169,6 +171,7 @@ def compare(
     """Compare two models: accuracy, likelihood, calibration, and which mistakes they share."""
     from softtargets.inspection.compare import finding, page
     from softtargets.inspection.shared import check_bins
+    from softtargets.report import plural
 
     started = time.monotonic()
     with naming_options(context):
@@ -182,4 +185,4 @@ def compare(
     if as_json:
         return pages.as_json(made, directory, found.numbers())
     rows = [("metric", "A", "B", "B − A (95 % interval)", "better"), *page.difference_lines(found)]
-    pages.as_text(made, directory, f"A is {a}, B is {b}; {found.overlap.examples:,} examples", rows)
+    pages.as_text(made, directory, f"A is {a}, B is {b}; {plural(found.overlap.examples, 'example')}", rows)

@@ -121,7 +121,7 @@ def export(
     out: Annotated[
         Path | None,
         Argument(
-            metavar="[FILE]",
+            metavar="FILE",
             help="Ends in .jsonl: a line of JSON per run, with the metrics of every epoch. Ends in .csv: a row per "
             "run, with its last metrics. A further .gz compresses either.",
         ),
@@ -131,16 +131,17 @@ def export(
         Option(
             metavar="FILE.npz",
             help="Also, or only, write what each finished model predicts for every example, in a few bytes; "
-            "`runs measure` reads it.",
+            "`runs measure` reads it (default: not written).",
         ),
     ] = None,
     split: Annotated[str, Option(help="The split whose predictions are written.")] = "test",
     where: Where = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Write recipes, metrics and provenance of runs to one file, their predictions to another, or both.
+    """Write what runs logged, or predicted, to a file.
 
-    Finished and failed runs are exported, without their weights.
+    Recipes, metrics and provenance go to FILE, predictions to that of --predictions. Finished and failed runs are
+    exported, without their weights.
     """
     from softtargets.report import plural
     from softtargets.runs import Run, check_filter, export_predictions, exporter
@@ -171,7 +172,10 @@ def measure(
     file: Annotated[Path, Argument(metavar="FILE.npz", help="Written by `runs export --predictions`.")],
     as_json: Json = False,
 ) -> None:
-    """Compute accuracy, error, likelihood and calibration error of every run from its stored predictions alone."""
+    """Compute accuracy and calibration from predictions.
+
+    Accuracy, error, likelihood and calibration error of every run come from its stored predictions alone.
+    """
     from softtargets.runs import recomputed
 
     found = recomputed(file)
