@@ -132,7 +132,8 @@ def advise(
     lines = page.code_lines(found)
     if as_json:
         return pages.as_json(made, directory, found.numbers(), warnings=made.warnings, code=lines)
-    opening = f"{plural(found.examples, 'example')}, {plural(found.classes, 'class')}; {given.trained or given.understood.reason}"
+    counts = f"{plural(found.examples, 'example')}, {plural(found.classes, 'class')}"
+    opening = f"{counts}; {given.trained or given.understood.reason}"
     _print(made, opening, page.summary_rows(found), list(lines.items()))
     typer.echo(f"\npage: {write_page(made, directory).resolve()}")
     typer.echo(f"labels to check: {(directory / found.suspects.file).resolve()}")
