@@ -153,3 +153,11 @@ def test_parts_of_recipes(capsys):
     from cli.command import ran
 
     assert found(ran(capsys, "recipe", "parts")[1], FORBIDDEN) == []
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "results").glob("*/index.html")), ids=lambda page: page.parent.name
+)
+def test_committed_pages_say_what_people_say(page):
+    shown = re.sub(r"<(script|style)\b.*?</\1>", " ", page.read_text(encoding="utf-8"), flags=re.S)
+    assert found(re.sub(r"<[^>]+>", " ", shown), FORBIDDEN) == []

@@ -135,3 +135,15 @@ def test_classes_in_another_order_are_refused(run, tmp_path):
     code, _, err = run("apply", "c.correction.json", "b.csv", "--out", "d.csv")
     assert code == 2
     assert "class 1 is 'z' in b.csv and was 'y' when the correction was fitted" in err
+
+
+def test_one_example_is_one_example(run):
+    run("calibrate", "p.npz", "--save-calibrated", "cal.npz")
+    np.savez("one.npz", probabilities=LOGITS[:1].softmax(1).numpy(), labels=LABELS[:1].numpy())
+    assert (
+        "1 example of one.npz corrected"
+        in run("apply", "cal.correction.json", "one.npz", "--out", "x.npz")[1]
+    )
+    assert "1 example, 4 classes" in run("calibrate", "one.npz")[1]
+    assert "1 example, 4 classes" in run("advise", "one.npz")[1]
+    assert "1 example\n" in run("compare", "one.npz", "one.npz")[1]

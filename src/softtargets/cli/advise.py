@@ -110,7 +110,7 @@ def advise(
     many labels are wrong, the answer says so and gives a bound.
     """
     from softtargets.inspection.advise import check_method, finding, page, sample_of
-    from softtargets.report import write_page
+    from softtargets.report import plural, write_page
 
     started = time.monotonic()
     with naming_options(context):
@@ -132,9 +132,8 @@ def advise(
     lines = page.code_lines(found)
     if as_json:
         return pages.as_json(made, directory, found.numbers(), warnings=made.warnings, code=lines)
-    opening = (
-        f"{found.examples:,} examples, {found.classes:,} classes; {given.trained or given.understood.reason}"
-    )
+    counts = f"{plural(found.examples, 'example')}, {plural(found.classes, 'class')}"
+    opening = f"{counts}; {given.trained or given.understood.reason}"
     _print(made, opening, page.summary_rows(found), list(lines.items()))
     typer.echo(f"\npage: {write_page(made, directory).resolve()}")
     typer.echo(f"labels to check: {(directory / found.suspects.file).resolve()}")

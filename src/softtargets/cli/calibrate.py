@@ -51,6 +51,7 @@ def calibrate(
     """Say whether a model's confidence can be believed, and how to correct it if a correction helps."""
     from softtargets.inspection.calibrate import finding, page, words
     from softtargets.inspection.shared import check_bins
+    from softtargets.report import plural
 
     started = time.monotonic()
     with naming_options(context):
@@ -71,7 +72,7 @@ def calibrate(
         pages.as_text(
             made,
             directory,
-            f"{read.examples:,} examples, {read.classes:,} classes; {read.reason}",
+            f"{plural(read.examples, 'example')}, {plural(read.classes, 'class')}; {read.reason}",
             [
                 ("metric", "as they are (95 % interval)", "scaled by a temperature, held out"),
                 *page.summary_rows(found),
@@ -135,6 +136,7 @@ def apply(
     """Correct the predictions of a file by a correction that was fitted to other examples of the same model."""
     from softtargets.inspection.calibrate import apply_correction, load_correction
     from softtargets.predictions import refuse_existing
+    from softtargets.report import plural
 
     with naming_options(context):
         refuse_existing(out, overwrite)
@@ -145,7 +147,7 @@ def apply(
     if as_json:
         written = {"kind": predictions.kind, "examples": predictions.examples, "method": loaded.method}
         return print_json({"written": str(out), **written})
-    typer.echo(f"{predictions.examples:,} examples of {predictions.path} corrected: {out}")
+    typer.echo(f"{plural(predictions.examples, 'example')} of {predictions.path} corrected: {out}")
 
 
 def compare(
@@ -172,6 +174,7 @@ def compare(
     from softtargets.inspection.compare import finding, page
     from softtargets.inspection.compare.words import names_of
     from softtargets.inspection.shared import check_bins
+    from softtargets.report import plural
 
     started = time.monotonic()
     with naming_options(context):
@@ -189,5 +192,5 @@ def compare(
         ("metric", *names.values(), "difference (95 % interval)", "better"),
         *page.difference_lines(found),
     ]
-    said = f"{found.overlap.examples:,} examples; a difference is {names['B']} minus {names['A']}"
+    said = f"{plural(found.overlap.examples, 'example')}; a difference is {names['B']} minus {names['A']}"
     pages.as_text(made, directory, said, rows)

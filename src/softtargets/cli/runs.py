@@ -121,7 +121,7 @@ def export(
     out: Annotated[
         Path | None,
         Argument(
-            metavar="[FILE]",
+            metavar="FILE",
             help="Ends in .jsonl: a line of JSON per run, with the metrics of every epoch. Ends in .csv: a row per "
             "run, with its last metrics. A further .gz compresses either.",
         ),

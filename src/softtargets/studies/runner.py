@@ -18,6 +18,9 @@ from softtargets.studies.recorded import read_record
 from softtargets.studies.results import Results
 from softtargets.studies.study import Outcome, Place, Settings, Study, Trial
 
+# Measures whose keys, which files of results have, are not the words that readers use.
+_HEADINGS = {"by_heart": "labels memorised"}
+
 Train = Callable[..., list[Run]]
 Trained = tuple[Trial, Run]
 
@@ -205,4 +208,5 @@ def _run_table(trained: list[Trained], outcomes: list[Outcome]) -> Table:
 
 def _listed(rows: tuple[Mapping[str, Any], ...]) -> Table:
     keys = dict.fromkeys(key for row in rows for key in row)
-    return Table("runs", "Runs", tuple(Column(key, key.replace("_", " "), digits=4) for key in keys), rows)
+    columns = (Column(key, _HEADINGS.get(key, key.replace("_", " ")), digits=4) for key in keys)
+    return Table("runs", "Runs", tuple(columns), rows)

@@ -197,6 +197,35 @@ def test_the_interval_by_hand():
     assert most == pytest.approx((probabilities.argmax(1) != given).mean(), abs=0.003)
 
 
+@pytest.mark.parametrize("model", ["tree", "neighbour", "classes"])
+def test_confidences_that_are_all_alike_choose_no_anchors(model):
+    clean, probabilities = drawn(3000, 10, sure=8.0)
+    random = np.random.default_rng(2)
+    mistaken = random.random(3000) < 0.1
+    predicted_class = np.where(mistaken, random.integers(10, size=3000), probabilities.argmax(1))
+    sure = {"tree": 1.0, "neighbour": np.where(random.random(3000) < 0.8, 1.0, 0.6), "classes": 1.0}[model]
+    rest = (1 - sure) / 9
+    given = np.full((3000, 10), 1.0) * np.reshape(rest, (-1, 1))
+    given[np.arange(3000), predicted_class] = sure
+    if model == "tree":
+        given = given.astype(np.float32)
+    found = assess_noise(clean, given, resamples=0)
+    assert not found.is_identified
+    assert found.error_rate is None
+    assert "equally confident" in found.reason
+    assert found.low == 0
+    assert found.high > mistaken.mean() * 0.9
+
+
+def test_many_predictions_that_are_all_certain_and_right_are_clean():
+    clean, _ = drawn(3000, 10)
+    given = np.eye(10)[clean]
+    given[:30] = 0.1
+    found = assess_noise(clean, given, resamples=0)
+    assert found.is_identified
+    assert found.error_rate < 0.01
+
+
 def test_classes_without_labels_do_no_harm():
     clean, probabilities = drawn(2000, 10)
     given = np.where(clean == 3, 4, clean)

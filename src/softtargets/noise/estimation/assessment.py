@@ -24,6 +24,7 @@ WEAKEST = 1 / 3
 CLOSEST = 0.5  # how often the second label of a predicted class may occur, for each time that the first does
 UNPROVEN = 0.03  # a larger estimate is given only where the interval leaves 0 out
 OVERCONFIDENT = 3.0  # a temperature above which confidences are no guide to which predictions are right
+TIED = 0.5  # if so many predictions are as confident as the most confident tenth, confidence does not choose among them
 NEGLECTED = 1 / 3  # a class is neglected if it is predicted this much more rarely than it is labelled
 MEMORISED, MEMORISED_EXAMPLES = 0.999, 200  # so much agreement, with so many examples
 
@@ -89,6 +90,9 @@ def assess_noise(
       its anchors do, (D - A) / (C - A) > 1/3 for C the disagreement of labels with predictions of other examples;
     - the model is overconfident: a temperature above 3 fits it to the labels. Naive Bayes is as certain of its mistakes
       as of the rest, and they look like wrong labels;
+    - A is above 3 %, and more than half of the predictions are as confident as the most confident tenth of their
+      class. A decision tree, a nearest neighbour or predicted classes in the place of probabilities have no most
+      confident predictions, and A is D;
     - most of A is labels of classes that the model rarely predicts;
     - in an average class, the second label of the anchors is more than half as frequent as the first;
     - A is above 3 %, but less than half as large in the best quarter of the classes, or the interval reaches 0.
@@ -117,7 +121,7 @@ def assess_noise(
     least = anchors.disagreement
     low = _wilson(anchors.lowest, anchors.examples, level)[0] - _leaked(anchors, disagreement)
     high = _wilson(disagreement, len(data.labels), level)[1]
-    reason = _reason(data, anchors, disagreement, low, temperature)
+    reason = _reason(data, anchors, disagreement, low, temperature, _tied(given))
     return NoiseAssessment(
         error_rate=None if reason else least,
         low=0.0 if reason or low < NOTHING else low,
@@ -135,7 +139,9 @@ def assess_noise(
     )
 
 
-def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float, temperature: float) -> str:
+def _reason(
+    data: NoisySample, anchors: Anchors, disagreement: float, low: float, temperature: float, tied: float
+) -> str:
     """Why the share of wrong labels is not identified; empty where it is."""
     examples, least = len(data.labels), anchors.disagreement
     mistakes = "its mistakes are indistinguishable from wrong labels"
@@ -173,6 +179,11 @@ def _reason(data: NoisySample, anchors: Anchors, disagreement: float, low: float
             "most confident predictions may be wrong.",
         ),
         (
+            tied > TIED and least > UNPROVEN,
+            f"The model is equally confident of {100 * tied:.0f} % of its predictions, so that none show how many of "
+            f"the others are right, and {mistakes}.",
+        ),
+        (
             _contest(anchors) > CLOSEST,
             "Of the labels of a class, the second most frequent is too close to the first to say which is right.",
         ),
@@ -201,6 +212,20 @@ def _by_chance(data: NoisySample) -> float:
     """How often labels differ from predictions of other examples."""
     labelled, predicted = _frequencies(data)
     return 1 - float(labelled @ predicted)
+
+
+def _tied(data: NoisySample) -> float:
+    """The share of predictions that are as confident as the most confident tenth of their class.
+
+    It is a tenth where all confidences differ. They are compared before the calibration, which scales the two halves of
+    the examples apart.
+    """
+    top, predicted = data.probabilities.max(1)
+    order = torch.argsort(top, stable=True)
+    order = order[torch.argsort(predicted[order], stable=True)]
+    sizes = torch.bincount(predicted, minlength=data.classes)
+    tenth = ((sizes.cumsum(0) - (SHARES[0] * sizes).ceil().long()).clamp(0, len(top) - 1))[predicted]
+    return float((top >= top[order][tenth]).double().mean())
 
 
 def _leaked(anchors: Anchors, disagreement: float) -> float:
