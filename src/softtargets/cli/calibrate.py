@@ -41,7 +41,6 @@ def calibrate(
             metavar="FILE",
             show_default="nothing is saved",
             help="Also write corrected predictions (.npz .safetensors .csv .tsv) and, beside them, the correction.",
-            show_default="neither is written",
         ),
     ] = None,
     overwrite: pages.Overwrite = False,
