@@ -26,8 +26,8 @@ README = DOCS.parent / "README.md"
 KEPT = DOCS / "pictures.json"
 VERDICTS = ("reproduced", "contradicted", "no effect", "inconclusive", "not run yet")
 LEVEL = 0.05
-# From one processor to another roundings differ, and trainings of other roundings are like trainings of other seeds: numbers
-# may differ by this share, and by a few of their last digits, and verdicts may turn where p is near the level.
+# From one processor to another roundings differ, and trainings of other roundings are like trainings of other seeds:
+# numbers may differ by this share, and by a few of their last digits, and verdicts may turn where p is near the level.
 CLOSE, LAST_DIGITS, EDGE = 0.25, 5, 5
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
@@ -159,7 +159,9 @@ def stale(kept: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """What a page says now that its picture does not, and the other way round."""
     found = []
     old, new = set(kept["words"].split()), set(now["words"].split())
-    turned = any(one["verdict"] != two["verdict"] for one, two in zip(kept["claims"], now["claims"], strict=False))
+    turned = any(
+        one["verdict"] != two["verdict"] for one, two in zip(kept["claims"], now["claims"], strict=False)
+    )
     if old != new and not turned:  # other verdicts have other sentences
         gone, come = sorted(old - new), sorted(new - old)
         found.append(f"other words: {', '.join(gone) or 'none'} gone, {', '.join(come) or 'none'} new")

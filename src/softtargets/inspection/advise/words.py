@@ -18,8 +18,8 @@ STRONGER = "A stronger model would tell more."
 
 
 DIFFICULT = (
-    " The estimate is for labels that are wrong at random. If people gave wrong labels mostly to difficult examples, more "
-    "are wrong, up to the end of the interval."
+    " The estimate is for labels that are wrong at random. If people gave wrong labels mostly to difficult examples, "
+    "more are wrong, up to the end of the interval."
 )
 
 
