@@ -58,6 +58,7 @@ Overwrite = Annotated[
 ]
 Told = Callable[[str, int, int], None]
 Rows = Sequence[Sequence[str]]
+EVERY = 30.0  # seconds between two lines of progress where there is no terminal
 READING = ("labels", "kind", "scores_name", "labels_name", "ignore_index")  # options of files
 
 
@@ -115,9 +116,9 @@ def making(directory: Path) -> Iterator[Told]:
 
 @contextmanager
 def progress() -> Iterator[Told]:
-    """A bar on a terminal; elsewhere nothing is shown."""
+    """A bar on a terminal; elsewhere, as in a log, a line every half minute, so that quick commands show nothing."""
     if not sys.stderr.isatty():
-        yield lambda what, done, total: None
+        yield _plain_lines()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -135,6 +136,18 @@ def progress() -> Iterator[Told]:
         yield lambda what, done, total: bar.update(
             task, description=what, completed=done, total=total or None
         )
+
+
+def _plain_lines(clock: Callable[[], float] = time.monotonic) -> Told:
+    last = clock()
+
+    def told(what: str, done: int, total: int) -> None:
+        nonlocal last
+        if clock() - last >= EVERY:
+            last = clock()
+            typer.echo(f"{what}, {done / total:.0%} done".replace("%", " %") if total else what, err=True)
+
+    return told
 
 
 def signed(page: Page, context: typer.Context, started: float, **files: Path | None) -> Page:
