@@ -146,4 +146,4 @@ def test_one_example_is_one_example(run):
     )
     assert "1 example, 4 classes" in run("calibrate", "one.npz")[1]
     assert "1 example, 4 classes" in run("advise", "one.npz")[1]
-    assert "1 example\n" in run("compare", "one.npz", "one.npz")[1]
+    assert "1 example;" in run("compare", "one.npz", "one.npz")[1]
