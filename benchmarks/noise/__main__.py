@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import typer
@@ -24,7 +25,13 @@ ROWS = Path(__file__).parent / "coverage.csv"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train what is missing, measure, write."""
-    asked = _parser().parse_args(arguments)
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    whole = set(asked.datasets) == set(DATASETS) and set(asked.models) == set(MODELS) and asked.limit is None
+    if asked.write and not whole:
+        parser.error(
+            "--write replaces the tables of docs/noise.md, so it wants all datasets and models and no --limit"
+        )
     rows = []
     for case in all_cases():
         if case.dataset in asked.datasets and case.model in asked.models:
@@ -52,6 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     typer.echo("\n\n".join(parts.values()))
     if asked.write:
+        if not find_spec("cleanlab"):
+            typer.echo(
+                "cleanlab is not installed: the table of rankings in docs/noise.md stays as it was", err=True
+            )
+            del parts["ranking"]
         PAGE.write_text(written(PAGE.read_text(), parts))
         coverage.write_rows(ROWS, rows)
 

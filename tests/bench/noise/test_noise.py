@@ -71,13 +71,19 @@ def test_predictions_are_made_once(model, tmp_path, monkeypatch):
 def test_the_command_writes_page_and_rows(tmp_path, monkeypatch, capsys):
     page = tmp_path / "noise.md"
     page.write_text(
-        "".join(f"{part}: <!-- {part} --><!-- end -->\n" for part in ("summary", "coverage", "ranking"))
+        "".join(f"{part}: <!-- {part} -->before<!-- end -->\n" for part in ("summary", "coverage", "ranking"))
     )
     monkeypatch.setattr(command, "PAGE", page)
     monkeypatch.setattr(command, "ROWS", tmp_path / "rows.csv")
-    command.main(
-        ["--datasets", "digits", "--models", "bayes", "--predictions", str(tmp_path / "kept"), "--write"]
-    )
+    part = ["--datasets", "digits", "--models", "bayes", "--predictions", str(tmp_path / "kept"), "--write"]
+    with pytest.raises(SystemExit):
+        command.main(part)
+    assert "wants all datasets and models" in capsys.readouterr().err
+    monkeypatch.setattr(command, "DATASETS", ("digits",))
+    monkeypatch.setattr(command, "MODELS", ("bayes",))
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    command.main(part)
+    assert page.read_text().endswith("ranking: <!-- ranking -->before<!-- end -->\n"), "cleanlab is not there"
     assert "| digits, pair-20 | 20.2 |" in page.read_text()
     assert "digits.clean.bayes: 0.0 % wrong" in capsys.readouterr().out
     with (tmp_path / "rows.csv").open() as file:
