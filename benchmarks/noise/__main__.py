@@ -2,7 +2,7 @@
 
 Trains models out of fold on images whose labels are known, asks `assess_noise` and `suspicious_examples`, and writes
 the tables of docs/noise.md. Predictions are kept, so that an interrupted command goes on where it was, and a change of
-the estimate costs a minute. A GPU trains all of it in about ten minutes; on a CPU use ``--limit 5000``.
+the estimate costs a minute. Training all of it wants a GPU (``--device cuda``); on a CPU use ``--limit 5000``.
 """
 
 from __future__ import annotations
