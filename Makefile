@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
 
-.PHONY: help quickstart test mutations pictures check-pictures install install-test lint format clean
+.PHONY: help quickstart test mutations pictures check-pictures atlas check-atlas install install-test lint format clean
 
 help:
 	@echo "make quickstart  install, train on real digits, print the path of an HTML report"
 	@echo "make test        install what tests need, lint, type-check, run every test"
 	@echo "make mutations   break the code in many places, one at a time, and see that tests notice"
 	@echo "make pictures    make the pictures of the README again; check-pictures fails where they are stale"
+	@echo "make atlas       put all results on one page and their counts into the README; check-atlas fails where stale"
 	@echo "make format      format the code"
 	@echo "make clean       remove the virtual environment and caches"
 
@@ -29,6 +30,12 @@ pictures: install
 
 check-pictures: install
 	$(BIN)/python docs/pictures.py --check
+
+atlas: install
+	$(BIN)/softtargets results --out results
+
+check-atlas: install
+	$(BIN)/softtargets results --out results --check
 
 lint: install-test
 	$(BIN)/ruff check src tests benchmarks docs

@@ -36,6 +36,7 @@ IN_TEXTS = {r"\d%": "a space before the per cent sign", r"(?<=[ (])-\d": "a real
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
 # Rooms whose strings and docstrings people read on pages, on a terminal, or by help().
 ROOMS = [
+    "atlas",
     "calibration",
     "claims",
     "cli",

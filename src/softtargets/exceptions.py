@@ -6,8 +6,9 @@ message as one line and exits with code 2; any other exception is a bug of ours 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 
 class SofttargetsError(Exception):
@@ -70,6 +71,23 @@ class StorageError(SofttargetsError):
 
 class StudyError(SofttargetsError):
     """A study that does not exist or cannot be run as asked."""
+
+
+class Unfinished(SofttargetsError):
+    """A call of the engine ended before its runs did: its time was up, or other processes train the rest.
+
+    runs: those that have come to their end, in the order in which their recipes were given.
+    left: the recipes that have not, teachers included; what was begun of them here is on disk and goes on from there.
+    """
+
+    def __init__(self, runs: Sequence[Any], left: Sequence[Any]) -> None:
+        self.runs, self.left = list(runs), list(left)
+        are = "run is" if len(left) == 1 else "runs are"
+        super().__init__(f"{len(left)} {are} not finished; the same call goes on with what was begun")
+
+
+class CampaignError(SofttargetsError):
+    """A file of a campaign that names what there is not, or that cannot be run as asked."""
 
 
 def nearest(value: str, allowed: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ import torch
 from torch import distributed, multiprocessing
 
 from calibration import exact
+from leaving import leave
 from softtargets.calibration import CalibrationMetric, measure_calibration
 
 
@@ -178,7 +179,7 @@ def _process(rank, world, file, results):
     again = metric.compute()  # adding up must not have changed what is remembered
     metric.sync_on_compute = False
     torch.save((found.scalars(), again.scalars(), metric.compute().examples), f"{results}/{rank}")
-    distributed.destroy_process_group()
+    leave(rank, 2, results)
 
 
 class Measured(torch.nn.Module):
@@ -203,7 +204,7 @@ def _trained(rank, file, results):
         some = slice(40 * part + 20 * rank, 40 * part + 20 * rank + 20)
         model(logits[some], y[some]).backward()
     torch.save(model.module.metric.compute().scalars(), f"{results}/{rank}")
-    distributed.destroy_process_group()
+    leave(rank, 2, results)
 
 
 @pytest.mark.skipif(not distributed.is_available(), reason="torch without distributed")
@@ -227,7 +228,7 @@ def _alone(rank, file, results):
     number = torch.tensor([rank])
     distributed.all_reduce(number)
     torch.save(int(number), f"{results}/{rank}")
-    distributed.destroy_process_group()
+    leave(rank, 2, results)
 
 
 @pytest.mark.skipif(not distributed.is_available(), reason="torch without distributed")

@@ -181,6 +181,8 @@ def test_l5_other_readings_stop_elsewhere():
     for tau in (1.15, 1.25):
         assert stops(10_000, tau=tau, reading="reversed") == []
     assert pytest.approx(0.9, abs=1e-4) == 1 - 0.1 + 0.1 / 10_000  # where label smoothing stops
+    assert stops(10_000, tau=1.25, hypergradient=True) == pytest.approx([0.134], abs=5e-4)
+    assert stops(10_000, tau=1.15, hypergradient=True) == pytest.approx([0.138], abs=5e-4)
 
 
 @pytest.mark.parametrize(("tau", "alpha"), [(1.25, 0.1), (1.25, 0.6), (1.0001, 0.3), (0.8, 0.3)])

@@ -118,6 +118,31 @@ def test_the_initial_weights():
         assert abs(weights.mean().item()) / std < tolerance
 
 
+def test_the_replications_start_of_the_last_layer_is_one_number():
+    torch.manual_seed(0)
+    usual = AlexNet((3, 24, 24), 10)
+    torch.manual_seed(0)
+    equal = AlexNet((3, 24, 24), 10, head="equal")
+    assert equal.head.weight.unique().tolist() == pytest.approx([-1 / 96])
+    assert torch.equal(usual.local4.weight, equal.local4.weight)
+    logits = equal(torch.randn(4, 3, 24, 24))
+    assert (logits - logits[:, :1]).abs().max().item() < 1e-6  # every class has the same
+    with pytest.raises(ValueError, match="no start of the head 'same'; allowed: random, equal"):
+        AlexNet((3, 24, 24), 10, head="same")
+
+
+def test_weaker_response_norms():
+    maps = 30 * torch.randn(2, 11, 3, 2, dtype=torch.float64)
+    net = AlexNet((3, 24, 24), 10, lrn=1 / 8)
+    weaker = normalised(maps, radius=4, bias=1.0, alpha=0.001 / 72, beta=0.75)
+    torch.testing.assert_close(net.norm(maps), weaker, rtol=1e-13, atol=0)
+    torch.testing.assert_close(AlexNet((3, 24, 24), 10, lrn=0.0).norm(maps), maps)
+    # In the middle of many equal channels the replication's window, of 8 instead of 9, makes all the difference.
+    flat = torch.full((1, 64, 1, 1), 30.0, dtype=torch.float64)
+    theirs = functional.local_response_norm(flat, size=8, alpha=0.001 / 9, beta=0.75, k=1.0)[0, 32]
+    torch.testing.assert_close((net.norm(flat) / flat)[0, 32], (theirs / 30), rtol=0.01, atol=0)
+
+
 def test_the_layers_whose_weights_decay_have_the_tutorials_names():
     names = {name for name, _ in AlexNet((3, 24, 24), 10).named_parameters()}
     assert {"local3.weight", "local4.weight"} <= names

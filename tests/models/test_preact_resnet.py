@@ -145,6 +145,22 @@ def test_the_initial_weights_of_tensor2tensor():
     assert net.head.bias.unique().tolist() == [0]
 
 
+def test_the_replications_start_of_tensor2tensors_net():
+    torch.manual_seed(0)
+    net = PreActResNet(
+        (3, 32, 32), 100, depth=8, stages=(32, 64, 128), variant="tensor2tensor", init="fan_out"
+    )
+    convolutions = [module for module in net.modules() if isinstance(module, nn.Conv2d)]
+    assert len(convolutions) == 10  # stem, two in each of three blocks, and their shortcuts
+    for module in convolutions:
+        fan_out = module.out_channels * module.kernel_size[0] ** 2
+        tolerance = 5 / module.weight.numel() ** 0.5
+        assert module.weight.std().item() == pytest.approx((2 / fan_out) ** 0.5, rel=tolerance)
+    assert net.head.weight.std().item() == pytest.approx((2 / 114) ** 0.5, rel=0.05)  # as without it
+    with pytest.raises(ValueError, match="no init 'zero'; allowed: variant, fan_out"):
+        PreActResNet((3, 32, 32), 10, init="zero")
+
+
 def test_the_deviation_of_a_normal_variable_that_is_cut():
     known = preact_resnet._CUT_STD
     assert known == pytest.approx(truncnorm.std(-2, 2), rel=1e-12)

@@ -242,6 +242,8 @@ def _apart(probes: Any, augmentation: Any) -> list[Part]:
 def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
     if part is SGD and options["nesterov"]:
         return options | {"momentum": options["momentum"] or 0.9, "dampening": 0}
+    if part is LABO and options["warmup"] == "adaptive":
+        return options | {"warmup_alpha": None}
     if part is Adam and options["decoupled"]:
         return options | {"decay_form": "gradient"}
     if part is PreActResNet:

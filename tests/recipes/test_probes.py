@@ -15,6 +15,7 @@ def watched(*probes, **changes):
 def test_defaults_are_those_of_the_paper_and_never_change():
     assert Information().to_dict() == {
         "name": "information", "every": 4000, "split": "train", "classes": [0, 5], "examples": 300, "draws": 5,
+        "inner": "all",
     }  # fmt: skip
     assert watched("information") == watched(Information())
     assert watched(Information()).canonical()["probes"] == [{"name": "information"}]

@@ -18,6 +18,7 @@ from softtargets.recipes import (
     CIFAR100,
     CNN,
     EMNIST,
+    LABO,
     MLP,
     SGD,
     Adam,
@@ -155,6 +156,8 @@ DEPENDENT = {
     (ClassConditional, "matrix"),
     (LabelSmoothing, "matrix"),
     (LabelSmoothing, "spread"),
+    (LABO, "warmup"),
+    (LABO, "warmup_alpha"),
 }
 
 

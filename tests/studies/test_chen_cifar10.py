@@ -51,15 +51,16 @@ def test_what_is_said_of_cifar10_and_nothing_is_claimed_about_accuracy():
         measures = {
             "loss_alpha": 1.0,
             "loss_beta": 1.0,
+            "loss_gamma": 1.0,
             "accuracy": 0.5,
             "early_accuracy": 0.5,
             "by_heart": 0.9,
         }
         if p < 1:
-            measures |= {f"deviation_{kind}": p * (a - 0.75) for kind in ("alpha", "beta")}
+            measures |= {f"deviation_{kind}": p * (a - 0.75) for kind in ("alpha", "beta", "gamma")}
         outcomes.append(Outcome(trial, Provided(), measures))
     found = STUDY.findings(Results(tuple(outcomes)))
-    assert len(found.claims) == 3
+    assert len(found.claims) == 4
     # Up to p = 0.9, where a is 0.5.
     assert found.claims[0].sample.values == pytest.approx((-22.5, -22.5, -22.5))  # in percent
     assert found.claims[0].worst == "a = 0.5, p = 0.9"

@@ -30,7 +30,7 @@ from softtargets.studies.chen_plane.claims import claims
 from softtargets.studies.chen_plane.drawing import map_panels, reach
 from softtargets.studies.chen_plane.findings import cells_away
 from softtargets.studies.chen_plane.grid import best_p, best_ps
-from softtargets.studies.chen_plane.measures import both_losses, measure, target_entropy
+from softtargets.studies.chen_plane.measures import both_losses, measure, target_entropy, with_gamma
 from softtargets.theory import generalization_loss
 from softtargets.training import train
 from studies.written import Written
@@ -38,7 +38,7 @@ from studies.written import Written
 STUDY = find_study(STUDIES, "chen-mnist")
 
 
-@pytest.mark.parametrize(("size", "cells"), [("small", 4 * 8), ("full", 10 * 12)])
+@pytest.mark.parametrize(("size", "cells"), [("small", 5 * 8), ("full", 10 * 12)])
 def test_every_cell_of_the_plane_is_trained_as_its_labels_say(size, cells):
     trials = STUDY.trials(STUDY.settings(seeds=2, changes={"size": size}))
     assert len({trial.recipe.id for trial in trials}) == 2 * cells
@@ -114,15 +114,38 @@ def test_a_net_that_does_what_the_theory_supposes_does_not_deviate(averaging, po
         },
     ]
     found = measure(trial, Written(*said_by(a, p, averaging), history))
-    for kind in ("alpha", "beta"):
+    for kind in ("alpha", "beta", "gamma"):
         assert found[f"position_{kind}"] == pytest.approx(position, abs=1e-9)
     if not averaging:
         assert found["deviation_alpha"] == pytest.approx(0, abs=1e-9)
         assert found["deviation_beta"] == pytest.approx(0, abs=1e-9)
+        assert found["deviation_gamma"] == pytest.approx(0, abs=1e-9)
         assert found["accuracy"] == pytest.approx(0.8)
         assert found["loss_alpha"] == pytest.approx(-0.8 * math.log(0.9) - 0.2 * math.log(0.1 / 9))
     assert (found["early_loss"], found["early_accuracy"]) == (0.5, 0.9)
     assert (found["by_heart"], found["left"]) == (1.0, pytest.approx(0.25))
+
+
+def test_the_gamma_type_by_plain_loops_and_from_the_two_other_types():
+    """Against targets with p on the clean label; runs measured before it was have it from alpha and beta."""
+    generator = torch.Generator().manual_seed(5)
+    logits, labels = torch.randn(30, 10, generator=generator), torch.randint(10, (30,), generator=generator)
+    trial = next(one for one in STUDY.trials(STUDY.settings(seeds=1)) if one.labels["a"] == 0.7)
+    trial = type(trial)(trial.recipe, {"a": 0.7, "p": 0.65})
+    history = [{"test_loss": 0.5, "test_accuracy": 0.9, "train_accuracy": 0.5, "train_loss": 1.0}]
+    found = measure(trial, Written(logits, labels, history))
+    gamma = 0.0
+    for row, label in zip(logits.double().tolist(), labels.tolist(), strict=True):
+        total = math.log(sum(math.exp(value) for value in row))
+        for tested, value in enumerate(row):
+            gamma += (0.65 if tested == label else 0.35 / 9) * (total - value) / 30
+    assert found["loss_gamma"] == pytest.approx(gamma)
+    assert found["deviation_gamma"] == pytest.approx(gamma / generalization_loss(0.65, 0.7, 10, "gamma") - 1)
+    old = {key: value for key, value in found.items() if not key.endswith("gamma")}
+    (filled,) = with_gamma(Results((Outcome(trial, None, old),)), 10).outcomes
+    assert filled.measures == pytest.approx(found)
+    clean = type(trial)(trial.recipe, {"a": 1.0, "p": 0.65})
+    assert with_gamma(Results((Outcome(clean, None, old),)), 10).outcomes[0].measures == old
 
 
 def test_without_smoothing_there_is_nothing_to_deviate_from():
@@ -153,6 +176,7 @@ def made_up(
         measures = {
             "loss_alpha": 1 + abs(p - best_loss_at(a)) + jitter,
             "loss_beta": 1.0,
+            "loss_gamma": 1.0,
             "accuracy": accuracy + jitter,
             "early_loss": 1.0,
             "early_accuracy": 0.95 + (early if p == 0.5 else 0) + (jitter if p < 1 else 0),
@@ -162,7 +186,7 @@ def made_up(
         }
         if p < 1:
             off = deviation if a == 0.7 and p == 0.8 else 0.01
-            measures |= {f"deviation_{kind}": off + jitter for kind in ("alpha", "beta")}
+            measures |= {f"deviation_{kind}": off + jitter for kind in ("alpha", "beta", "gamma")}
             measures |= {"position_alpha": 0.9, "position_beta": 0.9}
         outcomes.append(Outcome(trial, None, measures))
     return Results(tuple(outcomes))
@@ -171,23 +195,23 @@ def made_up(
 @pytest.mark.parametrize(
     ("turned", "fallen"),
     [
-        ({}, {4}),
-        ({"deviation": 0.3}, {0, 4}),
-        ({"best_loss_at": lambda a: 0.2}, {3, 4}),
-        ({"best_accuracy_at": 0.95}, {4, 5, 7}),
-        ({"weak": 0.02}, {4, 8, 10}),
-        ({"weak": -0.03}, {4, 10}),
-        ({"mild": -0.02}, {4, 9}),
-        ({"early": 0.05}, {4, 6}),
+        ({}, {5, 8}),
+        ({"deviation": 0.3}, {0, 3, 5, 8}),
+        ({"best_loss_at": lambda a: 0.2}, {4, 5, 8}),
+        ({"best_accuracy_at": 0.95}, {5, 6, 8, 9}),
+        ({"weak": 0.02}, {5, 8, 10, 13}),
+        ({"weak": -0.03}, {5, 8, 13}),
+        ({"mild": -0.02}, {5, 8, 11, 12}),
+        ({"early": 0.05}, {5, 7, 8}),
     ],
 )
 def test_a_claim_falls_when_its_own_numbers_turn(turned, fallen):
     found = judge(claims(made_up(**turned), 10))
-    assert len(found) == 11
+    assert len(found) == 14
     assert {place for place, one in enumerate(found) if one.verdict == "contradicted"} == fallen
     assert {one.verdict for one in found} <= {"reproduced", "contradicted", "no effect"}
     # Where the lowest loss is at the smallest p, there is no smaller p to gain by.
-    assert (found[5].verdict == "no effect") == ("best_loss_at" in turned)
+    assert (found[6].verdict == "no effect") == ("best_loss_at" in turned)
 
 
 def with_accuracies(of) -> Results:
@@ -202,7 +226,7 @@ def with_accuracies(of) -> Results:
     )
 
 
-@pytest.mark.parametrize("place", [5, 7, 8, 9, 10])
+@pytest.mark.parametrize("place", [6, 9, 10, 11, 12, 13])
 def test_chance_alone_reproduces_nothing_about_accuracies(place):
     """The best of several cells is better by chance; not on other seeds than it was chosen on."""
     rng = np.random.default_rng(11)
@@ -216,7 +240,7 @@ def test_chance_alone_reproduces_nothing_about_accuracies(place):
 def test_that_weak_smoothing_is_of_use_only_with_little_noise_falls_where_it_is_of_use_with_much():
     """At p = 0.9 accuracy rises also at a = 0.5, though at 0.95 it falls: the better or worse of both hides it."""
     results = with_accuracies(lambda a, p, seed: 0.9 + {0.9: 0.02, 0.95: -0.02}.get(p, 0.0) + 1e-4 * seed)
-    claim = claims(results, 10)[8]
+    claim = claims(results, 10)[10]
     assert claim.verdict == "contradicted"
     assert claim.worst.endswith("p = 0.9")
     assert {name for name, _ in claim.cells} == {
@@ -228,7 +252,7 @@ def test_cells_that_are_not_named_are_chosen_with_the_first_seed_alone():
     """Seed 0 finds p = 0.2 best, the others 0.35: 0.2 is judged, on the others."""
     best = {0: 0.2}
     results = with_accuracies(lambda a, p, seed: 0.9 - 0.1 * abs(p - best.get(seed, 0.35)))
-    claim = claims(results, 10)[7]
+    claim = claims(results, 10)[9]
     assert all(sample.n == 3 for _, sample in claim.cells)
     # Judged: 0.2 beside the best of the large p, 0.65, with the lowest at 0.35.
     assert claim.sample.mean == pytest.approx(10 * (0.3 - 0.15))  # points
@@ -237,8 +261,30 @@ def test_cells_that_are_not_named_are_chosen_with_the_first_seed_alone():
 def test_gammas_optimum_is_better_where_minima_lie_there():
     from softtargets.theory import optimal_p
 
-    found = claims(made_up(best_loss_at=lambda a: optimal_p(a, 10, "gamma")), 10)
-    assert found[4].verdict == "reproduced"
+    found = claims(made_up(best_loss_at=lambda a: optimal_p(a, 10, "gamma", limits=True)), 10)
+    assert found[5].verdict == "reproduced"
+
+
+def test_the_best_p_with_early_stopping_is_scattered_where_it_jumps_from_one_clean_rate_to_the_next():
+    jumps = {0.5: 0.2, 0.7: 0.95, 0.85: 0.35, 0.95: 0.9, 1.0: 0.2}
+    outcomes = tuple(
+        Outcome(
+            o.trial,
+            None,
+            o.measures
+            | {
+                "early_accuracy": 0.95 + 0.01 * (o.trial.labels["p"] == jumps[o.trial.labels["a"]]),
+                "accuracy": 0.9
+                - 0.1
+                * abs(o.trial.labels["p"] - (0.2 if o.trial.labels["a"] < 0.7 + 0.1 * o.seed else 0.35)),
+            },
+        )
+        for o in made_up().outcomes
+    )
+    claim = claims(Results(outcomes), 10)[8]
+    late = 0.15 / 4  # one step of 0.15 somewhere along four
+    assert claim.sample.mean == pytest.approx((0.75 + 0.6 + 0.55 + 0.7) / 4 - late)
+    assert claim.verdict == "reproduced"
 
 
 def test_the_best_p_is_that_of_the_lowest_loss_and_the_highest_accuracy():
@@ -258,7 +304,7 @@ def test_a_seed_without_all_its_cells_is_left_out_of_the_claims():
     # Of seeds 2 and 3 nothing is there from p = 0.9 on.
     found = claims(part, 10)
     least = [min(sample.n for sample in claim.samples) for claim in found]
-    assert least == [2, 3, 2, 3, 3, 1, 1, 3, 2, 2, 1]
+    assert least == [2, 2, 2, 2, 2, 2, 1, 1, 2, 3, 2, 2, 2, 1]
     assert {one.verdict for one in judge(found) if one.claim.seeds > min(s.n for s in one.claim.samples)} == {
         "not run yet"
     }
@@ -303,9 +349,16 @@ def test_the_whole_study_on_a_few_digits(tiny):
     page, _, _ = tiny
     results = json.loads((page.parent / "results.json").read_text())
     assert results["warnings"] == []
-    assert len(results["claims"]) == 11
+    assert len(results["claims"]) == 14
     assert {claim["verdict"] for claim in results["claims"]} == {"not run yet"}
-    for name in ("landscape", "slices", "best_smoothing", "accuracy_over_p"):
+    for name in (
+        "landscape",
+        "slices",
+        "best_smoothing",
+        "accuracy_planes",
+        "accuracy_over_p",
+        "weak_smoothing",
+    ):
         assert (page.parent / "figures" / f"{name}.svg").stat().st_size > 5_000
     html = page.read_text().replace("\N{NO-BREAK SPACE}", " ")
     assert "small size: 60 training images" in html
@@ -316,7 +369,7 @@ def test_the_whole_study_on_a_few_digits(tiny):
 def test_numbers_on_the_page_are_those_of_the_runs(tiny):
     page, store, settings = tiny
     rows = list(csv.DictReader((page.parent / "tables" / "landscape.csv").open()))
-    assert len(rows) == 4 * 7
+    assert len(rows) == 5 * 7
     for trial in STUDY.trials(settings)[::5]:
         if trial.labels["p"] == 1:
             continue
@@ -326,7 +379,7 @@ def test_numbers_on_the_page_are_those_of_the_runs(tiny):
         assert loss == pytest.approx(run.summary["test_loss"], rel=1e-5)
         predicted = -a * math.log(p) - (1 - a) * math.log((1 - p) / 9)
         assert float(row["predicted"]) == pytest.approx(predicted)
-        assert float(row["predicted"]) == pytest.approx(generalization_loss(p, a, 10, "alpha"))
+        assert float(row["predicted"]) == pytest.approx(generalization_loss(p, a, 10, "alpha", limits=True))
         assert float(row["deviation_alpha_mean"]) == pytest.approx(loss / predicted - 1)
         assert float(row["by_heart_mean"]) == run.summary["train_accuracy"]
         trained = _loss_on_clean_training_images(run.weights())

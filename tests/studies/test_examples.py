@@ -5,76 +5,122 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 from softtargets.calibration import expected_calibration_error
 from softtargets.claims import examples_variance
 from softtargets.recipes import MLP, Digits, Recipe
-from softtargets.runs import Predictions, Run, RunStore
+from softtargets.runs import CompactPredictions, Run, RunStore, merge_runs, pack_runs
 from softtargets.studies.examples import PER_EXAMPLE, chance_of_examples, pseudo_values
 
 BASE = Recipe(data=Digits(), model=MLP(hidden=(8,)), epochs=1)
 
 
-def predicted(seed: int, scale: float = 2.0, examples: int = 300) -> Predictions:
+def logits_and_labels(seed: int, scale: float = 2.0, examples: int = 300) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     labels = np.arange(examples) % 3
     # Which examples are hard is the same for all seeds.
     hard = np.random.default_rng(99).normal(size=examples)
     logits = rng.normal(size=(examples, 3)) + (1.5 + hard)[:, None] * np.eye(3)[labels]
-    return Predictions(torch.tensor(scale * logits), torch.tensor(labels), torch.zeros(examples, 1))
+    return scale * logits, labels
+
+
+def predicted(seed: int, scale: float = 2.0) -> CompactPredictions:
+    return CompactPredictions.of(*logits_and_labels(seed, scale))
 
 
 def kept(store: RunStore, seed: int, scale: float) -> Run:
-    test = {key: value for key, value in vars(predicted(seed, scale)).items() if value is not None}
+    logits, labels = map(torch.tensor, logits_and_labels(seed, scale))
     with store.claim(BASE.replace({"seed": seed, "batch": int(10 * scale)})) as writer:
-        return writer.finish({}, {"test": test}, [{"epoch": 1}], {})
+        return writer.finish({}, {"test": {"logits": logits, "labels": labels}}, [{"epoch": 1}], {})
+
+
+def exactly(measure: str, seed: int, scale: float) -> np.ndarray:
+    """The same from the logits themselves, in double precision."""
+    logits, labels = map(torch.tensor, logits_and_labels(seed, scale))
+    if measure in ("accuracy", "error"):
+        return (logits.argmax(-1) == labels).double().numpy()
+    if measure in ("loss", "nll"):
+        return F.cross_entropy(logits, labels, reduction="none").numpy()
+    place = np.arange(len(labels)) % 50
+
+    def ece(chosen) -> float:
+        return expected_calibration_error(logits[chosen].softmax(-1), labels[chosen])
+
+    without = [ece(torch.tensor(place != group)) for group in range(50)]
+    return 50 * ece(torch.ones(len(labels), dtype=torch.bool)) - 49 * np.array(without)
 
 
 def test_pseudo_values_of_a_mean_are_the_means_of_the_groups():
     test = predicted(0)
 
     def accuracy(part):
-        return float((part.logits.argmax(-1) == part.labels).double().mean())
+        return float(part.right.mean())
 
-    right = (test.logits.argmax(-1) == test.labels).double().numpy()
-    assert pseudo_values(accuracy, test) == pytest.approx([right[group::50].mean() for group in range(50)])
-    few = Predictions(test.logits[:7], test.labels[:7], test.features[:7])
-    assert pseudo_values(accuracy, few) == pytest.approx(right[:7])
+    assert pseudo_values(accuracy, test) == pytest.approx(
+        [test.right[group::50].mean() for group in range(50)]
+    )
+    assert pseudo_values(accuracy, test.part(np.arange(7))) == pytest.approx(test.right[:7].astype(float))
 
 
 @pytest.mark.parametrize("measure", PER_EXAMPLE)
 def test_the_chance_of_a_difference(measure, tmp_path):
-    store = RunStore(tmp_path)
+    """Of whole runs and of light ones exactly the same, and that of the logits up to the rounding of the codes."""
+    store, light = RunStore(tmp_path / "whole"), RunStore(tmp_path / "light")
     seeds = [[(kept(store, seed, 3.0), kept(store, seed, 1.0))] for seed in range(4)]
-    rows = []
-    for seed in range(4):
-        this, that = (PER_EXAMPLE[measure](predicted(seed, scale)) for scale in (3.0, 1.0))
-        rows.append(this - that)
-    assert chance_of_examples(measure, seeds) == pytest.approx(examples_variance(np.stack(rows)))
+    rows = [exactly(measure, seed, 3.0) - exactly(measure, seed, 1.0) for seed in range(4)]
+    found = chance_of_examples(measure, seeds)
+    assert found == pytest.approx(examples_variance(np.stack(rows)), rel=2e-3)
+    pack_runs([run for (pair,) in seeds for run in pair], tmp_path / "runs.zip")
+    merge_runs(tmp_path / "runs.zip", light)
+    without_logits = [[tuple(Run(light.root / run.id) for run in pair)] for (pair,) in seeds]
+    assert chance_of_examples(measure, without_logits) == found
     assert chance_of_examples("spread", seeds) is None
     assert chance_of_examples(measure, seeds[:1]) is None
     assert chance_of_examples(measure, [[(None, None)]] * 3) is None
 
 
+def test_the_chance_on_the_validation_split_travels_too(tmp_path):
+    store, light = RunStore(tmp_path / "whole"), RunStore(tmp_path / "light")
+    seeds = []
+    for seed in range(3):
+        pair = []
+        for scale in (3.0, 1.0):
+            logits, labels = map(torch.tensor, logits_and_labels(seed, scale))
+            kept = {"test": {"logits": logits, "labels": labels}}
+            kept["validation"] = {"logits": logits[:90].clone(), "labels": labels[:90].clone()}
+            with store.claim(BASE.replace({"seed": seed, "batch": int(10 * scale)})) as writer:
+                pair.append(writer.finish({}, kept, [{"epoch": 1}], {}))
+        seeds.append([tuple(pair)])
+    found = chance_of_examples("nll_validation", seeds)
+    rows = [exactly("nll", seed, 3.0)[:90] - exactly("nll", seed, 1.0)[:90] for seed in range(3)]
+    assert found == pytest.approx(examples_variance(np.stack(rows)), rel=2e-3)
+    pack_runs([run for (pair,) in seeds for run in pair], tmp_path / "runs.zip")
+    merge_runs(tmp_path / "runs.zip", light)
+    without_logits = [[tuple(Run(light.root / run.id) for run in pair)] for (pair,) in seeds]
+    assert chance_of_examples("nll_validation", without_logits) == found
+    assert chance_of_examples("spread_validation", seeds) is None
+
+
 def test_costs_are_losses_by_hand():
-    test = predicted(1)
-    p = torch.softmax(test.logits, -1).numpy()
-    by_hand = [-np.log(p[i, label]) for i, label in enumerate(test.labels.tolist())]
-    assert PER_EXAMPLE["loss"](test) == pytest.approx(by_hand)
+    logits, labels = logits_and_labels(1)
+    p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    by_hand = [-np.log(p[i, label]) for i, label in enumerate(labels)]
+    assert PER_EXAMPLE["loss"](predicted(1)) == pytest.approx(by_hand, rel=1e-3)
 
 
 def test_the_chance_of_a_calibration_error_is_that_of_drawing_test_sets_anew():
     """One network, many test sets: the deviation of its ECE over them, beside what one of them tells."""
     rng = np.random.default_rng(5)
 
-    def drawn(examples: int = 400) -> Predictions:
+    def drawn(examples: int = 400) -> CompactPredictions:
         sure = rng.uniform(0.4, 0.99, size=examples)
-        logits = torch.tensor(np.stack([np.log(sure / (1 - sure)), np.zeros(examples)], -1))
-        labels = torch.tensor((rng.uniform(size=examples) > 0.7 * sure).astype(int))
-        return Predictions(logits, labels, torch.zeros(examples, 1))
+        logits = np.stack([np.log(sure / (1 - sure)), np.zeros(examples)], -1)
+        labels = (rng.uniform(size=examples) > 0.7 * sure).astype(int)
+        return CompactPredictions.of(logits, labels)
 
-    def ece(test):
-        return expected_calibration_error(test.logits.softmax(-1), test.labels)
+    def ece(test: CompactPredictions) -> float:
+        return test.ece
 
     anew = np.std([ece(drawn()) for _ in range(300)])
     told = [np.sqrt(pseudo_values(ece, drawn()).var(ddof=1) / 50) for _ in range(20)]

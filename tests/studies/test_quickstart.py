@@ -69,7 +69,7 @@ def test_numbers_on_the_page_can_be_recomputed_from_stored_predictions_alone(qui
 def test_numbers_on_the_page_are_those_of_the_runs(quick):
     page, store, study, settings = quick
     rows = list(csv.DictReader((page.parent / "tables" / "nets.csv").open()))
-    trials = [t for t in study.trials(settings) if t.labels["role"] == "net" and t.labels["alpha"] == 0.1]
+    trials = [t for t in study.trials(settings) if t.labels["role"] == "model" and t.labels["alpha"] == 0.1]
     found = []
     for trial in trials:
         test = store.find(trial.recipe).predictions("test")
@@ -91,7 +91,7 @@ def _without(store: RunStore, directory, leave_out) -> RunStore:
 def test_a_page_while_some_runs_are_missing(quick, tmp_path):
     _, store, study, settings = quick
     missing = [
-        t.recipe for t in study.trials(settings) if t.labels["role"] == "net" and t.labels["alpha"] == 0.2
+        t.recipe for t in study.trials(settings) if t.labels["role"] == "model" and t.labels["alpha"] == 0.2
     ]
     other = _without(store, tmp_path, missing)
     page = run_study(study, settings, other, tmp_path / "report", command="c", train=None, device="cpu")

@@ -95,6 +95,25 @@ def test_the_chance_of_test_examples_is_kept(tmp_path, monkeypatch):
     assert Results(()).gain("m", []) == Sample(())
 
 
+def test_details_of_runs_are_kept_for_figures(tmp_path):
+    """What a figure needs of a run besides numbers is there when the page is drawn again, and not without it."""
+    seen = []
+
+    def findings(found):
+        seen.append([dict(outcome.details) for outcome in found.outcomes])
+        return Findings((Section.of("Nothing", "to see"),), ())
+
+    chosen = study(
+        findings=findings, details=lambda trial, run: {"points": [[1.0, 2.0], [trial.recipe.seed, 0]]}
+    )
+    page = made(tmp_path, chosen)
+    shutil.rmtree(tmp_path / "runs")
+    redraw_study(chosen, page.parent, tmp_path / "again", command="c")
+    assert seen[0] == seen[1]
+    assert seen[0][0] == {"points": [[1.0, 2.0], [0, 0]]}
+    assert "kept" not in results(made(tmp_path / "without"))
+
+
 def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path):
     page = made(tmp_path)
     directory = page.parent

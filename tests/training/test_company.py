@@ -116,16 +116,22 @@ def test_on_a_gpu_a_run_on_a_stream_of_its_own_is_what_it_would_be_alone(recipe,
 
 
 @pytest.mark.cuda
+@pytest.mark.parametrize("view", ["student", "teacher", "stored"])
 @pytest.mark.parametrize("model", ["mlp", "cnn", "resnet18"])
-def test_on_a_gpu_a_student_is_what_it_would_be_alone(recipe, model, tmp_path):
-    """Teachers are asked about augmented images in every step: stacked, or one after another."""
+def test_on_a_gpu_a_student_is_what_it_would_be_alone(recipe, model, view, tmp_path):
+    """Teachers are asked about augmented images in every step, stacked or one after another, or once."""
     teachers = [
         recipe.replace({"precision": "bf16", "model": {"name": model}, "seed": 7 + place, "epochs": 1})
         for place in range(2)
     ]
     students = [
         recipe.replace(
-            {"precision": "bf16", "epochs": 1, "seed": place, "regulariser": Distillation(teacher=teacher)}
+            {
+                "precision": "bf16",
+                "epochs": 1,
+                "seed": place,
+                "regulariser": Distillation(teacher=teacher, view=view),
+            }
         )
         for place, teacher in enumerate(teachers)
     ]

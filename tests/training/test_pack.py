@@ -325,6 +325,9 @@ def test_absent_numbers_make_another_loss(recipe):
         {"name": "labo", "alpha": 0.9},
         {"name": "labo", "alpha": 0.4, "warmup_steps": 6},
         {"name": "labo", "alpha": 0.4, "warmup_steps": 6, "warmup_alpha": 0.8},
+        {"name": "labo", "warmup_steps": 6, "warmup": "adaptive"},
+        {"name": "labo", "hypergradient": True},
+        {"name": "labo", "reading": "reversed"},
     ]
     for order in (losses, losses[::-1]):
         recipes = [recipe.replace({"regulariser": loss, "seed": seed}) for seed, loss in enumerate(order)]

@@ -13,7 +13,7 @@ from softtargets.claims.claim import (
     zone,
 )
 from softtargets.claims.judging import Judgement, judge
-from softtargets.claims.published import Paper, Published, paper, published, sources
+from softtargets.claims.published import Paper, Published, paper, papers, printed_by, published, sources
 from softtargets.claims.rule import VERDICTS, Verdict, examples_variance
 from softtargets.claims.sample import Sample
 
@@ -34,6 +34,8 @@ __all__ = [
     "examples_variance",
     "judge",
     "paper",
+    "papers",
+    "printed_by",
     "published",
     "sources",
     "split_seeds",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -45,6 +46,25 @@ def paper(name: str) -> Paper:
     'https://arxiv.org/abs/2010.12648'
     """
     return Paper(**_file(name)["paper"])
+
+
+def papers() -> tuple[str, ...]:
+    """The names of all papers there is something printed of.
+
+    >>> "muller-2019" in papers()
+    True
+    """
+    there = files("softtargets.claims").joinpath("papers").iterdir()
+    return tuple(sorted(file.name.removesuffix(".yaml") for file in there if file.name.endswith(".yaml")))
+
+
+def printed_by(paper: str) -> Mapping[str, Published]:
+    """All that a paper printed, by key.
+
+    >>> printed_by("muller-2019")["muller-2019/ece/cifar100/hard"].printed
+    '0.150'
+    """
+    return _load(paper)
 
 
 def published(key: str) -> Published:

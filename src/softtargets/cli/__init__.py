@@ -8,26 +8,33 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from softtargets.exceptions import SofttargetsError
+from softtargets.exceptions import SofttargetsError, Unfinished
 
-USER_MISTAKE, BUG, INTERRUPTED = 2, 1, 130
+USER_MISTAKE, BUG, OUT_OF_TIME, INTERRUPTED = 2, 1, 3, 130
 
 
 class Interrupted(SofttargetsError):
     """Ctrl-C, after everything was saved."""
 
 
+class OutOfTime(SofttargetsError):
+    """The time that a command was given is over, after everything was saved."""
+
+
 @contextmanager
 def resumable(advice: Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C ends with what was saved, and how to go on; `advice` is asked for when it comes to that."""
+    """Ctrl-C, and the end of ``--for``, end with what was saved and how to go on; `advice` is asked for then."""
     try:
         yield
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {advice()}") from None
+    except Unfinished as cut:
+        left = "1 run is" if len(cut.left) == 1 else f"{len(cut.left)} runs are"
+        raise OutOfTime(f"the time is up and {left} not finished; {advice()}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command line and exit: 0 done, 2 the user's mistake, 1 our bug, 130 interrupted."""
+    """Run a command line and exit: 0 done, 2 the user's mistake, 1 our bug, 3 out of time, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -62,6 +69,8 @@ def _outcome(error: BaseException) -> tuple[int, str]:
     usage_error: type[Exception] = typer.BadParameter.__mro__[2]
     if isinstance(error, Interrupted):
         return INTERRUPTED, str(error)
+    if isinstance(error, OutOfTime):
+        return OUT_OF_TIME, str(error)
     if isinstance(error, SofttargetsError):
         return USER_MISTAKE, f"error: {error}"
     if isinstance(error, usage_error):

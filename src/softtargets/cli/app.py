@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import softtargets
-from softtargets.cli import advise, calibrate, data, recipes, runs, studies, view
+from softtargets.cli import advise, calibrate, campaign, data, recipes, results, runs, studies, view
 from softtargets.exceptions import SofttargetsError
 
 app = typer.Typer(
@@ -22,7 +22,14 @@ app = typer.Typer(
     context_settings={"max_content_width": 110},
     rich_markup_mode=None,  # it would take [a default] for a colour and leave it out
 )
-for name, group in {"study": studies.app, "runs": runs.app, "recipe": recipes.app, "data": data.app}.items():
+GROUPS = {
+    "study": studies.app,
+    "campaign": campaign.app,
+    "runs": runs.app,
+    "recipe": recipes.app,
+    "data": data.app,
+}
+for name, group in GROUPS.items():
     app.add_typer(group, name=name)
 # What the list of commands says of each where its own first line is too long for a terminal of 80 columns.
 SHORT: dict[Callable[..., None], str | None] = {
@@ -31,6 +38,7 @@ SHORT: dict[Callable[..., None], str | None] = {
     calibrate.apply: "Correct predictions by a correction of calibrate.",
     calibrate.compare: "Say which of two models is better, and in what.",
     view.view: None,
+    results.results: None,
     advise.advise: "Estimate how many labels are wrong; recommend smoothing.",
 }
 for command, short in SHORT.items():

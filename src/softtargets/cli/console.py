@@ -186,6 +186,10 @@ class PlainLines(ConsoleWatcher):
             line += f"  (step {only.step} of {only.total}  {metrics(only.row)}".rstrip() + ")"
         typer.echo(line, err=True)
 
+    def noted(self, sentence: str) -> None:
+        """As it is."""
+        typer.echo(sentence, err=True)
+
     def waiting(self, recipe: Recipe) -> None:
         """Said once, and again only if something was trained here in between."""
         if not self._said_waiting:

@@ -50,6 +50,10 @@ class LiveView(ConsoleWatcher):
     def __exit__(self, *error: object) -> None:
         self._live.stop()
 
+    def noted(self, sentence: str) -> None:
+        """Above the view."""
+        self._console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
     def finished(self, run: Run) -> None:
         """The line goes; a failure stays, above the view."""
         super().finished(run)

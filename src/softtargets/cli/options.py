@@ -14,6 +14,7 @@ from softtargets.exceptions import SofttargetsError
 if TYPE_CHECKING:
     from softtargets.runs import Run, RunStore
 
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
 _RUN = re.compile(r"([0-9a-f]{4,16})(?::(\w+))?")
 # What stands in `show_default` is shown as the default; options without one have none.
 RunsDir = Annotated[
@@ -69,6 +70,16 @@ Workers = Annotated[
         show_default="one per core on a CPU, 1 on a GPU",
     ),
 ]
+For = Annotated[
+    str | None,
+    Option(
+        "--for",
+        metavar="TIME",
+        help="Stop training after this time, counted from the start of the command: 90s, 9m, 1h30m. What is under way "
+        "is saved and goes on with the same command.",
+        show_default="until all is done",
+    ),
+]
 CheckpointSeconds = Annotated[
     float, Option(min=0.0, help="Seconds between checkpoints of a run; 0 saves after every step.")
 ]
@@ -87,6 +98,26 @@ def run_store(explicit: Path | None) -> RunStore:
     from softtargets.runs import RunStore
 
     return RunStore(explicit or os.environ.get("SOFTTARGETS_RUNS") or "runs")
+
+
+def seconds_of(text: str, option: str = "--for") -> float:
+    """A duration as people write it.
+
+    >>> seconds_of("90s"), seconds_of("9m"), seconds_of("1h30m"), seconds_of("1.5h")
+    (90.0, 540.0, 5400.0, 5400.0)
+    """
+    parts = _DURATION.fullmatch(text.strip())
+    if parts is None or not any(parts.groups()):
+        raise SofttargetsError(f"{option} {text}: write a time with its units, such as 90s, 9m or 1h30m")
+    seconds = sum(float(part or 0) * unit for part, unit in zip(parts.groups(), (3600, 60, 1), strict=True))
+    if seconds <= 0:
+        raise SofttargetsError(f"{option} {text}: there is no time in it; give at least 1s")
+    return seconds
+
+
+def deadline(text: str | None, begun: float) -> float | None:
+    """The moment of `time.monotonic` at which the time of ``--for`` is up."""
+    return None if text is None else begun + seconds_of(text)
 
 
 def find_run(word: str, runs_dir: Path | None) -> tuple[Run | None, str | None]:

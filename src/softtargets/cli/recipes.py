@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import typer
@@ -21,13 +22,16 @@ def train(
     runs_dir: options.RunsDir = None,
     data_dir: options.DataDir = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
+    time_for: options.For = None,
     tensorboard: options.TensorBoardDir = None,
     as_json: options.Json = False,
 ) -> None:
     """Train the model that a YAML file describes.
 
-    Its teacher is trained first, if it has one. Ctrl-C is safe: the same command goes on where it stopped.
+    Its teacher is trained first, if it has one. Ctrl-C is safe: the same command goes on where it stopped. With --for,
+    the exit code is 3 if the time was too short.
     """
+    until = options.deadline(time_for, time.monotonic())
     from softtargets.recipes import Recipe
 
     wanted = Recipe.load(recipe).replace(options.assignments(changes))
@@ -50,6 +54,7 @@ def train(
             data_dir=data_dir,
             watcher=watcher,
             checkpoint_seconds=checkpoint_seconds,
+            until=until,
         )
     if run.status != "finished":
         raise RunError(f"run {run.id} failed: {run.provenance['reason']}")

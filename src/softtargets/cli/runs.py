@@ -1,4 +1,4 @@
-"""``softtargets runs``: list, show, verify, export, measure, delete."""
+"""``softtargets runs``: list, show, verify, export, pack, merge, measure, delete."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from softtargets.cli.output import print_fields, print_json, print_section, prin
 from softtargets.exceptions import RunError, SofttargetsError
 
 if TYPE_CHECKING:
-    from softtargets.runs import ListedRun
+    from softtargets.runs import ListedRun, Merged
 
-app = typer.Typer(help="List, show, check, export and delete finished trainings.", no_args_is_help=True)
+app = typer.Typer(help="List, show, check, exchange and delete finished trainings.", no_args_is_help=True)
 
 Where = Annotated[
     list[str] | None,
@@ -46,7 +46,7 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
     rows = [
         (
             entry.id,
-            entry.status,
+            _state(entry),
             _moment(entry.finished),
             *(_part(entry.recipe, slot) for slot in ("data", "model", "regulariser")),
             str(entry.recipe.get("seed", "")),
@@ -62,12 +62,16 @@ def list_(where: Where = None, runs_dir: RunsDir = None, as_json: Json = False) 
 @app.command()
 def show(run: RunId, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     """Show a run's recipe, its last metrics, and how it was made."""
-    from softtargets.runs import ENGINES
+    from softtargets.runs import ENGINES, read_measures
 
     store = run_store(runs_dir)
     found = store.get(run)
     entry = _entry(store.entries(), found.id)
     shown: dict[str, Any] = {"id": found.id, "directory": str(found.directory), "status": entry.status}
+    if entry.light:
+        shown["light"] = f"it came from a file, without {', '.join(sorted(found.left_out))}"
+    if measured := read_measures(found):
+        shown["measured by"] = ", ".join(measured)
     shown["recipe"] = found.recipe.to_dict()
     if entry.status in ("finished", "failed"):
         shown |= {"summary": found.summary, "provenance": found.provenance}
@@ -113,7 +117,9 @@ def verify(
         typer.echo(problem)
     if problems:
         raise RunError(f"{plural(len(problems), 'problem')} in {plural(len(chosen), 'run')}")
-    typer.echo(f"{plural(len(chosen), 'run')} checked: all files are as they were written")
+    light = sum(item.is_light for item in chosen)
+    without = f" ({light} of them light, without weights)" if light else ""
+    typer.echo(f"{plural(len(chosen), 'run')} checked{without}: all files are as they were written")
 
 
 @app.command()
@@ -165,6 +171,126 @@ def export(
         typer.echo(f"predictions of {plural(count, 'run')} in {predictions}")
     if damaged:
         raise RunError(f"{plural(len(damaged), 'damaged run')} left out: {damaged[0]}")
+
+
+@app.command()
+def pack(
+    out: Annotated[Path, Argument(metavar="FILE.zip", help="The file that the runs are put into.")],
+    runs: Annotated[
+        list[str] | None,
+        Argument(metavar="[RUN]...", help="Ids of runs, or their first digits.", show_default="all runs"),
+    ] = None,
+    extras: Annotated[
+        list[str] | None,
+        Option(
+            "--with",
+            metavar="WHAT",
+            help="Also pack weights, predictions (logits and activations) or checkpoints (of unfinished runs, so that "
+            "they can be trained on elsewhere). May be repeated.",
+            show_default="none of them",
+        ),
+    ] = None,
+    where: Where = None,
+    runs_dir: RunsDir = None,
+    as_json: Json = False,
+) -> None:
+    """Put runs into one small file, for another machine.
+
+    Logs, test predictions in a few bytes each, and what studies measured; weights only with --with weights. Such a
+    file is taken into a directory of runs with `runs merge`.
+    """
+    from softtargets.report import plural
+    from softtargets.runs import Run, check_filter, check_pack_name, pack_runs
+
+    check_pack_name(out)
+    wanted = assignments(where, "--where")
+    store = run_store(runs_dir)
+    entries = store.entries(wanted)
+    if not entries and wanted:
+        check_filter(store.entries(), wanted)
+    there = {entry.id for entry in entries}
+    chosen = there if not runs else there & {store.get(word).id for word in runs}
+    packed = pack_runs([Run(store.root / name) for name in chosen], out, extras or ())
+    if as_json:
+        print_json({"file": str(out), **vars(packed)})
+    else:
+        counts = {"finished": packed.finished, "failed": packed.failed, "unfinished": packed.unfinished}
+        told = ", ".join(f"{len(found)} {word}" for word, found in counts.items() if found)
+        number = len(packed.finished) + len(packed.failed) + len(packed.unfinished)
+        typer.echo(f"{plural(number, 'run')} ({told}) in {out}, {packed.bytes / 1e6:.1f} MB")
+    if packed.left_out:
+        raise RunError(f"{plural(len(packed.left_out), 'damaged run')} left out: {packed.left_out[0]}")
+
+
+@app.command()
+def merge(
+    files: Annotated[
+        list[Path],
+        Argument(
+            metavar="FILE|DIR...",
+            help="Packs of runs (`runs pack`), results directories of studies, or directories of either.",
+        ),
+    ],
+    replace: Annotated[
+        bool,
+        Option(
+            "--replace",
+            help="Where a run came to other numbers elsewhere, take that one, unless it failed or lacks weights that "
+            "are here.",
+        ),
+    ] = False,
+    runs_dir: RunsDir = None,
+    as_json: Json = False,
+) -> None:
+    """Take runs of other machines into a directory of runs.
+
+    A run that is there stays and gets what it lacks. Trainings of one recipe with different numbers are named, and so
+    are damaged runs: the exit code is then 2. Of two engine versions the newer one's run is kept. Runs without weights
+    are light: studies use what was measured on them.
+    """
+    from softtargets.runs import Merged, merge_runs
+
+    store, merged = run_store(runs_dir), Merged()
+    for file in files:
+        merged += merge_runs(file, store, replace)
+    if as_json:
+        print_json({**asdict(merged), "conflicts": [str(one) for one in merged.conflicts]})
+    else:
+        typer.echo(f"{_merged(merged)} in {store.root}")
+        for sentence in (*map(str, merged.conflicts), *merged.refused):
+            typer.echo(sentence)
+        for run in merged.busy:
+            typer.echo(f"run {run} is being written by another process; merge again when it has ended")
+    if not merged.is_whole:
+        raise RunError(_unmerged(merged))
+
+
+def _merged(merged: Merged) -> str:
+    """What came of merging, in a line."""
+    words = {
+        "added": merged.added,
+        "upgraded": merged.upgraded,
+        "replaced": merged.replaced,
+        "here by a newer engine": merged.outdated,
+        "there already": merged.unchanged,
+        "with further measures": merged.measured,
+        "to be trained on": merged.continued,
+    }
+    return ", ".join(f"{len(found)} {word}" for word, found in words.items() if found) or "no runs"
+
+
+def _unmerged(merged: Merged) -> str:
+    """What was not taken, in a line."""
+    from softtargets.report import plural
+
+    parts = []
+    if merged.conflicts:
+        parts.append(f"{plural(len(merged.conflicts), 'conflict')}: the runs that were here stay")
+    if merged.refused:
+        parts.append(f"{plural(len(merged.refused), 'run')} refused")
+    if merged.busy:
+        parts.append(f"{plural(len(merged.busy), 'run')} being written")
+    return "not everything was merged: " + ", ".join(parts)
 
 
 @app.command()
@@ -220,8 +346,12 @@ def _described(entry: ListedRun) -> str:
     """A run in a few words: what one needs to know before it is gone."""
     parts = [_part(entry.recipe, slot) for slot in ("data", "model", "regulariser")]
     seed = f"seed {entry.recipe['seed']}" if "seed" in entry.recipe else ""
-    state = f"{entry.status} {_moment(entry.finished)}".strip()
+    state = f"{_state(entry)} {_moment(entry.finished)}".strip()
     return ", ".join(word for word in (*parts, seed, state) if word)
+
+
+def _state(entry: ListedRun) -> str:
+    return f"{entry.status}, light" if entry.light else entry.status
 
 
 def _moment(iso: str | None) -> str:

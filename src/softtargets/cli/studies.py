@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -83,6 +84,7 @@ def run(
     ] = None,
     workers: options.Workers = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
+    time_for: options.For = None,
     tensorboard: options.TensorBoardDir = None,
     no_train: Annotated[
         bool, typer.Option("--no-train", help="Train nothing: make the page from the runs that are finished.")
@@ -91,8 +93,10 @@ def run(
 ) -> None:
     """Train a study and write its page, with a verdict on each claim.
 
-    Finished runs are reused. Ctrl-C is safe: the same command goes on where it stopped.
+    Finished runs are reused. Ctrl-C is safe: the same command goes on where it stopped. With --for, a study that
+    is not finished in time has no page yet, and the exit code is 3.
     """
+    until = options.deadline(time_for, time.monotonic())
     from softtargets.studies import STUDIES, find_study
 
     study = find_study(STUDIES, name)
@@ -104,8 +108,8 @@ def run(
     from softtargets.training import train
 
     # The page is the same however many processes make it, and without the log, so its own command names neither.
-    speed = ("workers", "checkpoint_seconds")
-    again = f"Go on with: {command_line(context, without=speed)}"
+    speed = ("workers", "checkpoint_seconds", "time_for")
+    again = f"Go on with: {command_line(context, without=speed[:2])}"
     with resumable(lambda: f"everything so far is saved. {again}"), watching(tensorboard) as watcher:
         page = run_study(
             study,
@@ -119,6 +123,7 @@ def run(
             watcher=watcher,
             checkpoint_seconds=checkpoint_seconds,
             workers=options.worker_count(workers, device),
+            until=until,
         )
     _tell(page, as_json)
 

@@ -66,7 +66,7 @@ def _cost(recipes: Sequence[Recipe], done: set[str], seconds: Mapping[str, float
     lengths = sorted({recipe.epochs for recipe in recipes if recipe.epochs})
     if lengths:
         said.append(f"{_range(lengths)} epochs each")
-    work = [(units(recipe), recipe) for recipe in recipes]
+    work = [(recipe.units, recipe) for recipe in recipes]
     if all(count is not None for count, _ in work):
         total = sum(count or 0 for count, _ in work)
         said.append(f"{_millions(total)} images in all")
@@ -80,17 +80,6 @@ def _cost(recipes: Sequence[Recipe], done: set[str], seconds: Mapping[str, float
         if left:
             said.append(f"at that rate the rest takes {duration(average * len(left))}, one run at a time")
     return "; ".join(said)
-
-
-def units(recipe: Recipe) -> int | None:
-    """How many images a training sees, or None where the size of its dataset is not known beforehand."""
-    if recipe.steps:
-        return recipe.steps * recipe.batch
-    there = recipe.data.training_examples
-    if there is None:
-        return None
-    kept = there - recipe.data.validation
-    return (recipe.epochs or 0) * min(kept, recipe.data.limit or kept)
 
 
 def _millions(count: int) -> str:

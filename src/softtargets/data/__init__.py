@@ -5,6 +5,7 @@ train = load("cifar10", "train", labels="worse")
 """
 
 from softtargets.data.catalogue import CATALOGUE
+from softtargets.data.cifar import CIFAR10_CLASSES, CIFAR100_FINE, CIFAR100_SUPERCLASS
 from softtargets.data.cifar_n import HumanLabels
 from softtargets.data.directory import data_directory, where
 from softtargets.data.examples import Examples
@@ -16,6 +17,9 @@ from softtargets.data.verify import status, verify
 # functions win whatever is imported later.
 __all__ = [
     "CATALOGUE",
+    "CIFAR10_CLASSES",
+    "CIFAR100_FINE",
+    "CIFAR100_SUPERCLASS",
     "Examples",
     "HumanLabels",
     "data_directory",

@@ -4,6 +4,7 @@ from softtargets.information.difference import logit_difference
 from softtargets.information.estimate import Information, estimate_information, example_information
 from softtargets.information.evolution import Evolution, EvolutionBand, band, evolution
 from softtargets.information.mixture import mixture_information
+from softtargets.information.others import information_against_others
 
 __all__ = [
     "Evolution",
@@ -13,6 +14,7 @@ __all__ = [
     "estimate_information",
     "evolution",
     "example_information",
+    "information_against_others",
     "logit_difference",
     "mixture_information",
 ]

@@ -52,7 +52,8 @@ def estimate_information(samples: ArrayLike) -> Information:
 
         I(X; Y) = mean over x of E[ log N(Y; mu_x, s2) - log 1/N sum over x' of N(Y; mu_x', s2) ],   0 <= I <= log N
 
-    (The paper writes x for both indices of its double sum; the inner one runs over all examples x'.)
+    (The paper writes x for both indices of its double sum; here the inner one runs over all examples x'. With the
+    example itself left out it is `information_against_others`.)
 
     Means and variance must be estimated, and with a few draws it matters how. Let m_x be the mean of all L draws of
     x and s2 the unbiased variance, sum of (y - m_x)^2 / (N (L - 1)).
@@ -88,7 +89,7 @@ def estimate_information(samples: ArrayLike) -> Information:
     >>> print(f"{found.value:.2f} +- {found.standard_error:.2f} of {found.bound:.2f}")
     0.39 +- 0.02 of 6.21
     """
-    values = _checked(samples)
+    values = checked_samples(samples)
     examples, draws = values.shape
     bound = math.log(examples)
     scale = float(values.abs().max()) or 1.0
@@ -164,7 +165,8 @@ def _without_noise(means: Tensor) -> Tensor:
     return gains
 
 
-def _checked(samples: ArrayLike) -> Tensor:
+def checked_samples(samples: ArrayLike) -> Tensor:
+    """Samples (examples, draws) in double precision; refused if they are anything else."""
     found = as_floating(samples, "samples").detach()
     if found.ndim != 2 or 0 in found.shape:
         raise ValueError(f"samples must be (examples, draws), at least one example, not {tuple(found.shape)}")

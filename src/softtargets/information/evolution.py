@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from softtargets.arrays import over_seeds
 
@@ -41,12 +41,15 @@ class EvolutionBand:
 
 
 def evolution(
-    rows: Iterable[Mapping[str, Any]], split: str = "train", classes: tuple[int, int] = (0, 5)
+    rows: Iterable[Mapping[str, Any]],
+    split: str = "train",
+    classes: tuple[int, int] = (0, 5),
+    inner: Literal["all", "others"] = "all",
 ) -> Evolution:
     """Müller et al. 2019, figure 6, of one training, from the rows of its ``metrics.jsonl``.
 
     Rows without numbers of that split and those classes are passed over: between two looks a training is measured in
-    other ways, and a look that found no number says None.
+    other ways, and a look that found no number says None. `inner` is that of the probe.
 
     >>> rows = [
     ...     {"step": 1, "test_loss": 2.3},
@@ -57,7 +60,7 @@ def evolution(
     Evolution(steps=(2,), nats=(0.7,), standard_error=(0.1,), bound=6.4)
     """
     kept = list(rows)
-    prefix = f"information.{split}_{classes[0]}_{classes[1]}"
+    prefix = f"information.{split}_{classes[0]}_{classes[1]}" + ("" if inner == "all" else f"_{inner}")
     found = sorted(_looks(kept, prefix))
     if not found:
         raise ValueError(_nothing(kept, prefix))

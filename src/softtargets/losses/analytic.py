@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from softtargets.losses.batch import Batch
-from softtargets.losses.rule import Rule
+from softtargets.losses.rule import WHOLE, Rule
 
 # Of fewer logits the number of operations decides, of more that of exponentials and copies.
 FEW = 1 << 13
@@ -91,7 +91,7 @@ class _Solution(NamedTuple):
     loss: Tensor
     y: Column
     a: Column = 1.0
-    b: float = 0.0
+    b: Column = 0.0
     c: Column = 0.0
     q: Tensor | float | None = None
 
@@ -155,7 +155,7 @@ class _Block:
         y = found.y * -factor
         scale = self.sum.reciprocal().mul_(factor) if isinstance(self.sum, Tensor) else factor
         a = scale if isinstance(found.a, float) and found.a == 1 else found.a * scale
-        if found.b:
+        if isinstance(found.b, Tensor) or found.b:
             a = self.d.mul_(scale * found.b).add_(a)
         self.e.mul_(a)
         if isinstance(found.q, float):
@@ -212,6 +212,12 @@ def _focal(block: _Block, gamma: float, slope: float, detached: float) -> _Solut
 
 
 def _labo(block: _Block, offset: float, slope: float, sharpness: float, with_kl: float) -> _Solution:
+    if with_kl == WHOLE:
+        return _labo_objective(block, offset, slope, sharpness)
+    return _labo_detached(block, offset, slope, sharpness, with_kl)
+
+
+def _labo_detached(block: _Block, offset: float, slope: float, sharpness: float, with_kl: float) -> _Solution:
     log_classes, weight, labels = math.log(block.d.shape[1]), block.call.weight, block.call.labels
     room = torch.empty_like(block.d)  # used again while it lies in the cache
     if slope and log_classes:
@@ -239,6 +245,28 @@ def _labo(block: _Block, offset: float, slope: float, sharpness: float, with_kl:
         mean = torch.lerp(block.of_label, block.mean(q, total, out=block.d), alpha)
         found = _Solution(block.cross_entropy(mean), ONE - alpha, c=alpha / total, q=q)
     return found if kl is None else found._replace(loss=found.loss + alpha * kl)
+
+
+def _labo_objective(block: _Block, offset: float, slope: float, sharpness: float) -> _Solution:
+    """LABO's objective and its whole gradient; the docstring of `LABO` has the formula."""
+    log_classes, labels = math.log(block.d.shape[1]), block.call.labels
+    if sharpness:
+        soft = (log_classes - torch.logsumexp(block.d * sharpness, 1, keepdim=True)) / sharpness
+    else:
+        soft = -block.d.mean(1, keepdim=True)
+    by_alpha = block.of_label + soft  # what the objective gains with alpha
+    alpha, a, b = (
+        block.d.new_full((len(labels), 1), offset),
+        ONE.to(block.d.dtype),
+        torch.zeros_like(by_alpha),
+    )
+    if slope and log_classes:
+        mean = block.mean(block.e, block.sum)
+        alpha = offset + (block.log_sum - mean) * (slope / log_classes)
+        b = by_alpha * (-slope / log_classes)
+        a = 1 - b * mean
+    q, total = block.exponentials(sharpness)
+    return _Solution(block.hard() + alpha * by_alpha, 1 - alpha, a=a, b=b, c=alpha / total, q=q)
 
 
 def _distillation(block: _Block, hard: float, soft: float, sharpness: float, own: float) -> _Solution:

@@ -12,7 +12,7 @@ from softtargets.losses.base import RuleLoss
 from softtargets.losses.batch import Batch
 from softtargets.losses.functional import blend, divergence_from_uniform
 from softtargets.losses.reference import labo_target
-from softtargets.losses.rule import Rule
+from softtargets.losses.rule import WHOLE, Rule
 
 
 class LABOTerms(NamedTuple):
@@ -48,7 +48,24 @@ class LABO(RuleLoss):
     The first ``warmup_steps`` calls in training mode smooth uniformly with ``warmup_alpha`` (0.1, the smoothing of
     the paper's translation experiments, which warm up for 5,000 or 10,000 steps; Algorithm 1, which counts from
     one and asks for i < T_w, has one step fewer). With a fixed ``alpha`` that is used in the warm-up too, unless
-    ``warmup_alpha`` is given. As tau grows, LABO becomes uniform label smoothing (Remark 3).
+    ``warmup_alpha`` is given. Algorithm 1 says no more than that P is uniform then; ``warmup="adaptive"`` keeps the
+    alpha of each example in the warm-up. As tau grows, LABO becomes uniform label smoothing (Remark 3).
+
+    ``hypergradient=True`` detaches nothing: the loss is the whole objective R (equation 14), and its gradient that of
+    R. Nothing comes through P*, which minimises R. But alpha follows the model, and beta = alpha tau with it, which
+    equation 17 leaves out:
+
+    .. math::
+        \nabla R = p - (1-\alpha)\,\mathrm{onehot}(y) - \alpha P^* + \frac{\partial R}{\partial \alpha}\nabla\alpha,
+        \quad
+        \frac{\partial R}{\partial \alpha} = \log p_y + \tau \log K - \tau \log \sum_j p_j^{1/\tau},
+        \quad
+        \nabla_k\alpha = \pm\frac{\rho}{\log K}\, p_k (\log p_k + H(p))
+
+    with + for the literal reading and - for the reversed one. In the warm-up P is uniform, and
+    :math:`\partial R / \partial \alpha = \log p_y - \frac{1}{K} \sum_j \log p_j`. With a fixed alpha only the value
+    changes. Class weights are refused, since for them softmax(z / tau) is not the minimum. There is no kernel for it:
+    on a GPU it is plain PyTorch.
 
     >>> import torch
     >>> loss = LABO(tau=1.25, alpha=0.1)
@@ -56,9 +73,14 @@ class LABO(RuleLoss):
     tensor(0.2971)
     >>> LABO(tau=1e9, alpha=0.1)(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))  # label smoothing
     tensor(0.3729)
+    >>> logits, label = torch.tensor([[2.0, 0.0, 0.0]], requires_grad=True), torch.tensor([0])
+    >>> for reading in ({}, {"hypergradient": True}):  # alpha, following the model, pulls the other way
+    ...     print(torch.autograd.grad(LABO(**reading)(logits, label), logits)[0])
+    tensor([[-0.0125,  0.0063,  0.0063]])
+    tensor([[ 0.1324, -0.0662, -0.0662]])
     """
 
-    usual: ClassVar = {"include_kl": False}
+    usual: ClassVar = {"include_kl": False, "hypergradient": False}
 
     tau: float | Tensor
     rho: float | Tensor
@@ -75,6 +97,8 @@ class LABO(RuleLoss):
         reading: Literal["literal", "reversed"] = "literal",
         warmup_alpha: float | Tensor | None = None,
         include_kl: bool = False,
+        warmup: Literal["constant", "adaptive"] = "constant",
+        hypergradient: bool = False,
         ignore_index: int = -100,
         weight: Tensor | None = None,
         reduction: str = "mean",
@@ -87,6 +111,17 @@ class LABO(RuleLoss):
             self.alpha = None
         else:
             self._hyperparameter("alpha", alpha, 0, 1)
+        self.warmup = choice("warmup", warmup, ("constant", "adaptive"))
+        if self.warmup == "adaptive" and warmup_alpha is not None:
+            raise ValueError(
+                f"warmup_alpha, {warmup_alpha}, is for warmup='constant': with warmup='adaptive' alpha in the warm-up "
+                "is what it is afterwards; leave one of them out"
+            )
+        if hypergradient and weight is not None:
+            raise ValueError(
+                "hypergradient=True allows no class weights (weight): for a weighted cross-entropy softmax(z / tau) is "
+                "not the minimum of the inner problem; leave one of them out"
+            )
         if warmup_alpha is None:
             warmup_alpha = 0.1 if alpha is None else alpha
             if isinstance(warmup_alpha, Tensor):
@@ -95,6 +130,7 @@ class LABO(RuleLoss):
         self.warmup_steps = whole_number("warmup_steps", warmup_steps)
         self.reading = choice("reading", reading, ("literal", "reversed"))
         self.include_kl = bool(include_kl)
+        self.hypergradient = bool(hypergradient)
         self.begin()
 
     def fresh(self, device: torch.device) -> dict[str, Tensor]:
@@ -125,9 +161,10 @@ class LABO(RuleLoss):
             return LABOTerms(*(batch.settled(part).reshape(batch.shape) for part in parts))
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
-        """(offset and slope of alpha over relative entropy, 1 / tau, 1 if the KL term is to be added)."""
-        values = (*self._schedule(batch.dtype), float(self.include_kl))
-        return Rule("labo", values, fused=not (self.include_kl and self.weight is not None))
+        """(offset and slope of alpha over relative entropy, 1 / tau, 1 to add the KL term or 2 to follow alpha too)."""
+        objective = WHOLE if self.hypergradient else float(self.include_kl)
+        fused = not (self.hypergradient or (self.include_kl and self.weight is not None))
+        return Rule("labo", (*self._schedule(batch.dtype), objective), fused=fused)
 
     def _schedule(self, dtype: torch.dtype) -> tuple[float | Tensor, float | Tensor, float | Tensor]:
         """(offset, slope, sharpness): alpha is offset + slope * H(p) / log K, and P* is softmax(z * sharpness)."""
@@ -144,6 +181,8 @@ class LABO(RuleLoss):
             return offset, slope, sharpness
         # Decided on the device: the host never waits, and a captured graph leaves the warm-up by itself.
         warm = (self.step < self.warmup_steps).to(dtype)
+        if self.warmup == "adaptive":
+            return offset, slope, (1 - warm) * sharpness
         return (
             warm * self.warmup_alpha + (1 - warm) * offset,
             (1 - warm) * slope,
@@ -152,5 +191,6 @@ class LABO(RuleLoss):
 
     def _options(self) -> list[tuple[str, Any]]:
         names = ["tau", *(("rho", "reading") if self.alpha is None else ("alpha",))]
-        names += ["warmup_steps", "warmup_alpha"] if self.warmup_steps else []
+        if self.warmup_steps:
+            names += ["warmup_steps", "warmup" if self.warmup == "adaptive" else "warmup_alpha"]
         return [(name, self._as_shown(name)) for name in names]

@@ -6,6 +6,7 @@ warm-up has gone on or random numbers have been drawn anew.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -21,7 +22,7 @@ from softtargets.losses.functional import (
     share,
     soft_cross_entropy,
 )
-from softtargets.losses.rule import Rule
+from softtargets.losses.rule import WHOLE, Rule
 
 # A hyper-parameter.
 Value = float | Tensor
@@ -84,6 +85,8 @@ def _focal_factor(log_p: Tensor, gamma: Value, slope: Value, detached: Value) ->
 
 
 def _labo(batch: Batch, rule: Rule, offset: Value, slope: Value, sharpness: Value, with_kl: Value) -> Tensor:
+    if with_kl == WHOLE:
+        return _labo_objective(batch, offset, slope, sharpness)
     alpha, q = labo_target(batch, offset, slope, sharpness)
     losses = blend(alpha, batch.hard(), batch.soft(q))
     if not with_kl:
@@ -92,6 +95,25 @@ def _labo(batch: Batch, rule: Rule, offset: Value, slope: Value, sharpness: Valu
     if isinstance(sharpness, Tensor):
         moved = torch.where(sharpness == 0, 0, moved)
     return losses + batch.example_weight * moved
+
+
+def _labo_objective(batch: Batch, offset: Value, slope: Value, sharpness: Value) -> Tensor:
+    """Equation 14 at its minimum over P, with every derivative: H(P*, p) + tau KL(P* || U) is a free energy."""
+    alpha = offset
+    if not (isinstance(slope, float) and slope == 0):
+        alpha = offset + slope * relative_entropy(batch.log_p)
+    uniform = -batch.log_p.mean(-1)
+    if isinstance(sharpness, Tensor):  # 0 in the warm-up, where P is uniform
+        safe: Value = torch.where(sharpness == 0, 1, sharpness)
+        soft = torch.where(sharpness == 0, uniform, _free_energy(batch, safe))
+    else:
+        soft = _free_energy(batch, sharpness)
+    return blend(alpha, batch.hard(), soft)
+
+
+def _free_energy(batch: Batch, sharpness: Value) -> Tensor:
+    """The least of H(P, p) + tau KL(P || U): tau log K - tau log of the sum of the powers 1 / tau of p."""
+    return (math.log(batch.classes) - torch.logsumexp(batch.log_p * sharpness, -1)) / sharpness
 
 
 def _distillation(batch: Batch, rule: Rule, hard: Value, soft: Value, sharpness: Value, own: Value) -> Tensor:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from math import ceil
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.classifier import Classifier, check_size
 from softtargets.models.pooling import SameMaxPool
+
+# What the replication's code starts the last layer with.
+EQUAL = -1 / 96
 
 
 class AlexNet(Classifier):
@@ -25,15 +29,27 @@ class AlexNet(Classifier):
     The tutorial trains on crops of 24 x 24, which leave 6 x 6 x 64 = 2304 inputs for local3. It decays the weights of
     local3 and local4 only; here they are the parameters ``local3.weight`` and ``local4.weight``.
 
+    Two options are what the code of the 2023 replication made of it (ERRATA.md, R8 and R9). `lrn` multiplies the
+    strength of the normalisation: there it comes to 1/8, in a window of 8 channels instead of 9, which stays 9 here.
+    ``head="equal"`` starts every weight of the last layer at -1/96, as a cut at a = b = -1/96 leaves it.
+
     >>> import torch
     >>> net = AlexNet(shape=(3, 24, 24), classes=10)
     >>> net.local3.in_features, net.features(torch.zeros(5, 3, 24, 24)).shape
     (2304, torch.Size([5, 192]))
     """
 
-    def __init__(self, shape: tuple[int, int, int], classes: int) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, int, int],
+        classes: int,
+        lrn: float = 1.0,
+        head: Literal["random", "equal"] = "random",
+    ) -> None:
         super().__init__()
         check_size(shape, 4, "two poolings")
+        if head not in ("random", "equal"):
+            raise ValueError(f"no start of the head {head!r}; allowed: random, equal")
         depth, height, width = shape
         self.conv1 = nn.Conv2d(depth, 64, kernel_size=5, padding=2)
         self.conv2 = nn.Conv2d(64, 64, kernel_size=5, padding=2)
@@ -41,7 +57,7 @@ class AlexNet(Classifier):
         self.local3 = nn.Linear(64 * ceil(height / 4) * ceil(width / 4), 384)
         self.local4 = nn.Linear(384, 192)
         self.head = nn.Linear(192, classes)
-        self.norm, self.pool = LocalResponseNorm(), SameMaxPool()
+        self.norm, self.pool = LocalResponseNorm(lrn), SameMaxPool()
         layers: list[nn.Conv2d | nn.Linear] = [self.conv1, self.conv2, self.local3, self.local4, self.head]
         for layer, std, bias in zip(
             layers, (0.05, 0.05, 0.04, 0.04, 1 / 192), (0, 0.1, 0.1, 0.1, 0), strict=True
@@ -49,6 +65,8 @@ class AlexNet(Classifier):
             nn.init.trunc_normal_(layer.weight, std=std, a=-2 * std, b=2 * std)
             assert layer.bias is not None
             nn.init.constant_(layer.bias, bias)
+        if head == "equal":
+            nn.init.constant_(self.head.weight, EQUAL)
 
     def features(self, images: Tensor) -> Tensor:
         """The second hidden layer."""
@@ -60,9 +78,13 @@ class AlexNet(Classifier):
 
 
 class LocalResponseNorm(nn.Module):
-    """`local_response_norm` as a layer, with the tutorial's constants."""
+    """`local_response_norm` as a layer, with the tutorial's constants; `strength` multiplies its alpha."""
 
-    radius, bias, alpha, beta = 4, 1.0, 0.001 / 9, 0.75
+    radius, bias, beta = 4, 1.0, 0.75
+
+    def __init__(self, strength: float = 1.0) -> None:
+        super().__init__()
+        self.alpha = strength * (0.001 / 9)
 
     def forward(self, maps: Tensor) -> Tensor:
         """Maps of the same shape."""

@@ -33,7 +33,8 @@ class PreActResNet(ResidualNet):
     stages are twice as wide as He's: their net is ``PreActResNet(shape, classes, stages=(32, 64, 128),
     variant="tensor2tensor")``. The 2023 replication kept a stem of 7 for CIFAR-100 (``stem=7``).
 
-    In both, the bias of the last layer starts at zero and batch norm has torch's constants (0.1 and 1e-5), which are
+    ``init="fan_out"`` starts convolutions of either variant from N(0, 2 / fan_out), as the replication's code does. In
+    both, the bias of the last layer starts at zero and batch norm has torch's constants (0.1 and 1e-5), which are
     tensor2tensor's too.
 
     >>> import torch
@@ -54,6 +55,7 @@ class PreActResNet(ResidualNet):
         stem_channels: int = 16,
         stem: int = 3,
         variant: Literal["he", "tensor2tensor"] = "he",
+        init: Literal["variant", "fan_out"] = "variant",
     ) -> None:
         super().__init__()
         check_size(shape, 4, "two halvings")
@@ -67,6 +69,8 @@ class PreActResNet(ResidualNet):
             )
         if variant not in _SHORTCUTS:
             raise ValueError(f"no variant {variant!r}; allowed: {', '.join(_SHORTCUTS)}")
+        if init not in ("variant", "fan_out"):
+            raise ValueError(f"no init {init!r}; allowed: variant, fan_out")
         original, final = variant == "he", stages[-1]
         blocks = _blocks(stem_channels, stages, count, _SHORTCUTS[variant])
         first = nn.Conv2d(shape[0], stem_channels, stem, padding=stem // 2, bias=False)
@@ -76,7 +80,7 @@ class PreActResNet(ResidualNet):
         self.head = nn.Linear(final, classes)
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
-                _initialise(module.weight, original)
+                _initialise(module.weight, original or init == "fan_out")
         if not original:
             _cut_normal(self.head.weight, 2 / ((final + classes) / 2))
         nn.init.zeros_(self.head.bias)
@@ -133,8 +137,8 @@ def _activation(channels: int) -> list[nn.Module]:
     return [nn.BatchNorm2d(channels), nn.ReLU()]
 
 
-def _initialise(weight: Tensor, original: bool) -> None:
-    if original:
+def _initialise(weight: Tensor, by_fan_out: bool) -> None:
+    if by_fan_out:
         nn.init.kaiming_normal_(weight, mode="fan_out", nonlinearity="relu")
     else:
         _cut_normal(weight, 1 / weight[0].numel())

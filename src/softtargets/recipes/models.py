@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Literal
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes.schema import Count, Part, Positive, ProperFraction, Width
+from softtargets.recipes.schema import Count, NonNegative, Part, Positive, ProperFraction, Width
 
 __all__ = ["CNN", "MLP", "AlexNet", "MobileNetV2", "Model", "PreActResNet", "ResNeXt29", "ResNet18", "Timm"]
 
@@ -44,17 +44,28 @@ class CNN(Model, name="cnn"):
 
 
 class AlexNet(Model, name="alexnet"):
-    """The small AlexNet of TensorFlow's CIFAR-10 tutorial, made for crops of 24 x 24."""
+    """The small AlexNet of TensorFlow's CIFAR-10 tutorial, made for crops of 24 x 24.
+
+    `lrn` is how strong its local response normalisation is, compared with the tutorial's, and `head` how the weights of
+    the last layer start. The replication's code comes to 1/8 and ``equal`` (ERRATA.md, R8 and R9).
+    """
+
+    lrn: NonNegative = 1.0
+    head: Literal["random", "equal"] = "random"
 
 
 class PreActResNet(Model, name="preact_resnet"):
-    """Pre-activation ResNet of 6n + 2 layers; Müller et al. use stages 32, 64, 128 of variant tensor2tensor."""
+    """Pre-activation ResNet of 6n + 2 layers; Müller et al. use stages 32, 64, 128 of variant tensor2tensor.
+
+    `init` is how convolutions start: as the variant has it, or from N(0, 2 / fan_out), as in the replication's code.
+    """
 
     depth: Count = 56
     stages: tuple[Width, Width, Width] = (16, 32, 64)
     stem_channels: Width = 16
     stem: Count = 3
     variant: Literal["he", "tensor2tensor"] = "he"
+    init: Literal["variant", "fan_out"] = "variant"
 
     def check(self) -> None:
         """Refused here and not by the network alone, which may be built only after its teacher has been trained."""

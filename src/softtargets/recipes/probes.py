@@ -32,6 +32,9 @@ class Information(Probe, name="information"):
     Looks at the first `examples` of each of two classes, by the labels as they were read, with so many draws of the
     recipe's own augmentation each. The defaults are those of Müller et al. 2019 (appendix A.2): airplane and dog of
     CIFAR-10, 300 training examples of each, 5 draws, every 4,000 steps.
+
+    `inner` is what a draw is compared with. `all`: the average over all examples, which gives at most log(examples).
+    `others`: over all but its own, without an upper bound; its names have ``others`` in them.
     """
 
     every: Count = 4000
@@ -39,6 +42,7 @@ class Information(Probe, name="information"):
     classes: tuple[Index, Index] = (0, 5)
     examples: Count = 300
     draws: Annotated[int, Range(2)] = 5
+    inner: Literal["all", "others"] = "all"
 
     def check(self) -> None:
         """A difference is that of two classes."""

@@ -88,7 +88,7 @@ class Recipe(Part):
             raise RecipeError(_NOT_CORRECTED[self.noise.name], "regulariser")
 
     def _check_probes(self) -> None:
-        looked: dict[tuple[str, tuple[int, int]], int] = {}
+        looked: dict[tuple[str, tuple[int, int], str], int] = {}
         for position, probe in enumerate(self.probes):
             if getattr(probe, "split", None) == "validation" and not self.data.validation:
                 raise RecipeError(
@@ -103,7 +103,7 @@ class Recipe(Part):
                     "against; give augmentation, such as shift, or leave the probe out",
                     f"probes.{position}",
                 )
-            first = looked.setdefault((probe.split, probe.classes), position)
+            first = looked.setdefault((probe.split, probe.classes, probe.inner), position)
             if first != position:
                 raise RecipeError(
                     f"{list(probe.classes)} on {probe.split} are what probes.{first} looks at, and both would write "
@@ -121,6 +121,22 @@ class Recipe(Part):
     def teacher(self) -> Recipe | None:
         """The recipe whose run must be finished before this one can start, if there is one."""
         return self.regulariser.teacher if isinstance(self.regulariser, Distillation) else None
+
+    @property
+    def units(self) -> int | None:
+        """How many images (or tokens) the training sees; None where the size of its dataset is not known beforehand.
+
+        >>> from softtargets.recipes import MNIST, MLP
+        >>> Recipe(data=MNIST(validation=10_000), model=MLP(), epochs=2).units
+        100000
+        """
+        if self.steps:
+            return self.steps * self.batch
+        there = self.data.training_examples
+        if there is None:
+            return None
+        kept = there - self.data.validation
+        return (self.epochs or 0) * min(kept, self.data.limit or kept)
 
     def replace(self, changes: Mapping[str, Any]) -> Recipe:
         """A new recipe with dotted fields changed: ``{"optimiser.lr": 0.05, "model": "cnn"}``."""

@@ -71,6 +71,11 @@ class Distillation(Regulariser, name="distillation"):
     `student_temperature` false keeps the student at T = 1, as Müller et al. do (appendix A.1). `scale_gradients`
     multiplies the soft part by T squared; with `student_temperature` true, that is the text-book loss of Hinton et al.
     2015. `match` logits makes the soft part half the squared difference of the logits.
+
+    `view` says which images the teacher is asked about. `student`: those that the student sees, augmented as for the
+    student. `teacher`: the same examples, cut and turned anew in every epoch by the teacher's own augmentation, at its
+    own size. `stored`: the same examples without augmentation, so that the teacher is asked once. Each is standardised
+    as the teacher's own data are.
     """
 
     teacher: Recipe
@@ -79,6 +84,7 @@ class Distillation(Regulariser, name="distillation"):
     student_temperature: bool = False
     scale_gradients: bool = False
     match: Literal["probabilities", "logits"] = "probabilities"
+    view: Literal["student", "teacher", "stored"] = "student"
 
 
 class ConfidencePenalty(Regulariser, name="confidence_penalty"):
@@ -105,7 +111,8 @@ class AntiFocal(Regulariser, name="anti_focal"):
 class LABO(Regulariser, name="labo"):
     """Moves mass to the model's own prediction at temperature `tau`: `alpha` of it, or by its entropy (`reading`).
 
-    The first `warmup_steps` steps smooth uniformly with `warmup_alpha` (default: `alpha`, or 0.1).
+    The first `warmup_steps` steps smooth uniformly with `warmup_alpha` (default: `alpha`, or 0.1), or, with `warmup`
+    adaptive, with the alpha that each example has afterwards too. `hypergradient` follows alpha in the gradient.
     """
 
     tau: Positive = 1.25
@@ -114,6 +121,16 @@ class LABO(Regulariser, name="labo"):
     warmup_steps: Index = 0
     reading: Literal["literal", "reversed"] = "literal"
     warmup_alpha: Probability | None = None
+    warmup: Literal["constant", "adaptive"] = "constant"
+    hypergradient: bool = False
+
+    def check(self) -> None:
+        """In the warm-up alpha is a constant or follows the model, not both."""
+        if self.warmup == "adaptive" and self.warmup_alpha is not None:
+            raise RecipeError(
+                f"{self.warmup_alpha:g} is for warmup: constant, and warmup is adaptive; leave one of them out",
+                "warmup_alpha",
+            )
 
 
 class TFReg(Regulariser, name="tf_reg"):

@@ -10,7 +10,7 @@ import yaml
 
 from softtargets.exceptions import RecipeError
 
-__all__ = ["parse_yaml"]
+__all__ = ["parse_yaml", "read_text"]
 
 _FLOAT = re.compile(
     r"^[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)([eE][-+]?\d+)?$"

@@ -6,19 +6,19 @@ import base64
 import csv
 import io
 import itertools
-import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from softtargets.claims import COMPUTED_RULE, RULE, VERDICTS, Claim, Judgement, Region, Sample, judge
+from softtargets.claims import COMPUTED_RULE, RULE, VERDICTS, Sample, judge
 from softtargets.report.charts import CHARTS
 from softtargets.report.drawing import KINDS, house_style, rendered
-from softtargets.report.numbers import number
+from softtargets.report.kept_claims import claim_data
+from softtargets.report.look import look
 from softtargets.report.page import Code, Figure, Page, Table, Widget
-from softtargets.report.strip import SIGNS, headline, strip_row
-from softtargets.report.widgets import check_widget, embedded, plain_data, policy_for, scripts_for
+from softtargets.report.strip import headline, strip_row
+from softtargets.report.widgets import check_widget, plain_data, policy_for, scripts_for
 from softtargets.storage import make_directory, write_atomically, write_json
 
 
@@ -91,7 +91,7 @@ def _flat(row: Any) -> dict[str, Any]:
 
 def _results(page: Page) -> dict[str, Any]:
     study = page.kind == "study"
-    tested = {"rule": _rule(page), "claims": [_claim(judged) for judged in judge(page.claims)]}
+    tested = {"rule": _rule(page), "claims": [claim_data(judged) for judged in judge(page.claims)]}
     extra = {"answer": page.answer, "kept": plain_data(page.kept)}
     results = {
         **({"study": page.name} if study else {"kind": page.kind, "name": page.name}),
@@ -115,93 +115,6 @@ def _rule(page: Page) -> str:
     kinds = {claim.computed for claim in page.claims}
     rules = ([] if kinds == {True} else [RULE]) + ([COMPUTED_RULE] if True in kinds else [])
     return " ".join(rules)
-
-
-def _claim(judged: Judgement) -> dict[str, Any]:
-    """A claim as data: all that a chart of it needs, and what its verdicts rest on."""
-    claim = judged.claim
-    return {
-        "statement": claim.statement,
-        "published": [vars(item) for item in claim.published],
-        "quantity": claim.quantity,
-        "unit": claim.unit,
-        "region": str(claim.region),
-        "ends": _ends(claim.region),
-        "zone": _ends(claim.zone),
-        "seeds": None if claim.computed else claim.seeds,
-        "measured": plain_data(claim.sample if claim.computed else claim.deciding),
-        "interval": None if claim.computed else plain_data(claim.interval),
-        "over_examples": claim.sample.examples is not None,
-        "other_seeds": plain_data(claim.others) if claim.others.n and not claim.computed else None,
-        "cells": {name: plain_data(sample) for name, sample in claim.cells},
-        "worst": claim.worst,
-        "computed": claim.computed,
-        "shown": claim.measured,
-        "verdict": judged.verdict,
-        "reason": judged.reason,
-        "p": {name: {"alone": alone, "on_page": on_page} for name, (alone, on_page) in judged.p.items()},
-        "printed": None
-        if judged.value is None
-        else {
-            "value": claim.printed,
-            "margin": claim.margin,
-            "verdict": judged.value,
-            "whole_claim": claim.is_number,
-        },
-        "remark": claim.remark,
-    }
-
-
-def _ends(region: Region | None) -> Any:
-    """Both ends of a region, null where it has none."""
-    return None if region is None else plain_data((region.low, region.high))
-
-
-def _number(value: float, claim: Claim, plus: bool = True, unit: bool = True) -> str:
-    """A number of a claim; differences, whose region ends at 0 or below, carry their sign."""
-    if not math.isfinite(value):
-        return "–"
-    ends = (claim.region.low, claim.region.high)
-    sign = "+" if plus and any(math.isfinite(end) and end <= 0 for end in ends) else ""
-    shown = number(value, claim.digits, bool(sign))
-    return _with_unit(shown, claim) if unit else shown
-
-
-def _with_unit(value: object, claim: Claim | None) -> str:
-    """A number of a claim, or a region, with the claim's unit: ``1 point``, ``below 3 points``; None has no unit."""
-    unit = claim.unit if claim else ""
-    if unit == "points" and re.search(r"(?<![\d.])1$", str(value)):
-        unit = "point"
-    return _unbroken(f"{value} {unit}") if unit else str(value)
-
-
-def _short(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−").replace("e−0", "e−")
-
-
-def _unbroken(text: str) -> str:
-    """Without a line break between a number and its per cent sign."""
-    return text.replace(" %", "\u00a0%")
-
-
-def _ours(judged: Judgement) -> str:
-    """The number of a strip: the mean over seeds, or what was computed."""
-    claim = judged.claim
-    if not claim.computed:
-        return "–" if judged.verdict == "not run yet" else _number(claim.deciding.mean, claim)
-    return _short(min(claim.sample.values, key=claim.region.room, default=math.nan))
-
-
-def _ours_long(judged: Judgement) -> str:
-    """The same with its interval and seeds."""
-    claim = judged.claim
-    if claim.computed:
-        return f"{_ours(judged)}, computed"
-    low, high = claim.interval
-    between = f"95 % interval {_number(low, claim, unit=False)} to {_number(high, claim)}"
-    seeds = f"{claim.deciding.n} seed{'' if claim.deciding.n == 1 else 's'}"
-    worst = f" at {claim.worst}" if claim.worst else ""
-    return f"{_number(claim.deciding.mean, claim)}{worst}, {between}, {seeds}"
 
 
 def _cited(papers: Sequence[str]) -> list[tuple[str, str]]:
@@ -260,29 +173,13 @@ def _brief(title: str) -> str:
 
 
 def _html(page: Page, pictures: dict[str, str]) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader("softtargets.report"),
-        autoescape=True,  # class names, run names and commands are data, never markup
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = look()
     environment.tests["figure"] = lambda exhibit: isinstance(exhibit, Figure)
     environment.tests["code"] = lambda exhibit: isinstance(exhibit, Code)
-    environment.filters["embedded"] = lambda data: Markup(embedded(data))
     anchor = _Anchors(page)
-    environment.filters |= {
-        "number": _number,
-        "short": _short,
-        "with_unit": _with_unit,
-        "ours": _ours,
-        "ours_long": _ours_long,
-        "unbroken": _unbroken,
-    }
-    environment.filters |= {"cited": _cited, "anchor": anchor, "zip": zip}
+    environment.filters |= {"cited": _cited, "anchor": anchor}
     judged = judge(page.claims)
     counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
     scripts = scripts_for(_widgets(page).values())
@@ -294,7 +191,6 @@ def _html(page: Page, pictures: dict[str, str]) -> str:
         judged=judged,
         strips=[strip_row(one) for one in judged],
         headline=headline(judged),
-        signs=SIGNS,
         computed_only=all(claim.computed for claim in page.claims),
         contents=_contents(page, anchor),
         policy=Markup(policy_for(scripts)),  # quotes belong in it; nothing in it comes from outside

@@ -17,6 +17,10 @@ ENGINES = {
         "A run is what it would be alone, bit for bit: sums do not depend on how many runs train together, biases of "
         "convolutions are added before rounding, and images are standardised by exact sums (16 November 2026)."
     ),
+    4: (
+        "In fp32 and tf32 a GPU multiplies the matrices of a stack otherwise (fp32 as three products on tensor cores); "
+        "bf16 and CPUs are as in version 3 (16 November 2026)."
+    ),
 }
 ENGINE = max(ENGINES)
 # Runs of before say nothing; which of the first two made them follows from their commit.
@@ -36,7 +40,7 @@ def mixed_engines(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
     """What a reader must know where runs of several versions stand beside each other: a sentence, or none.
 
     >>> mixed_engines([{"engine": 3}, {}])[0]
-    'The runs were made by several versions of the engine (1 or 2: 1 run, 3: 1 run), which round differently.'
+    'The runs were made by several versions of the engine (1 or 2: 1 run, 3: 1 run), which may round differently.'
     """
     found = [engine_of(provenance) for provenance in provenances]
     if len(set(found)) < 2:
@@ -45,4 +49,4 @@ def mixed_engines(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
         f"{name}: {found.count(name)} run{'s' * (found.count(name) > 1)}" for name in sorted(set(found))
     )
     listed = ", ".join(counted)
-    return [f"The runs were made by several versions of the engine ({listed}), which round differently."]
+    return [f"The runs were made by several versions of the engine ({listed}), which may round differently."]

@@ -1,4 +1,4 @@
-"""Which kind of file runs are exported to, by its name; and a table of them."""
+"""Which kind of file runs are exported to, by its name; their logs, and a table of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 
 from softtargets.exceptions import SofttargetsError, StorageError
 from softtargets.runs.run import Run
-from softtargets.runs.store import export_logs
 from softtargets.storage import write_atomically
 
 Exporter = Callable[[Iterable[Run], Path, list[str] | None], int]
@@ -29,6 +28,38 @@ def exporter(path: Path) -> Exporter:
             "and in a further .gz to compress it"
         )
     return found[kind.lower()]
+
+
+def export_logs(runs: Iterable[Run], path: Path, damaged: list[str] | None = None) -> int:
+    """Write one line of JSON for each run, by id, compressed if the name ends in ``.gz``; returns how many.
+
+    All that was logged, without weights and predictions. The same runs always give the same bytes. A damaged run is
+    an error; given a list, it is left out and what is wrong with it is put there.
+    """
+    lines = []
+    for run in sorted(runs, key=lambda run: run.id):
+        try:
+            lines.append(log_line(run))
+        except SofttargetsError as error:
+            if damaged is None:
+                raise
+            damaged.append(str(error))
+    content = "".join(lines).encode()
+    write_atomically(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    return len(lines)
+
+
+def log_line(run: Run) -> str:
+    """One run as a line of JSON, all of which is checked against its manifest."""
+    told = {
+        "id": run.id,
+        "status": run.status,
+        "recipe": run.recipe.to_dict(),
+        "summary": run.summary,
+        "provenance": run.provenance,
+        "history": run.history(),
+    }
+    return json.dumps(told, separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def export_table(runs: Iterable[Run], path: Path, damaged: list[str] | None = None) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from softtargets.exceptions import RecipeError, RunError, StorageError
 from softtargets.recipes import Recipe
+from softtargets.runs.compact import CompactPredictions
 from softtargets.storage import digest, read_bounded, read_json
 
 if TYPE_CHECKING:
@@ -36,6 +37,15 @@ def predictions_file(split: str) -> str:
     return f"predictions/{split}.safetensors"
 
 
+def compact_file(split: str) -> str:
+    """Where a light run has its predictions on a split in a few bytes each."""
+    return f"compact/{split}.npz"
+
+
+class NotStoredError(RunError):
+    """Asked for something of a run that is not kept with it: of a light run, or beside a page."""
+
+
 @dataclass(frozen=True)
 class Predictions:
     """The predictions of a run's model for one split, example by example, in the order of the dataset.
@@ -55,7 +65,8 @@ class Predictions:
 class Run:
     """A finished (or failed) run on disk.
 
-    Every read is checked against the manifest, so a truncated or edited file is an error, not a number.
+    Every read is checked against the manifest, so a truncated or edited file is an error, not a number. A light run
+    came from a file (`softtargets runs merge`) and has its logs and compact predictions, but no weights.
     """
 
     directory: Path
@@ -75,12 +86,12 @@ class Run:
             raise RunError(f"run {self.id} is not finished: {path} does not exist") from None
         except (OSError, ValueError) as error:
             raise self.damaged(path, f"cannot be read ({error})") from None
-        if not _is_manifest(manifest):
+        if not is_manifest(manifest):
             raise self.damaged(path, "is not a run manifest")
         if manifest.get("id") != self.id:
             raise self.damaged(path, f"is the manifest of another run, {manifest.get('id')}")
         if "sha256" in manifest:
-            genuine = _seal(manifest) == manifest["sha256"]
+            genuine = seal_of(manifest) == manifest["sha256"]
         else:  # of a version that did not seal it
             genuine = manifest["summary"] == self._last_row(manifest)
         if not genuine:
@@ -107,6 +118,16 @@ class Run:
         """How much work the training was, in the unit of its data (`Run.recipe.data.unit`: images, tokens)."""
         return int(self.provenance.get(self.recipe.data.unit, 0))
 
+    @property
+    def left_out(self) -> dict[str, Any]:
+        """Files that the training left and that are not here, with size and checksum where they are known."""
+        return dict(self.manifest.get("left_out", {}))
+
+    @property
+    def is_light(self) -> bool:
+        """Whether the run is finished and its weights are not here."""
+        return WEIGHTS in self.left_out
+
     @cached_property
     def recipe(self) -> Recipe:
         """The recipe, proven to be the one this run was made from."""
@@ -118,6 +139,7 @@ class Run:
 
     def weights(self) -> dict[str, Tensor]:
         """The final weights, on the CPU."""
+        self._refuse_left_out(WEIGHTS, "weights", "weights")
         return self._tensors(WEIGHTS)
 
     def has_predictions(self, split: str) -> bool:
@@ -146,8 +168,31 @@ class Run:
                 f"example; read them with Run.kept('{split}')"
             ) from None
 
+    def has_compact(self, split: str) -> bool:
+        """Whether there are predictions on a split from which `compact` ones are there or can be made."""
+        from safetensors import safe_open
+
+        if not self.has_predictions(split):
+            return compact_file(split) in self.manifest["files"]
+        with safe_open(self._checked(predictions_file(split), thorough=False), "pt") as file:
+            return {"logits", "labels"} <= set(file.keys())
+
+    def compact(self, split: str) -> CompactPredictions:
+        """Of each example of a split the predicted class, its probability and the label's, also of a light run."""
+        if self.has_predictions(split):
+            kept = self.predictions(split)
+            return CompactPredictions.of(kept.logits.double().numpy(), kept.labels.long().numpy())
+        if not self.has_compact(split):
+            raise RunError(f"run {self.id} has no predictions on '{split}', in full or compact")
+        path = self._checked(compact_file(split))
+        try:
+            return CompactPredictions.from_bytes(path.read_bytes())
+        except ValueError as error:
+            raise self.damaged(path, f"cannot be read ({error})") from None
+
     def kept(self, split: str) -> dict[str, Tensor]:
         """All that was kept on one split, by name: what that is depends on what the run was trained on."""
+        self._refuse_left_out(predictions_file(split), f"predictions on '{split}'", "predictions")
         if not self.has_predictions(split):
             kept = [Path(name).stem for name in self.manifest["files"] if name.startswith("predictions/")]
             raise RunError(
@@ -174,6 +219,14 @@ class Run:
             f"Delete it with `softtargets runs delete {self.id}` and run again to make it anew"
         )
 
+    def _refuse_left_out(self, name: str, what: str, option: str) -> None:
+        if name in self.left_out and name not in self.manifest["files"]:
+            raise NotStoredError(
+                f"run {self.id} is light: its {what} were left out when it was packed. Merge a file made by "
+                f"`softtargets runs pack --with {option}`, or delete the run with `softtargets runs delete {self.id}` "
+                "and train it again"
+            )
+
     def _last_row(self, manifest: dict[str, Any]) -> Any:
         """The summary as the metrics have it, which a checksum has always guarded."""
         try:
@@ -182,9 +235,9 @@ class Run:
         except (OSError, ValueError, RecursionError):
             return manifest["summary"]  # `problems` says what is wrong with the metrics
 
-    def _checked(self, name: str) -> Path:
+    def _checked(self, name: str, thorough: bool = True) -> Path:
         path = self.directory / name
-        if problem := _problem(path, self.manifest["files"].get(name), thorough=True):
+        if problem := _problem(path, self.manifest["files"].get(name), thorough):
             raise self.damaged(path, problem)
         return path
 
@@ -219,18 +272,20 @@ def _problem(path: Path, expected: dict[str, Any] | None, thorough: bool) -> str
 def sealed(manifest: dict[str, Any]) -> dict[str, Any]:
     """A manifest with the checksum of all else that is in it, so that nobody changes a number by hand unnoticed."""
     plain = json.loads(json.dumps(manifest))  # as it will be read again
-    return {**plain, "sha256": _seal(plain)}
+    return {**plain, "sha256": seal_of(plain)}
 
 
-def _seal(manifest: dict[str, Any]) -> str:
+def seal_of(manifest: dict[str, Any]) -> str:
+    """The checksum of all that a manifest says besides."""
     plain = {key: value for key, value in manifest.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-def _is_manifest(tree: Any) -> bool:
+def is_manifest(tree: Any) -> bool:
+    """Whether this could be the manifest of a run, whoever wrote it."""
     if not isinstance(tree, dict) or tree.get("status") not in ("finished", "failed"):
         return False
-    parts = [tree.get(key) for key in ("summary", "provenance", "files")]
+    parts = [*(tree.get(key) for key in ("summary", "provenance", "files")), tree.get("left_out", {})]
     if not all(isinstance(part, dict) for part in parts):
         return False
     provenance = tree["provenance"]

@@ -1,20 +1,19 @@
-"""The directory of runs: finding, claiming, listing, deleting and exporting them."""
+"""The directory of runs: finding, claiming, listing and deleting them."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from softtargets.exceptions import RunError, SofttargetsError, StorageError, nearest
+from softtargets.exceptions import RunError, StorageError, nearest
 from softtargets.recipes import Recipe
 from softtargets.runs.run import CHECKPOINT, LOCK, MANIFEST, RECIPE, Run
 from softtargets.runs.writer import RunWriter
@@ -37,7 +36,8 @@ _ID = re.compile(r"[0-9a-f]{16}")
 class ListedRun:
     """A run as a listing shows it.
 
-    `status` is finished, failed, running, interrupted (has a checkpoint), empty (has none) or damaged.
+    `status` is finished, failed, running, interrupted (has a checkpoint), empty (has none) or damaged. A `light` run is
+    finished, and its weights are not here.
     """
 
     id: str
@@ -46,6 +46,7 @@ class ListedRun:
     summary: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     finished: str | None = None
+    light: bool = False
 
 
 class RunStore:
@@ -185,37 +186,6 @@ def check_filter(entries: list[ListedRun], where: Mapping[str, Any]) -> None:
             raise RunError(f"no run has a recipe field '{path}'{nearest(path, paths)}")
 
 
-def export_logs(runs: Iterable[Run], path: Path, damaged: list[str] | None = None) -> int:
-    """Write one line of JSON for each run, by id, compressed if the name ends in ``.gz``; returns how many.
-
-    All that was logged, without weights and predictions. The same runs always give the same bytes. A damaged run is
-    an error; given a list, it is left out and what is wrong with it is put there.
-    """
-    lines = []
-    for run in sorted(runs, key=lambda run: run.id):
-        try:
-            lines.append(json.dumps(_log_of(run), separators=(",", ":"), allow_nan=False))
-        except SofttargetsError as error:
-            if damaged is None:
-                raise
-            damaged.append(str(error))
-    content = "".join(f"{line}\n" for line in lines).encode()
-    write_atomically(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
-    return len(lines)
-
-
-def _log_of(run: Run) -> dict[str, Any]:
-    """One run, all of which is checked against its manifest."""
-    return {
-        "id": run.id,
-        "status": run.status,
-        "recipe": run.recipe.to_dict(),
-        "summary": run.summary,
-        "provenance": run.provenance,
-        "history": run.history(),
-    }
-
-
 def _matches(recipe: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
     values = _by_path(recipe)
     return all(values.get(path) == wanted for path, wanted in where.items())
@@ -243,7 +213,8 @@ def _stamp(path: Path) -> list[int] | None:
 def _is_entry(entry: ListedRun) -> bool:
     texts = isinstance(entry.status, str) and isinstance(entry.finished, str | None)
     parts = isinstance(entry.recipe, dict) and isinstance(entry.summary, dict)
-    return texts and parts and isinstance(entry.seconds, int | float | None)
+    flags = isinstance(entry.light, bool)
+    return texts and parts and flags and isinstance(entry.seconds, int | float | None)
 
 
 def _unfinished(directory: Path) -> str:
@@ -269,6 +240,6 @@ def _read_entry(directory: Path) -> ListedRun | None:
         return ListedRun(run.id, _unfinished(directory), recipe)
     try:
         seconds, finished = (run.provenance.get(key) for key in ("seconds", "finished"))
-        return ListedRun(run.id, run.status, recipe, run.summary, seconds, finished)
+        return ListedRun(run.id, run.status, recipe, run.summary, seconds, finished, run.is_light)
     except RunError:
         return ListedRun(run.id, "damaged", recipe)

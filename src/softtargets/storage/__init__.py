@@ -1,9 +1,11 @@
 """Files that survive crashes and are shared between processes. The lowest room: everything may use it."""
 
+from softtargets.storage.archives import Archive, unzipped
 from softtargets.storage.files import (
     digest,
     fingerprint,
     make_directory,
+    parse_json,
     read_bounded,
     read_json,
     replacing,
@@ -19,6 +21,7 @@ from softtargets.storage.pickles import PlainUnpickler, RefusedPickle, check_ope
 
 __all__ = [
     "FORBIDDEN_OPERATIONS",
+    "Archive",
     "Lock",
     "PlainUnpickler",
     "RefusedPickle",
@@ -29,12 +32,14 @@ __all__ = [
     "fingerprint",
     "is_held",
     "make_directory",
+    "parse_json",
     "read_bounded",
     "read_json",
     "replacing",
     "storage_errors",
     "sweep_temporaries",
     "sync_directory",
+    "unzipped",
     "write_atomically",
     "write_json",
 ]

@@ -103,8 +103,13 @@ def read_bounded(path: Path, most: int) -> bytes:
 
 def read_json(path: Path, most: int = 1 << 28) -> Any:
     """The content of a JSON file that somebody may have edited; raises OSError or ValueError, whatever is in it."""
+    return parse_json(read_bounded(path, most))
+
+
+def parse_json(content: bytes) -> Any:
+    """JSON of somebody else; raises ValueError, whatever is in it."""
     try:
-        return _JSON.decode(read_bounded(path, most).decode("utf-8"))
+        return _JSON.decode(content.decode("utf-8"))
     except RecursionError:
         raise ValueError("its brackets are nested too deeply") from None
 

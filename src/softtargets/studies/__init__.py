@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from softtargets.studies.measuring import Measurements, measure_runs, measure_study
 from softtargets.studies.results import Results
 from softtargets.studies.runner import redraw_study, run_study
 from softtargets.studies.study import Findings, Outcome, Place, Settings, Study, Trial, find_study
@@ -12,19 +13,45 @@ from softtargets.studies.study import Findings, Outcome, Place, Settings, Study,
 _MODULES = (
     "quickstart",
     "mnist_distillation",
+    "muller_figure_5",
+    "muller_figure_6",
+    "muller_logit_matching",
     "cifar10_resnet56",
+    "muller_table_2",
+    "muller_figure_1",
+    "muller_figure_2",
+    "muller_text",
+    "response_errors",
+    "wagner_table_2",
+    "wagner_table_3",
+    "wagner_table_5",
+    "wagner_figure_2",
+    "wagner_figure_3",
+    "wagner_figure_9",
+    "wagner_deviations",
     "chen_theory",
     "chen_mnist",
     "chen_cifar10",
+    "chen_section_4",
+    "chen_section_4_cifar10",
     "chen_logit_smoothing",
     "chen_forward_correction",
     "chen_human_noise",
+    "labo_table_3",
+    "labo_readings",
+    "labo_sweeps",
+    "labo_table_5",
+    "beyond_labo",
+    "beyond_labo_teacher",
+    "beyond_temperature",
+    "beyond_selection",
 )
 STUDIES: tuple[Study, ...] = tuple(import_module(f"{__name__}.{module}").study for module in _MODULES)
 
 __all__ = [
     "STUDIES",
     "Findings",
+    "Measurements",
     "Outcome",
     "Place",
     "Results",
@@ -32,6 +59,8 @@ __all__ = [
     "Study",
     "Trial",
     "find_study",
+    "measure_runs",
+    "measure_study",
     "redraw_study",
     "run_study",
 ]

@@ -9,7 +9,7 @@ from softtargets.recipes import CNN, MLP, MNIST, SGD, Linear, Recipe
 from softtargets.studies.chen_plane import Plane, Scope, plane_study
 
 # Clean rates of figure 7 among them; p from near 1/M to no smoothing.
-SMALL = Plane(rates=(0.5, 0.7, 0.85, 0.95), masses=(0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0))
+SMALL = Plane(rates=(0.5, 0.7, 0.85, 0.95, 1.0), masses=(0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0))
 # The paper's steps are of 0.01 in one direction and 0.1 in the other, without saying which; finer near p = 1 here.
 FULL = Plane(
     rates=(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0),
@@ -52,7 +52,6 @@ SCOPE = Scope(
             "Appendix C names two convolutional and two linear layers; kernels, channels and the hidden width are "
             "ours. Mini-batches, learning rate, momentum and epochs are the paper's, images are between 0 and 1, and "
             "matrix products and convolutions are computed in bf16.",
-            "The paper's grid has steps of 0.01 and 0.1; ours has steps of 0.1, finer near a = 1 and p = 1.",
         ),
     },
 )

@@ -72,13 +72,19 @@ class TrainedNets:
         data: whose training images.
         most: only so many, the first ones.
         """
+        said = self.on_images(run, recipe, data, "train", most)
+        return said["logits"].cpu(), said["labels"].cpu()
+
+    def on_images(
+        self, run: Run, recipe: Recipe, data: Dataset, split: str, most: int | None = None
+    ) -> dict[str, Tensor]:
+        """The same of any split, with penultimate activations; all on the device of the study."""
         from softtargets.training import float32_products
         from softtargets.training.tasks.images import ImageTask, Split
 
         supplies = self.supplies(run)
-        task, images = supplies.task(recipe.data), supplies.task(data).splits["train"]
+        task, images = supplies.task(recipe.data), supplies.task(data).splits[split]
         assert isinstance(task, ImageTask)
-        split = Split(images.images[:most], images.clean_labels[:most], images.clean_labels[:most])
+        part = Split(images.images[:most], images.clean_labels[:most], images.clean_labels[:most])
         with float32_products(recipe.precision):
-            said = task.say(recipe, supplies.finished(recipe), split)
-        return said["logits"].cpu(), split.clean_labels.cpu()
+            return task.say(recipe, supplies.finished(recipe), part)

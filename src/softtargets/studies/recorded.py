@@ -1,7 +1,7 @@
 """What is kept of a study beside its page: enough to make the page again without a run.
 
-``results.json`` has every run with what was measured on it, and ``logs.jsonl.gz`` (`softtargets runs export`) each
-recipe, metrics by epoch and provenance. Weights and predictions are in neither: what needs them is not drawn again.
+``results.json`` has every run with what was measured on it, and ``logs.jsonl.gz`` each recipe, metrics by epoch and
+provenance. Weights and logits are in neither: what needs them is not drawn again.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from softtargets.exceptions import RunError, StudyError
+from softtargets.exceptions import StudyError
 from softtargets.recipes import Recipe
 from softtargets.report import Figure
-from softtargets.runs import Predictions
+from softtargets.runs import LOGS, NotStoredError, Predictions, measured_in
 from softtargets.studies.study import Outcome, Study, Trial
 
-RESULTS, LOGS = "results.json", "logs.jsonl.gz"
+RESULTS = "results.json"
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,6 @@ class RecordedRun:
     def weights(self) -> dict[str, Any]:
         """Refused."""
         raise NotStoredError(f"the weights of run {self.id} are not stored beside its page")
-
-
-class NotStoredError(RunError):
-    """Asked for something of a run that is not kept beside its page."""
 
 
 def unless_missing(make: Callable[[], Figure], what: str) -> Figure | str:
@@ -89,17 +85,20 @@ def read_record(study: Study, directory: Path) -> Record:
             f"{directory / LOGS} has no line of run {missing[0]}, and of {len(missing)} of {len(rows)} runs in all; "
             f"write it with `softtargets runs export {directory / LOGS}`"
         )
-    outcomes = (_outcome(row, logs[row["run"]]) for row in rows if row["status"] == "finished")
+    details = results.get("kept", {}).get("details", {})
+    outcomes = (
+        _outcome(row, logs[row["run"]], details.get(row["run"], {}))
+        for row in rows
+        if row["status"] == "finished"
+    )
     return Record(results, tuple(outcomes))
 
 
-def _outcome(row: Mapping[str, Any], run: RecordedRun) -> Outcome:
+def _outcome(row: Mapping[str, Any], run: RecordedRun, details: Mapping[str, Any]) -> Outcome:
     """A row of the table of runs: its name, labels, the seed, its status, what was measured, and seconds."""
     keys = list(row)
     labels = keys[1 : keys.index("status")]  # the seed among them: some studies have it for a label
-    measures = keys[keys.index("status") + 1 :]
-    measured = {key: row[key] for key in measures if key != "seconds" and row[key] is not None}
-    return Outcome(Trial(run.recipe, {key: row[key] for key in labels}), run, measured)
+    return Outcome(Trial(run.recipe, {key: row[key] for key in labels}), run, measured_in(row), details)
 
 
 def _results(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -10,19 +11,33 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from softtargets.exceptions import RunError, StorageError, StudyError
+from softtargets.exceptions import StorageError, StudyError
 from softtargets.report import Column, Page, Table, write_page
-from softtargets.runs import Run, RunStore, code_version, engine_of, mixed_engines, now
-from softtargets.storage import make_directory
+from softtargets.runs import (
+    LOGS,
+    SPLITS,
+    Measured,
+    Run,
+    RunStore,
+    code_version,
+    engine_of,
+    export_logs,
+    export_predictions,
+    mixed_engines,
+    now,
+    predictions_of,
+)
+from softtargets.storage import make_directory, storage_errors, write_atomically
+from softtargets.studies.measuring import Trained, measure_runs
 from softtargets.studies.recorded import read_record
 from softtargets.studies.results import Results
 from softtargets.studies.study import Outcome, Place, Settings, Study, Trial
 
 # Measures whose keys, which files of results have, are not the words that readers use.
 _HEADINGS = {"by_heart": "labels memorised"}
+_COMMIT = re.compile(r"^([0-9a-f]{12})[0-9a-f]{28}")
 
 Train = Callable[..., list[Run]]
-Trained = tuple[Trial, Run]
 
 
 def run_study(
@@ -37,7 +52,8 @@ def run_study(
 ) -> Path:
     """Train the grid with `train` (an engine: recipes in, runs out), then write the page; return its path.
 
-    Without an engine the page is made of the runs that are there, and says how many are not.
+    Beside the page go the logs and the compact predictions of its runs. Without an engine the page is made of the runs
+    that are there, and says how many are not.
     """
     started = time.monotonic()
     wanted = study.trials(settings)
@@ -52,15 +68,40 @@ def run_study(
     missing = len(wanted) - len(trained)
     failed = _failures(study, trained, len(wanted))
     place = Place(how.get("data_dir"), how.get("device", "auto"))
-    outcomes, unmeasured = _measured(study, trained, place, some_missing=missing > 0)
-    with _enough(study, len(outcomes), len(wanted)) if missing else nullcontext():
+    found = measure_runs(study, trained, place, some_missing=missing > 0)
+    outcomes, runs = found.outcomes, list({run.id: run for _, run in trained}.values())
+    too_few = _enough(study, len(outcomes), len(wanted)) if missing or found.unmeasured else nullcontext()
+    with too_few:
         made = {
             "command": command,
-            "provenance": _provenance([run for _, run in trained], time.monotonic() - started),
+            "provenance": _provenance(runs, time.monotonic() - started) | _measured_earlier(found.kept),
             "runs": _run_table(trained, outcomes) if trained else None,
-            "warnings": [*failed, *unmeasured, *mixed_engines(_once([run for _, run in trained]))],
+            "warnings": [*failed, *found.warnings, *mixed_engines(run.provenance for run in runs)],
         }
-        return _write(study, Results(tuple(outcomes)), directory, **made)
+        earlier = {run: {"code": one.code, "measured": one.at} for run, one in found.kept.items()}
+        page = _write(study, Results(tuple(outcomes)), directory, earlier, **made)
+    _write_runs(runs, directory)
+    return page
+
+
+def _write_runs(runs: list[Run], directory: Path) -> None:
+    """The logs of a page's runs, and their predictions as far as they are kept, so that others can recompute it."""
+    if runs:
+        export_logs(runs, directory / LOGS)
+    for split in SPLITS:
+        path = directory / predictions_of(split)
+        if there := [run for run in runs if run.has_compact(split)]:
+            export_predictions(there, path, split)
+        else:
+            path.unlink(missing_ok=True)  # those of other runs
+
+
+def _measured_earlier(kept: Mapping[str, Measured]) -> dict[str, str]:
+    """Who measured the runs that could not be measured for this page."""
+    # A commit of forty digits is told by twelve of them.
+    by = Counter(_COMMIT.sub(r"\1", found.code) or "unknown code" for found in kept.values())
+    told = ", ".join(f"{count} by {code}" for code, count in sorted(by.items()))
+    return {"measured earlier": told} if told else {}
 
 
 def redraw_study(study: Study, source: Path, directory: Path, *, command: str) -> Path:
@@ -82,10 +123,25 @@ def redraw_study(study: Study, source: Path, directory: Path, *, command: str) -
         "warnings": told.get("warnings", ()),
     }
     made["provenance"]["redrawn by"] = command
-    return _write(study, Results(record.outcomes, dict(record.chances)), directory, **made)
+    earlier = told.get("kept", {}).get("measured", {})
+    page = _write(study, Results(record.outcomes, dict(record.chances)), directory, earlier, **made)
+    _copy_runs(source, directory)
+    return page
 
 
-def _write(study: Study, results: Results, directory: Path, **made: Any) -> Path:
+def _copy_runs(source: Path, directory: Path) -> None:
+    """What is kept of the runs beside a page goes with it to another directory."""
+    if source.resolve() == directory.resolve():
+        return
+    for name in (LOGS, *map(predictions_of, SPLITS)):
+        if (source / name).is_file():
+            with storage_errors(source / name, "read"):
+                content = (source / name).read_bytes()
+            write_atomically(directory / name, content)
+
+
+def _write(study: Study, results: Results, directory: Path, earlier: Mapping[str, Any], **made: Any) -> Path:
+    """Write the page; of runs that were measured `earlier` it is kept by which code, and when."""
     findings = study.findings(results)
     page = Page(
         name=study.name,
@@ -95,10 +151,17 @@ def _write(study: Study, results: Results, directory: Path, **made: Any) -> Path
         papers=study.papers,
         sections=findings.sections,
         claims=findings.claims,
-        kept={"chances": results.chances} if results.chances else {},
+        kept=_kept(results) | ({"measured": dict(earlier)} if earlier else {}),
         **made,
     )
     return write_page(page, directory)
+
+
+def _kept(results: Results) -> dict[str, Any]:
+    """What the page needs to be drawn again besides its tables."""
+    details = {outcome.run.id: dict(outcome.details) for outcome in results.outcomes if outcome.details}
+    kept = {"chances": results.chances, "details": details}
+    return {key: value for key, value in kept.items() if value}
 
 
 @contextmanager
@@ -111,7 +174,7 @@ def _enough(study: Study, there: int, wanted: int) -> Iterator[None]:
     except Exception as error:
         raise StudyError(
             f"{there} of {wanted} runs are too few for the page of '{study.name}'; without --no-train the others are "
-            "trained"
+            "trained, unless they are light and were never measured by this study"
         ) from error
 
 
@@ -133,41 +196,17 @@ def _failures(study: Study, trained: list[Trained], wanted: int) -> list[str]:
     return said
 
 
-def _measured(
-    study: Study, trained: list[Trained], place: Place, some_missing: bool
-) -> tuple[list[Outcome], list[str]]:
-    """The outcomes, and for runs that could not be measured why."""
-    measures = [study.measure, *([study.again(place)] if study.again else [])]
-    # An instrument's refusal: a collapsed net, for instance, has no template plane. Where runs are missing, a student
-    # may be there without its teacher.
-    refusals = (ValueError, RunError) if some_missing else (ValueError,)
-    outcomes, unmeasured = [], []
-    for trial, run in trained:
-        if run.status != "finished":
-            continue
-        try:
-            measured = {key: value for measure in measures for key, value in measure(trial, run).items()}
-            outcomes.append(Outcome(trial, run, measured))
-        except refusals as error:
-            unmeasured.append(f"Run {run.id} could not be measured: {error}.")
-    return outcomes, unmeasured
-
-
 def _check_splits(study: Study, trials: list[Trial]) -> None:
     if "validation" in study.keep and not all(trial.recipe.data.validation for trial in trials):
         raise StudyError(f"the study '{study.name}' needs validation examples; leave data.validation above 0")
 
 
-def _once(runs: list[Run]) -> list[dict[str, Any]]:
-    """The provenance of every run, of one that several trials share once."""
-    return [run.provenance for run in {run.id: run for run in runs}.values()]
-
-
 def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:
+    """How runs, each given once, and the page of them came about."""
     code = code_version()
-    unique = _once(runs)
+    unique = [run.provenance for run in runs]
     work: Counter[str] = Counter()  # by its unit: images, tokens
-    for run in {run.id: run for run in runs}.values():
+    for run in runs:
         work[run.recipe.data.unit] += run.units
     effort = [
         f"{sum(p['seconds'] for p in unique):.1f} s",

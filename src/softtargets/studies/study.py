@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from softtargets.studies.results import Results
 
 # The papers that studies are about, with their addresses.
-CHEN, MULLER, PATRINI, WAGNER, WEI = (
-    str(paper(name)) for name in ("chen-2020", "muller-2019", "patrini-2017", "wagner-2023", "wei-2022")
+CHEN, LU, MULLER, PATRINI, WAGNER, WEI = (
+    str(paper(name))
+    for name in ("chen-2020", "lu-2023", "muller-2019", "patrini-2017", "wagner-2023", "wei-2022")
 )
 
 
@@ -45,15 +46,17 @@ class Trial:
 
 
 Measure = Callable[[Trial, Run], dict[str, float]]
+Details = Callable[[Trial, Run], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial with its run, or what is recorded of it, and what was measured on it."""
+    """A trial with its run, or what is recorded of it, what was measured on it, and what figures need besides."""
 
     trial: Trial
     run: Run | RecordedRun
     measures: Mapping[str, float]
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def seed(self) -> int:
@@ -86,6 +89,10 @@ def _nothing_to_measure(trial: Trial, run: Run) -> dict[str, float]:
     return {}
 
 
+def _no_details(trial: Trial, run: Run) -> dict[str, Any]:
+    return {}
+
+
 def _no_claims(results: Results) -> tuple[Claim, ...]:
     return ()
 
@@ -98,6 +105,9 @@ class Study:
     keep:     the splits whose predictions the measurements need, the test set unless told; "test:scores" without
               penultimate activations.
     measure:  numbers from one run.
+    details:  what figures need of one run besides numbers, as plain values for JSON, small (bins of a reliability
+              diagram, a few hundred points): it is kept with the page, which can so be drawn again without the run.
+              It depends on the run alone.
     findings: tables, figures and claims from all of them.
     axes:     fields the grid itself varies, which ``--set`` therefore may not change.
     again:    makes one more measurement for a whole call, where stored predictions are not enough: it may compute
@@ -114,6 +124,7 @@ class Study:
     trials: Callable[[Settings], list[Trial]] = _nothing_to_train
     keep: tuple[str, ...] = ("test",)
     measure: Measure = _nothing_to_measure
+    details: Details = _no_details
     axes: tuple[str, ...] = ("seed",)
     seeds: int = 5
     again: Callable[[Place], Measure] | None = None

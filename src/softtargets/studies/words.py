@@ -7,7 +7,12 @@ from softtargets.report import number
 from softtargets.report import percent as _percent
 from softtargets.report import plural as counted
 
-__all__ = ["answered", "counted", "listed", "percent", "signed", "unless_full"]
+__all__ = ["SMALL_DECIDES_NOTHING", "answered", "counted", "listed", "percent", "signed", "unless_full"]
+
+# What a study answers at a small size that is not about the papers' networks.
+SMALL_DECIDES_NOTHING = (
+    "The small size decides nothing: it shows how the page is made. The full size has the claims."
+)
 
 
 def percent(value: float, digits: int = 0, sign: str = "") -> str:
@@ -51,5 +56,5 @@ def listed(numbers: tuple[int, ...]) -> str:
 
 
 def unless_full(size: str, text: str) -> str:
-    """A text that is only for the small sizes of a study."""
-    return "" if size == "full" else text
+    """A text that is only for the small sizes of a study; "core" is a part of the full one."""
+    return "" if size in ("full", "core") else text

@@ -3,20 +3,28 @@
 from softtargets.training.devices import choose_device
 from softtargets.training.engine import CHECKPOINT_SECONDS, train
 from softtargets.training.events import Plan, Watcher, Watchers
+from softtargets.training.packing import kind_of_run, most_together
 from softtargets.training.precision import float32_products
 from softtargets.training.progress import ProgressLine
+from softtargets.training.scheduling import Resources
 from softtargets.training.tensorboard import TensorBoard
+from softtargets.training.timing import TimedTraining, seconds_in_turns
 from softtargets.training.workers import cores
 
 __all__ = [
     "CHECKPOINT_SECONDS",
     "Plan",
     "ProgressLine",
+    "Resources",
     "TensorBoard",
+    "TimedTraining",
     "Watcher",
     "Watchers",
     "choose_device",
     "cores",
     "float32_products",
+    "kind_of_run",
+    "most_together",
+    "seconds_in_turns",
     "train",
 ]

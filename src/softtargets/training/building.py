@@ -31,10 +31,10 @@ def build_model(recipe: Recipe, task: Task) -> Classifier:
 
 
 def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -> SoftTargetLoss:
-    """The loss the regulariser names, in training mode; a teacher is the training loop's business."""
+    """The loss the regulariser names, in training mode."""
     part = recipe.regulariser
-    options = dict(vars(part))
-    options.pop("teacher", None)
+    # Who teaches, and about which images, is the training loop's business.
+    options = {name: value for name, value in vars(part).items() if name not in ("teacher", "view")}
     if isinstance(part, LabelSmoothing) and part.matrix is not None:
         check_rows(part.matrix, "regulariser.matrix", recipe, classes)
         options["matrix"] = torch.tensor(part.matrix, dtype=torch.float32)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
+from softtargets.exceptions import Unfinished
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
 from softtargets.training.devices import choose_device, no_default_device
 from softtargets.training.events import Watcher, Watchers
 from softtargets.training.progress import ProgressLine
-from softtargets.training.scheduling import Finisher, Loop, Queue, Resources, left_to_train
+from softtargets.training.scheduling import Finisher, Keep, Loop, Queue, Resources, left_to_train
 from softtargets.training.workers import helpers
 
 KEEP = ("validation", "test")
@@ -24,36 +26,51 @@ def train(
     store: RunStore,
     *,
     device: str = "auto",
-    keep: Sequence[str] = KEEP,
+    keep: Keep = KEEP,
     data_dir: Path | None = None,
     watcher: Watcher | None = None,
     progress: bool | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     workers: int = 1,
     sharing: int | None = None,
+    until: float | None = None,
+    wait: bool = True,
+    resources: Resources | None = None,
+    afresh: Collection[str] = (),
 ) -> list[Run]:
     """Train every recipe that has no finished run yet, teachers first, and return the runs in order.
 
     keep:     the splits on which predictions are kept (those that the recipe's data has); "test:scores" without
-              penultimate activations.
+              penultimate activations. Or these for each recipe by its id; of others none.
     progress: show a line of progress on standard error. Without it, one is shown on a terminal, unless there is a
               `watcher`, which is told all that happens and shows what it likes.
     workers:  processes that share the recipes out among them, this one included.
     sharing:  how many processes there are in all, where others were started elsewhere: none takes more than its
               share at a time.
+    until:    a moment of `time.monotonic`: afterwards no pack is begun, and those under way stop between two steps,
+              with checkpoints. `Unfinished` then says what is left; nothing is raised if all runs ended in time.
+    wait:     for recipes that other processes are training; without it `Unfinished` is raised as soon as nothing else
+              is left.
+    resources: what earlier calls on the same store loaded and compiled; `device` and `data_dir` must be as they were.
+    afresh:   ids of recipes whose runs, if they are light, are trained once more for their weights and predictions.
     Finished runs are reused; interrupted ones go on where they stopped; a recipe that another process is
     training is waited for. A diverged run comes back with status ``failed``.
     """
     recipes = list(recipes)
     watcher = _watching(watcher, progress)
     sharing = sharing or workers
-    resources = Resources(store, choose_device(device), data_dir)
-    finisher = Finisher(resources, keep, watcher)
+    resources = resources or Resources(store, choose_device(device), data_dir)
+    finisher = Finisher(resources, keep, watcher, frozenset(afresh))
     todo = left_to_train(recipes, resources, finisher, watcher)
-    loop = Loop(Queue(todo, resources, finisher, sharing), resources, finisher, watcher, checkpoint_seconds)
-    how = {"device": device, "keep": keep, "data_dir": data_dir, "checkpoint_seconds": checkpoint_seconds}
+    queue = Queue(todo, resources, finisher, sharing)
+    loop = Loop(queue, resources, finisher, watcher, checkpoint_seconds, until, wait)
+    how: dict[str, Any] = {"device": device, "keep": keep, "data_dir": data_dir}
+    how |= {"checkpoint_seconds": checkpoint_seconds, "until": until, "wait": wait, "afresh": afresh}
     with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, sharing=sharing, **how):
         loop.run()
+    finisher.conclude_found(todo)  # by helpers, at the last moment
+    if todo:
+        raise Unfinished([run for recipe in recipes if (run := store.find(recipe))], list(todo.values()))
     return [Run(store.root / recipe.id) for recipe in recipes]
 
 

@@ -47,6 +47,9 @@ class Watcher:
     def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
         """An epoch is done and measured."""
 
+    def noted(self, sentence: str) -> None:
+        """Something that a user should know, and that is no event of one run under way."""
+
     def waiting(self, recipe: Recipe) -> None:
         """Other processes are training all that is left, this recipe first; we wait. Said once each time."""
 
@@ -59,7 +62,7 @@ class Watchers(Watcher):
 
     def __init__(self, *watchers: Watcher) -> None:
         self._watchers = watchers
-        for event in ("planned", "reused", "started", "progressed", "epoch", "waiting", "finished"):
+        for event in ("planned", "reused", "started", "progressed", "epoch", "noted", "waiting", "finished"):
             setattr(self, event, partial(self._tell, event))
 
     def _tell(self, event: str, *told: Any) -> None:

@@ -9,6 +9,7 @@ import torch
 from softtargets.losses import REGULARISERS, BetaSmoothing, DisturbLabel
 from softtargets.recipes import Recipe
 from softtargets.training.pack_loss import ALONE
+from softtargets.training.teaching import asked_through
 
 # Numbers of an optimiser that each run of a pack may have its own of.
 _FREE = ("lr", "momentum", "dampening", "weight_decay", "betas", "eps")
@@ -52,11 +53,12 @@ def kind_of_run(recipe: Recipe) -> tuple[Any, ...]:
     )  # fmt: skip
     if issubclass(REGULARISERS[recipe.regulariser.name], ALONE):
         return (*kind, recipe.regulariser.name)
-    if recipe.augmentation:
-        # Teachers are asked about augmented images in every step, all of them as one.
-        teacher = recipe.teacher
-        return (*kind, teacher and (teacher.data, teacher.model, teacher.precision))
-    return kind
+    through, teacher = asked_through(recipe), recipe.teacher
+    if through is None or teacher is None:
+        return kind
+    # Teachers are asked about augmented images in every step, all of them as one.
+    theirs = through is not recipe and through.augmentation
+    return (*kind, teacher.data, teacher.model, teacher.precision, theirs)
 
 
 def arrangement(recipe: Recipe, weights: int, device: torch.device, fused: bool = False) -> Arrangement:
@@ -71,6 +73,11 @@ def arrangement(recipe: Recipe, weights: int, device: torch.device, fused: bool 
     # Draws from torch's generator are of one stream at a time.
     draws = issubclass(loss, (BetaSmoothing, DisturbLabel)) or net == "timm"
     return Arrangement(1 if on_cpu or draws else GPU_STREAMS, False)
+
+
+def most_together(recipe: Recipe, device: torch.device) -> int:
+    """How many runs of this kind train well together at most, where memory is no concern and its network small."""
+    return arrangement(recipe, 0, device).runs
 
 
 def stacks(net: str, weights: int, precision: str, on_cpu: bool) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from softtargets.calibration import reliability
-from softtargets.information import estimate_information
+from softtargets.information import estimate_information, information_against_others
 from softtargets.training.tasks import Moment
 from softtargets.training.tasks.images.augmented_logits import augmented_differences
 
@@ -22,7 +22,7 @@ def calibration(moment: Moment, split: str, bins: int) -> dict[str, float]:
 
 
 def information(
-    moment: Moment, split: str, classes: tuple[int, int], examples: int, draws: int
+    moment: Moment, split: str, classes: tuple[int, int], examples: int, draws: int, inner: str
 ) -> dict[str, float]:
     """Mutual information between an example and a logit difference, its standard error, and log(examples), in nats.
 
@@ -32,9 +32,9 @@ def information(
     samples = augmented_differences(moment, split, classes, examples, draws)
     nats = error = math.nan  # a net may say so of augmented images only, and goes on training
     if bool(samples.isfinite().all()):
-        found = estimate_information(samples)
+        found = (estimate_information if inner == "all" else information_against_others)(samples)
         nats, error = found.unclipped, found.standard_error
-    prefix = f"{split}_{classes[0]}_{classes[1]}"
+    prefix = f"{split}_{classes[0]}_{classes[1]}" + ("" if inner == "all" else f"_{inner}")
     return {
         f"{prefix}_nats": nats,
         f"{prefix}_standard_error": error,

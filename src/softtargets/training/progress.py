@@ -47,6 +47,11 @@ class ProgressLine(Watcher):
         if time.monotonic() - self._shown >= (_SECONDS if self._terminal else _SECONDS_ELSEWHERE):
             self._show()
 
+    def noted(self, sentence: str) -> None:
+        """On a line of its own."""
+        self._stream.write(f"\r{sentence.ljust(self._width)}\n" if self._terminal else f"{sentence}\n")
+        self._stream.flush()
+
     def finished(self, run: Run) -> None:
         """One less; the last one ends the line."""
         self._steps.pop(run.id, None)

@@ -16,6 +16,7 @@ study = Study(
     ),
     papers=(CHEN, PATRINI),
     trials=trials,
+    keep=("test:scores",),
     measure=measure,
     findings=findings,
     claims=claims,

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
-from softtargets.report import Curve, Line, Map, Panel
+from softtargets.report import Map, Panel
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, RED
 from softtargets.studies.chen_forward_correction.grid import METHODS, Matrix
 from softtargets.studies.results import Row, matching
+from softtargets.studies.ways import Level, Shown, Way, panels_of_ways
 
-MEASURES = {"loss": "test loss, nats", "accuracy": "test accuracy, %", "ece": "ECE, %"}
-_COLOURS = dict(zip(METHODS, (GREY, ORANGE, RED, BLUE, GREEN), strict=True))
-_TICKS = tuple(enumerate(("none", "uniform", "S = T", "Bayes", "forward")))
-_WIDE = 0.32
+# Both predictions of a loss, by their keys.
+PREDICTED: tuple[Level, ...] = (
+    ("heart", "solid", "predicted, memorised"),
+    ("averaging", "dotted", "predicted, averaged"),
+)
+MEASURES = {
+    "loss": Shown("test loss, nats", theory=PREDICTED),
+    "accuracy": Shown("test accuracy, %", 100, anywhere=True),
+    "ece": Shown("ECE, %", 100),
+}
+_NAMES = ("none", "uniform", "S = T", "Bayes", "forward")
+_WAYS = dict(zip(METHODS, map(Way, _NAMES, (GREY, ORANGE, RED, BLUE, GREEN)), strict=True))
 
 
 def matrix_maps(shown: Mapping[tuple[str, float, str], Matrix]) -> list[Map]:
@@ -29,52 +37,23 @@ def matrix_maps(shown: Mapping[tuple[str, float, str], Matrix]) -> list[Map]:
     return found
 
 
-def five_panels(rows: Sequence[Row]) -> list[Panel]:
-    """A row of panels for each noise, a place for each method."""
-    found = []
-    for kind, rate in dict.fromkeys((row["noise"], row["rate"]) for row in rows):
-        mine = matching(rows, noise=kind, rate=rate)
-        for key, title in MEASURES.items():
-            theory = _theory(mine) if key == "loss" else []
-            limits = None if key == "accuracy" else (0.0, None)
-            name = f"{kind} {rate:g}: {title.split(',')[0]}"
-            panel = Panel(
-                name, "", title, (*_methods(mine, key), *theory), _TICKS, limits, (-0.6, len(METHODS) - 0.4)
-            )
-            found.append(panel)
-    return found
-
-
-def _methods(rows: Sequence[Row], key: str) -> list[Curve]:
-    scale = 1 if key == "loss" else 100
+def matrix_rows(shown: Mapping[tuple[str, float, str], Matrix]) -> list[Row]:
+    """The entries of these matrices that are not 0."""
     return [
-        Curve.of(
-            row["method"],
-            _COLOURS[row["method"]],
-            [METHODS.index(row["method"])],
-            [row[key]],
-            scale=scale,
-            line="none",
-        )
-        for row in rows
+        {"noise": kind, "rate": rate, "matrix": name, "row": i, "column": j, "value": float(value)}
+        for (kind, rate, name), matrix in shown.items()
+        for i, line in enumerate(matrix)
+        for j, value in enumerate(line)
+        if value > 0
     ]
 
 
-def _theory(rows: Sequence[Row]) -> list[Curve]:
-    """A short line at each method for which the loss is finite, with gaps between them."""
-    looks: tuple[tuple[str, Line, str], ...] = (
-        ("heart", "solid", "predicted, memorised"),
-        ("averaging", "dotted", "predicted, averaged"),
-    )
-    curves = []
-    for key, line, name in looks:
-        x: list[float] = []
-        y: list[float | None] = []
-        for row in rows:
-            if math.isfinite(row[key]):
-                place = METHODS.index(row["method"])
-                x += [place - _WIDE, place + _WIDE, place + _WIDE]
-                y += [row[key], row[key], None]
-        if x:
-            curves.append(Curve(name, GREY, x, y, line=line))
-    return curves
+def five_panels(rows: Sequence[Row]) -> list[Panel]:
+    """A row of panels for each noise, a place for each method."""
+    return [
+        panel
+        for kind, rate in dict.fromkeys((row["noise"], row["rate"]) for row in rows)
+        for panel in panels_of_ways(
+            f"{kind} {rate:g}", matching(rows, noise=kind, rate=rate), _WAYS, MEASURES
+        )
+    ]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from softtargets.report import Figure, Table, lines, maps
 from softtargets.studies.chen_forward_correction import drawing
-from softtargets.studies.chen_forward_correction.grid import BAYES, METHODS, Matrix, targets, transitions
+from softtargets.studies.chen_forward_correction.grid import (
+    BAYES,
+    METHODS,
+    SIZES,
+    Matrix,
+    targets,
+    transitions,
+)
 from softtargets.studies.chen_forward_correction.measures import expected
 from softtargets.studies.results import Results, Row
 
@@ -12,6 +19,12 @@ from softtargets.studies.results import Results, Row
 def noises(results: Results) -> list[tuple[str, float]]:
     """Kinds and rates in the order of the grid."""
     return list(results.cells("noise", "rate"))
+
+
+def noises_to_judge(results: Results) -> list[tuple[str, float]]:
+    """All of the size that was trained: what claims are about, whether or not all of them have been."""
+    size = next((outcome.trial.labels.get("size") for outcome in results.outcomes), None)
+    return list(SIZES[size][0]) if size in SIZES else noises(results)
 
 
 def matrices(results: Results) -> Figure:
@@ -23,18 +36,11 @@ def matrices(results: Results) -> Figure:
     for kind, rate in highest.items():
         T = transitions(kind, rate)
         shown |= {(kind, rate, "T"): T, (kind, rate, "S by Bayes' rule"): targets(BAYES, T)}
-    rows = (
-        {"noise": kind, "rate": rate, "matrix": name, "row": i, "column": j, "value": float(value)}
-        for (kind, rate, name), matrix in shown.items()
-        for i, line in enumerate(matrix)
-        for j, value in enumerate(line)
-        if value > 0
-    )
     return maps(
         "matrices",
         "What becomes of labels, and what to believe about a given one.",
         drawing.matrix_maps(shown),
-        rows,
+        drawing.matrix_rows(shown),
         "T: by rows, what becomes of a clean label. S: by rows, the target for a given label, the probability of "
         "each clean class behind it. Dark is 1. Entries that are 0 are not in the table.",
         "Maps of the noise matrix and the target matrix for each kind of noise; one is the other turned over.",

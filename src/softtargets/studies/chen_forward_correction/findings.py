@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from softtargets.claims import Claim, Region, Sample, judge, published
 from softtargets.report import Section
-from softtargets.studies.chen_forward_correction.figures import five_ways, matrices, noises
+from softtargets.studies.chen_forward_correction.figures import five_ways, matrices, noises_to_judge
 from softtargets.studies.chen_forward_correction.grid import BAYES, FORWARD, MIXED, NONE, PRINTED, UNIFORM
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
@@ -99,6 +99,7 @@ def _answer(made: tuple[Claim, ...]) -> str:
 
 def claims(results: Results) -> tuple[Claim, ...]:
     """Statements with the quantities that test them; without results they are not run yet."""
+    stated = noises_to_judge(results)
 
     def every(
         statement: str,
@@ -115,7 +116,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
     def claim(
         statement: str, quantity: str, of: Of, region: Region, *printed: str, remark: str = ""
     ) -> Claim:
-        cells = {f"{kind} {rate:g}": _of_noise(results, (kind, rate), of) for kind, rate in noises(results)}
+        cells = {f"{kind} {rate:g}": _of_noise(results, (kind, rate), of) for kind, rate in stated}
         return every(statement, quantity, cells, region, *printed, remark=remark)
 
     def better(statement: str, by: tuple[str, str, str], *printed: str, remark: str = "") -> Claim:
@@ -130,7 +131,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
                 {"noise": kind, "rate": rate, "method": this},
                 {"noise": kind, "rate": rate, "method": that},
             )
-            for kind, rate in noises(results)
+            for kind, rate in stated
         }
         return every(statement, quantity, cells, region, *printed, remark=remark)
 

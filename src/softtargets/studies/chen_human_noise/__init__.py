@@ -15,6 +15,7 @@ study = Study(
     ),
     papers=(CHEN, WEI),
     trials=trials,
+    keep=("test:scores",),
     measure=measure,
     findings=findings,
     claims=claims,

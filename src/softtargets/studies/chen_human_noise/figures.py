@@ -8,7 +8,7 @@ import numpy as np
 
 from softtargets.report import Curve, Figure, Marker, Panel, lines
 from softtargets.report.drawing import BLUE, GREY, RED
-from softtargets.studies.chen_human_noise.grid import SOURCES
+from softtargets.studies.chen_human_noise.grid import SOURCES, WRONG
 from softtargets.studies.results import Results, Row, matching, over
 from softtargets.theory import averaging_loss, generalization_loss
 
@@ -23,10 +23,7 @@ def human_noise(results: Results) -> Figure:
     """Loss and accuracy over p, two panels for each set of human labels."""
     cells = over(labels=results.values("labels"), source=SOURCES, p=sorted(results.values("p")))
     rows = results.rows(cells, *_MEASURES)
-    rates = {
-        kind: results.sample("clean_rate", labels=kind, source="human").mean
-        for kind in results.values("labels")
-    }
+    rates = {kind: _share(results, kind) for kind in results.values("labels")}
     return lines(
         "human_noise",
         "Test loss and accuracy with human labels and with symmetric noise.",
@@ -36,6 +33,12 @@ def human_noise(results: Results) -> Figure:
         "the share of right labels alone. The share is counted on the images that were trained on.",
         "Test loss and accuracy over p for two kinds of noise, a pair of panels for each set of human labels.",
     )
+
+
+def _share(results: Results, kind: str) -> float:
+    """Of right labels, as counted; where no run with these labels is there, of all that people gave."""
+    counted = results.sample("clean_rate", labels=kind, source="human")
+    return counted.mean if counted.n else 1 - WRONG[kind]
 
 
 def _pair(kind: str, rows: Sequence[Row], rate: float) -> tuple[Panel, Panel]:

@@ -9,7 +9,7 @@ from typing import Any
 from softtargets.claims import Claim, Region, Sample, judge, sources
 from softtargets.report import Section
 from softtargets.studies.chen_human_noise.figures import human_noise
-from softtargets.studies.chen_human_noise.grid import SOURCES, WRONG
+from softtargets.studies.chen_human_noise.grid import SOURCES, WRONG, kinds_and_masses
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
 from softtargets.studies.words import answered, percent, unless_full
@@ -45,6 +45,9 @@ def findings(results: Results) -> Findings:
                     "be compared is human noise with random noise. With --set size=full the network of the study "
                     "chen-cifar10 is trained.",
                 ),
+                "This is a part of the full size: two sets of labels and five values of p."
+                if size == "core"
+                else "",
                 human_noise(results),
             ),
         ),
@@ -71,7 +74,7 @@ def _counted(results: Results) -> str:
     said = []
     for kind in results.values("labels"):
         people, random = (
-            percent(results.sample("clean_rate", labels=kind, source=source).mean, 1) for source in SOURCES
+            results.shown("clean_rate", ".1%", {"labels": kind, "source": source}) for source in SOURCES
         )
         said.append(f"{people} ({kind}; {random} beside it)")
     return f"Share of right labels among those that were trained on: {', '.join(said)}."
@@ -80,7 +83,7 @@ def _counted(results: Results) -> str:
 def claims(results: Results) -> tuple[Claim, ...]:
     """Statements with the quantities that test them; without results they are not run yet."""
     effective = sources("chen-2020/section-4.4/effective")
-    masses, kinds = sorted(results.values("p")), sorted(results.values("labels"))
+    kinds, masses = kinds_and_masses(results)
     near = 1.5 * max((after - before for before, after in pairwise(masses)), default=0.0)
     soft = [(kind, p) for kind in kinds for p in masses if p < 1]
 
@@ -91,11 +94,11 @@ def claims(results: Results) -> tuple[Claim, ...]:
         return {f"{k}, p = {p:g}": each(lambda cells, k=k, p=p: of(cells, k, p)) for k, p in soft}  # type: ignore[misc]
 
     def apart(cells: Cells, kind: str, p: float) -> float:
-        return cells[kind, "human", p]["loss"] / cells[kind, "symmetric", p]["loss"] - 1
+        return 100 * (cells[kind, "human", p]["loss"] / cells[kind, "symmetric", p]["loss"] - 1)
 
     def deviation(cells: Cells, kind: str, p: float) -> float:
         cell = cells[kind, "human", p]
-        return cell["loss"] / cell["predicted"] - 1
+        return 100 * (cell["loss"] / cell["predicted"] - 1)
 
     def best_p(cells: Cells, kind: str) -> float:
         losses = {p: cells[kind, "human", p]["loss"] for p in masses}
@@ -110,24 +113,26 @@ def claims(results: Results) -> tuple[Claim, ...]:
     def by_labels(of: Callable[[Cells, str], float]) -> dict[str, Sample]:
         return {kind: each(lambda cells, kind=kind: of(cells, kind)) for kind in kinds}  # type: ignore[misc]
 
+    within = Region(-100 * CLOSE, 100 * CLOSE)
+    in_percent: dict[str, Any] = {"seeds": SEEDS, "unit": "%", "digits": 1}
     return (
         Claim.every(
             "Only the share of right labels counts: human noise costs as much as symmetric noise that is as frequent.",
             effective,
             "deviation of the test loss from that with symmetric noise, for all labels and every p below 1",
             every(apart),
-            Region(-CLOSE, CLOSE),
+            within,
             remark=f"“As much” means within {percent(CLOSE)}.",
-            seeds=SEEDS,
+            **in_percent,
         ),
         Claim.every(
             "The alpha type predicts the test loss from the share of right labels.",
             sources("chen-2020/figure-6/agreement"),
             "deviation from the prediction with human noise, for all labels and every p below 1",
             every(deviation),
-            Region(-CLOSE, CLOSE),
+            within,
             remark="The paper has symmetric noise only.",
-            seeds=SEEDS,
+            **in_percent,
         ),
         Claim.every(
             "The p with the lowest test loss is the share of right labels.",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from softtargets.claims import Claim, Region, Sample, above, below, judge, sources, zone
 from softtargets.report import Section
 from softtargets.studies.chen_logit_smoothing.figures import four_ways
+from softtargets.studies.chen_logit_smoothing.grid import rates_and_masses
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
 from softtargets.studies.words import answered, unless_full
@@ -83,16 +85,19 @@ def claims(results: Results) -> tuple[Claim, ...]:
     asked, chained = sources("chen-2020/section-6.2/question"), sources("chen-2020/equation-19/chain")
 
     choosing, judging = results.split()
-    rates = sorted(results.values("a"))
+    rates, masses = rates_and_masses(results)
 
     def lowest(sign: int, measure: str, method: str) -> Sample:
         """The best p of a method against no remedy, mean over a: chosen with one seed, judged on the others."""
-        chosen = [(_best(choosing, sign, measure, method, a), {"a": a, **NONE}) for a in rates]
+        chosen = [
+            (_best(choosing.where(method=method, a=a), sign, measure, masses), {"a": a, **NONE})
+            for a in rates
+        ]
         pairs = [(this, that) for this, that in chosen if this]
         return judging.gain(measure, pairs) if len(pairs) == len(chosen) else Sample(())
 
     def shares(measure: str) -> dict[str, Sample]:
-        cells = [{"a": a, "p": p} for a in rates for p in results.where(**SMOOTHED, a=a).values("p")]
+        cells = [{"a": a, "p": p} for a in rates for p in masses]
         return {
             f"a = {cell['a']:g}, p = {cell['p']:g}": results.sample(measure, **SMOOTHED, **cell)
             for cell in cells
@@ -158,8 +163,10 @@ def claims(results: Results) -> tuple[Claim, ...]:
     )
 
 
-def _best(choosing: Results, sign: int, measure: str, method: str, a: float) -> dict[str, Any]:
-    """The cell of the best p; empty where there is none."""
-    cells = choosing.where(method=method, a=a).cells("p")
-    values = {p: sign * found[measure] for (p,), found in cells.items() if measure in found}
-    return {"method": method, "a": a, "p": min(values, key=lambda p: (values[p], p))} if values else {}
+def _best(cells: Results, sign: int, measure: str, masses: Sequence[float]) -> dict[str, Any]:
+    """The cell of the best p among those of one method and clean rate; empty where one of them is missing."""
+    values = {p: sign * found[measure] for (p,), found in cells.cells("p").items() if measure in found}
+    if not set(masses) <= values.keys():
+        return {}
+    labels = cells.outcomes[0].trial.labels
+    return {key: labels[key] for key in ("method", "a")} | {"p": min(values, key=lambda p: (values[p], p))}

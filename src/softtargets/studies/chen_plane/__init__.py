@@ -25,11 +25,13 @@ def plane_study(scope: Scope, name: str, title: str, lead: str) -> Study:
         lead=lead,
         papers=(CHEN,),
         trials=partial(trials, scope),
+        keep=("test:scores",),
         measure=measure,
         again=TrainingLoss,
         findings=partial(findings, scope),
-        claims=partial(stated, classes=CLASSES, losses_only=scope.losses_only),
+        claims=partial(stated, classes=CLASSES, losses_only=scope.losses_only, scope=scope),
         axes=AXES,
-        seeds=SEEDS + 1,  # one chooses cells, the others judge
+        # One more chooses cells; claims about losses choose none.
+        seeds=SEEDS if scope.losses_only else SEEDS + 1,
         sizes=tuple(scope.grids),
     )

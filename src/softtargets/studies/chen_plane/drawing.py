@@ -64,9 +64,13 @@ def map_panels(rows: Sequence[Row], rates: Sequence[float], masses: Sequence[flo
 
 
 def slice_panels(rows: Sequence[Row], rates: Sequence[float], classes: int) -> list[Panel]:
-    """Measured losses as dots between both theories, against clean labels and against corrupted ones."""
+    """Measured losses as dots between both theories, against clean labels, corrupted ones and smoothed ones."""
     smoothed = [row for row in rows if row["p"] < 1]
-    titles = {"alpha": "Clean test labels (figure 6)", "beta": "Corrupted test labels (figure 7)"}
+    titles = {
+        "alpha": "Clean test labels (figure 6)",
+        "beta": "Corrupted test labels (figure 7)",
+        "gamma": "Clean test labels, smoothed",
+    }
     found = []
     for kind, title in titles.items():
         curves = []
@@ -128,6 +132,51 @@ def error_panels(rows: Sequence[Row], rates: Sequence[float]) -> list[Panel]:
             curves.append(Curve.of(f"a = {a:g}", colour, places, errors, scale=100, marker=marker))
         found.append(Panel(title, "p", "test error, %", curves, digits=2))
     return found
+
+
+def accuracy_maps(rows: Sequence[Row], rates: Sequence[float], masses: Sequence[float]) -> list[Map]:
+    """Accuracy at the end and at the best epoch, each with its maximisers, and what smoothing changes.
+
+    A map without a single value is left out.
+    """
+    cells = {(row["a"], row["p"]): row for row in rows}
+    axes = ("clean rate a", "p", rates, masses)
+
+    def values(key: str) -> list[list[float | None]]:
+        return [[_finite(100 * cells[a, p][key].mean) for a in rates] for p in masses]
+
+    def best(key: str) -> list[tuple[float, float]]:
+        found = ((a, cells[a, masses[0]][f"best_{key}"].mean) for a in rates)
+        return [(a, p) for a, p in found if math.isfinite(p)]
+
+    def there(plane: Sequence[Sequence[float | None]]) -> list[float]:
+        return [value for line in plane for value in line if value is not None]
+
+    late, early, gained = (values(key) for key in ("accuracy", "early_accuracy", "gained"))
+    found = [
+        Map(title, *axes, plane, min(there(plane)), max(there(plane)), digits=1, unit="%", line=best(key))
+        for key, title, plane in (
+            ("accuracy", "Accuracy at the end (figure 9b)", late),
+            ("early_accuracy", "Accuracy at the best epoch (figure 9c)", early),
+        )
+        if there(plane)
+    ]
+    if there(gained):
+        sizes = sorted(map(abs, there(gained)))
+        end = max(1.0, math.ceil(sizes[math.ceil(SHOWN * len(sizes)) - 1]))
+        title = "Accuracy changed by smoothing (figure 10a)"
+        found.append(Map(title, *axes, gained, -end, end, "diverging", digits=2, unit="points"))
+    return found
+
+
+def weak_panels(rows: Sequence[Row], masses: Sequence[float]) -> list[Panel]:
+    """What weak smoothing changes, over the clean rate."""
+    curves = []
+    for p, (colour, marker) in zip(masses, _LOOKS, strict=False):
+        mine = matching(rows, p=p)
+        places = [row["a"] for row in mine]
+        curves.append(Curve.of(f"p = {p:g}", colour, places, [row["gained"] for row in mine], marker=marker))
+    return [Panel("Weak smoothing against none", "clean rate a", "accuracy, points", curves, digits=2)]
 
 
 def _mean(value: float | Sample) -> float:

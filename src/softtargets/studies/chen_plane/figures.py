@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from softtargets.report import Figure, lines, maps
 from softtargets.studies.chen_plane import drawing
+from softtargets.studies.chen_plane.claims import WEAK
 from softtargets.studies.chen_plane.grid import AWAY, axes_of, best_ps
+from softtargets.studies.chen_plane.measures import KINDS
 from softtargets.studies.results import Results, over
 from softtargets.theory import averaging_loss, generalization_loss, optimal_p
 
@@ -16,10 +18,12 @@ _OF_A_CELL = ("loss_alpha", "deviation_alpha", "deviation_trained", "explained",
               "by_heart", "left")  # fmt: skip
 
 
-def landscape(results: Results, classes: int) -> Figure:
+def landscape(results: Results, classes: int) -> Figure | str:
     """Figure 5: predicted and measured test loss over the plane, and how far apart they are."""
     rates, masses = axes_of(results)
     masses = [p for p in masses if p < 1]
+    if not masses:
+        return "Test loss over the plane: no network has been trained with smoothing yet."
     rows = [
         {
             **cell,
@@ -42,18 +46,18 @@ def landscape(results: Results, classes: int) -> Figure:
 
 
 def slices(results: Results, classes: int) -> Figure:
-    """Figures 6 and 7: test loss over p at some clean rates, against clean and against corrupted labels."""
+    """Figures 6 and 7: test loss over p at some clean rates, against clean, corrupted and smoothed labels."""
     rates, masses = axes_of(results)
     chosen = _near(rates)
     rows = [
         {"type": kind, **cell}
         | {key: results.sample(f"{key}_{kind}", **cell) for key in ("loss", "deviation")}
-        for kind in ("alpha", "beta")
+        for kind in KINDS
         for cell in over(a=chosen, p=masses)
     ]
     return lines(
         "slices",
-        "Test loss over p at some clean rates (figures 6 and 7).",
+        "Test loss over p at some clean rates, by what test labels are like (figures 6 and 7).",
         drawing.slice_panels(rows, chosen, classes),
         rows,
         "Points: measured, mean and standard deviation over seeds. Lines: predicted for a network that has memorised "
@@ -94,6 +98,53 @@ def accuracy_over_p(results: Results) -> Figure:
         "p = 1 is training without smoothing. The best epoch is chosen by the test set itself, as in the paper, which "
         "flatters it. Bars are one standard deviation over seeds.",
         "Test error over p for some clean rates, after the last epoch and at the best one.",
+    )
+
+
+def accuracy_planes(results: Results) -> Figure:
+    """Figures 9b, 9c and 10a: accuracy over the plane, at the end and at the best epoch, and what smoothing changes."""
+    rates, masses = axes_of(results)
+    best = {
+        a: {f"best_{key}": best_ps(results, key, a) for key in ("accuracy", "early_accuracy")} for a in rates
+    }
+    rows = [
+        {
+            **row,
+            "gained": results.difference(
+                "accuracy", {"a": row["a"], "p": row["p"]}, {"a": row["a"], "p": 1.0}
+            ),
+            **best[row["a"]],
+        }
+        for row in results.rows(over(a=rates, p=masses), "accuracy", "early_accuracy")
+    ]
+    return maps(
+        "accuracy_planes",
+        "Test accuracy over the plane (figures 9b, 9c and 10a).",
+        drawing.accuracy_maps(rows, rates, masses),
+        rows,
+        "Means over seeds. White line: the most accurate p of each clean rate, mean over seeds. The last map is the "
+        "accuracy minus that at p = 1, no smoothing, with the same clean rate: red is gained, blue lost. Its "
+        "colours end where nine tenths of the cells stay within. Each map has colours of its own.",
+        "Maps over clean rate and p: accuracy at the end, accuracy at the best epoch, and the change by smoothing.",
+    )
+
+
+def weak_smoothing(results: Results) -> Figure:
+    """Figure 11: what p = 0.9 and 0.95 change about the accuracy, over the clean rate."""
+    rates, masses = axes_of(results)
+    weak = [p for p in WEAK if p in masses]
+    rows = [
+        {**cell, "gained": results.gain("accuracy", [(cell, {"a": cell["a"], "p": 1.0})], scale=100)}
+        for cell in over(p=weak, a=rates)
+    ]
+    return lines(
+        "weak_smoothing",
+        "What weak smoothing changes about the test accuracy (figure 11).",
+        drawing.weak_panels(rows, weak),
+        rows,
+        "Accuracy minus that without smoothing, in points; mean and standard deviation over seeds. At a = 1 all labels "
+        "are right.",
+        "Change of the test accuracy over the clean rate, a curve for each p.",
     )
 
 

@@ -57,6 +57,18 @@ def axes_of(results: Results) -> tuple[list[float], list[float]]:
     return sorted(results.values("a")), sorted(results.values("p"))
 
 
+def plane_to_judge(results: Results, scope: Scope | None) -> Plane:
+    """The whole grid of the size that was trained: what claims are about, whether or not all of it has been.
+
+    Without a scope, or without runs, it is what there are runs of.
+    """
+    sizes = [outcome.trial.labels.get("size") for outcome in results.outcomes[:1]]
+    if scope is not None and sizes and sizes[0] in scope.grids:
+        return scope.grids[sizes[0]][0]
+    rates, masses = axes_of(results)
+    return Plane(tuple(rates), tuple(masses))
+
+
 def plane_of(results: Results, measure: str) -> dict[tuple[float, float], float]:
     """One measure by (a, p), for the runs of one seed; cells without it are left out."""
     cells = results.cells("a", "p")

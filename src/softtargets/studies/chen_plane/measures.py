@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,22 @@ from torch import Tensor
 
 from softtargets.runs import Run
 from softtargets.studies.measures import TrainedNets, accuracy, over_epochs
-from softtargets.studies.study import Place, Trial
+from softtargets.studies.results import Results
+from softtargets.studies.study import Outcome, Place, Trial
 from softtargets.theory import averaging_loss, generalization_loss
 
 # Of that many training images the loss is measured: enough for three digits.
 TRAINED = 10_000
+# What test labels are like: clean, as wrong as those of the training, or clean and smoothed.
+KINDS = ("alpha", "beta", "gamma")
 
 
 def measure(trial: Trial, run: Run) -> dict[str, float]:
-    """Test loss of both types beside what is predicted; accuracy; and how much was memorised.
+    """Test loss of all three types beside what is predicted; accuracy; and how much was memorised.
 
     loss_alpha:    cross-entropy with the clean test labels.
     loss_beta:     the same with labels as wrong as those of the training, on average over all ways to draw them.
+    loss_gamma:    the same with clean labels that are smoothed like those of the training: p on the label.
     accuracy:      against clean labels, after the last epoch.
     early_*:       the lowest loss and the highest accuracy of any epoch, each for itself.
     by_heart:      the share of training labels, wrong ones included, that the model gives.
@@ -33,9 +38,11 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     test = run.predictions("test")
     classes = test.logits.shape[-1]
     clean, beta = both_losses(test.logits, test.labels, a)
+    gamma = both_losses(test.logits, test.labels, p)[1]  # a share p of every test target lies on the label
     measured = {
         "loss_alpha": clean,
         "loss_beta": beta,
+        "loss_gamma": gamma,
         "accuracy": accuracy(test),
         "early_loss": min(float(row["test_loss"]) for row in run.history()),
         **over_epochs(run),
@@ -44,13 +51,42 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     if p < 1:  # where the predicted loss is not finite there is nothing to deviate from
         known = generalization_loss(p, measured["accuracy"], classes, "alpha", limits=True)
         measured["explained"] = clean / known - 1
-        for kind, loss in (("alpha", clean), ("beta", beta)):
-            predicted = generalization_loss(p, a, classes, kind, limits=True)
-            averaging = averaging_loss(p, a, classes, kind, limits=True)
-            measured[f"deviation_{kind}"] = loss / predicted - 1
-            if predicted - averaging > 1e-9:
-                measured[f"position_{kind}"] = (loss - averaging) / (predicted - averaging)
+        for kind in KINDS:
+            measured |= beside_theory(kind, measured[f"loss_{kind}"], a, p, classes)
     return measured
+
+
+def beside_theory(kind: str, loss: float, a: float, p: float, classes: int) -> dict[str, float]:
+    """How a loss of one type deviates from its prediction, and its position between both extremes; for p below 1."""
+    predicted = generalization_loss(p, a, classes, kind, limits=True)
+    averaging = averaging_loss(p, a, classes, kind, limits=True)
+    found = {f"deviation_{kind}": loss / predicted - 1}
+    if predicted - averaging > 1e-9:
+        found[f"position_{kind}"] = (loss - averaging) / (predicted - averaging)
+    return found
+
+
+def with_gamma(results: Results, classes: int) -> Results:
+    r"""Runs that were measured before the gamma type was, with it as far as it follows from what was measured.
+
+    All three losses are made of two means over the test set, the cost of the label and that of the other classes.
+    With labels that are wrong in a share 1 - a the alpha and the beta type give both:
+
+    .. math:: \ell_\gamma = p\,\ell_\alpha + (1 - p)\,\frac{\ell_\beta - a\,\ell_\alpha}{1 - a}
+
+    Without noise, a = 1, beta says nothing more than alpha, and gamma stays unknown.
+    """
+    return Results(tuple(_with_gamma(outcome, classes) for outcome in results.outcomes), results.chances)
+
+
+def _with_gamma(outcome: Outcome, classes: int) -> Outcome:
+    known, (a, p) = outcome.measures, (float(outcome.trial.labels[key]) for key in ("a", "p"))
+    if "loss_gamma" in known or a == 1 or not {"loss_alpha", "loss_beta"} <= known.keys():
+        return outcome
+    others = (known["loss_beta"] - a * known["loss_alpha"]) / (1 - a)
+    loss = p * known["loss_alpha"] + (1 - p) * others
+    found = {"loss_gamma": loss} | (beside_theory("gamma", loss, a, p, classes) if p < 1 else {})
+    return replace(outcome, measures={**known, **found})
 
 
 class TrainingLoss:

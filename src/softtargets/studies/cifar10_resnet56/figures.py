@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softtargets.claims import Sample
-from softtargets.report import Curve, Figure, Line, Panel, lines
+from softtargets.report import Figure, Line, Panel, lines
 from softtargets.report.drawing import BLUE, RED
 from softtargets.studies.cifar10_resnet56.grid import ALPHAS
+from softtargets.studies.courses import band, by_epoch
 from softtargets.studies.results import Results, Row, matching
 
 _LOOKS: dict[float, tuple[str, str, Line]] = {
@@ -23,7 +23,7 @@ def accuracy_over_epochs(results: Results) -> Figure:
     rows: list[Row] = [
         {"alpha": alpha, "epoch": epoch, "accuracy": sample}
         for alpha in ALPHAS
-        for epoch, sample in _by_epoch(results, alpha).items()
+        for epoch, sample in by_epoch(results.where(alpha=alpha)).items()
     ]
     last = max(row["epoch"] for row in rows)
     first = min(last * (1 - LAST), last - 1)
@@ -44,25 +44,10 @@ def accuracy_over_epochs(results: Results) -> Figure:
     )
 
 
-def _by_epoch(results: Results, alpha: float) -> dict[int, Sample]:
-    """Test accuracy at the end of each epoch over seeds; where a model is measured several times, the last counts."""
-    outcomes = sorted(results.where(alpha=alpha).outcomes, key=lambda outcome: outcome.seed)
-    courses = [
-        {int(row["epoch"]): float(row["test_accuracy"]) for row in outcome.run.history()}
-        for outcome in outcomes
-    ]
-    epochs = sorted({epoch for course in courses for epoch in course})
-    return {epoch: Sample.of(course[epoch] for course in courses if epoch in course) for epoch in epochs}
-
-
 def _panel(title: str, rows: Sequence[Row]) -> Panel:
     curves = []
     for alpha, (name, colour, line) in _LOOKS.items():
-        mine = matching(rows, alpha=alpha)
-        if not mine:
-            continue
-        found = [row["accuracy"] for row in mine]
-        low, high = ([100 * end(sample.values) for sample in found] for end in (min, max))
-        means = [100 * sample.mean for sample in found]
-        curves.append(Curve(name, colour, [row["epoch"] for row in mine], means, low, high, line=line))
+        mine = {row["epoch"]: row["accuracy"] for row in matching(rows, alpha=alpha)}
+        if mine:
+            curves.append(band(name, colour, mine, line=line))
     return Panel(title, "epoch", "test accuracy, %", curves, digits=2)

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from softtargets.recipes import CIFAR10, SGD, Crop, Flip, PreActResNet, Recipe, Step
 from softtargets.runs import Run
 from softtargets.studies.grids import each_seed, smoothing, stretched
 from softtargets.studies.measures import accuracy, likelihood_and_calibration
+from softtargets.studies.protocols import RESNET56, RESNET56_CIFAR10_ALL
 from softtargets.studies.study import Settings, Trial
 
 ALPHAS = (0.0, 0.1)
 
-MODEL = PreActResNet(depth=56, stages=(32, 64, 128), variant="tensor2tensor")
-NET = Recipe(
-    data=CIFAR10(standardise="image"),
-    model=MODEL,
-    augmentation=(Crop(padding=4), Flip()),
-    optimiser=SGD(lr=0.1, momentum=0.9, nesterov=True, weight_decay=1e-4),
-    schedule=Step(milestones=(102, 153), factor=0.1, unit="epoch"),
-    epochs=205,
-    batch=128,
-    clip=1.0,
-    multiplier=3.0,
-    precision="bf16",
-)
+MODEL, NET = RESNET56, RESNET56_CIFAR10_ALL
 
 
 def trials(settings: Settings) -> list[Trial]:

@@ -1,10 +1,10 @@
 """Distillation on MNIST: the table in words and the four curves of Müller et al. 2019, section 4."""
 
+from softtargets.studies.distilling import Smoothness
 from softtargets.studies.mnist_distillation.claims import SEEDS
 from softtargets.studies.mnist_distillation.claims import claims as stated
 from softtargets.studies.mnist_distillation.findings import findings
 from softtargets.studies.mnist_distillation.grid import AXES, measure, trials
-from softtargets.studies.mnist_distillation.smoothness import Smoothness
 from softtargets.studies.study import MULLER, WAGNER, Study
 
 study = Study(

@@ -18,7 +18,8 @@ from softtargets.claims import (
     zone,
 )
 from softtargets.exceptions import StudyError
-from softtargets.studies.mnist_distillation.curves import BASELINES, OF_HARD, OF_SMOOTHED, best
+from softtargets.studies.distilling import best
+from softtargets.studies.mnist_distillation.curves import BASELINES, OF_HARD, OF_SMOOTHED
 from softtargets.studies.mnist_distillation.grid import TABLE_ALPHAS
 from softtargets.studies.results import Results, Row, over
 from softtargets.studies.words import percent, signed

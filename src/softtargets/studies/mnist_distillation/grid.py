@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from softtargets.recipes import MLP, MNIST, SGD, Distillation, Linear, Recipe, Shift
+from softtargets.recipes import Distillation, Recipe
 from softtargets.runs import Run
 from softtargets.studies.grids import SMOOTHING_AXES, smoothing, trial
 from softtargets.studies.measures import accuracy
+from softtargets.studies.protocols import FCN_STUDENT, FCN_TEACHER
 from softtargets.studies.study import Settings, Trial
 
 AXES = ("seed", "model", "model.name", "model.hidden", "model.dropout", "augmentation", *SMOOTHING_AXES)
@@ -25,18 +24,7 @@ BETA = 0.6
 # are no longer numbers after some ten steps. With gradients clipped to this norm they learn.
 CLIP = 1.0
 
-# Momentum and dampening of 0.9 are the paper's gradient smoothing: 0.9 of the last gradient and 0.1 of this one.
-_TRAINING: dict[str, Any] = {
-    "data": MNIST(),
-    "optimiser": SGD(lr=1.0, momentum=0.9, dampening=0.9, rates=(("head.*", 0.1),)),
-    "schedule": Linear(),
-    "epochs": 100,
-    "batch": 128,
-    "precision": "bf16",
-}
-
-TEACHER = Recipe(model=MLP(hidden=(1200, 1200), init_std=0.03), augmentation=(Shift(pixels=2),), **_TRAINING)
-STUDENT = Recipe(model=MLP(hidden=(800, 800), init_std=0.03), **_TRAINING)
+TEACHER, STUDENT = FCN_TEACHER, FCN_STUDENT
 
 
 def trials(settings: Settings) -> list[Trial]:

@@ -33,7 +33,7 @@ Clouds = Mapping[tuple[float, str], tuple[Tensor, Tensor]]
 
 def sweep(results: Results) -> Figure:
     """Accuracy and calibration error over alpha."""
-    rows = results.where(role="net").rows(over(alpha=ALPHAS), "accuracy", "ece", "ece_scaled")
+    rows = results.where(role="model").rows(over(alpha=ALPHAS), "accuracy", "ece", "ece_scaled")
     return lines(
         "sweep",
         "Accuracy and calibration against the strength of smoothing.",
@@ -79,7 +79,7 @@ def reliability_diagram(results: Results, tuned: float) -> Figure:
 
 def template_planes(results: Results) -> Figure:
     """Müller et al., figure 1, on digits: train and held-out, without and with smoothing."""
-    runs = {alpha: results.first(role="net", alpha=alpha).run for alpha in (0.0, PLANE_ALPHA)}
+    runs = {alpha: results.first(role="model", alpha=alpha).run for alpha in (0.0, PLANE_ALPHA)}
     clouds = {
         (alpha, split): plane_points(run, run.predictions(split))
         for alpha, run in runs.items()
@@ -96,7 +96,7 @@ def template_planes(results: Results) -> Figure:
         "Penultimate activations on the plane through three class templates.",
         lambda: drawing.draw_planes(clouds),
         rows,
-        f"One network of each kind, seed {results.first(role='net').seed}, its training and its held-out digits. "
+        f"One network of each kind, seed {results.first(role='model').seed}, its training and its held-out digits. "
         "Smoothing also shrinks the activations.",
         "Four scatter plots of three digit classes: training and held out, with hard targets and with smoothing.",
         widget=Widget("plane", _plane_data(clouds, templates)),
@@ -207,8 +207,8 @@ def _plane_data(clouds: Clouds, templates: Mapping[float, Tensor]) -> dict[str, 
 
 
 def _pooled(results: Results, alpha: float) -> dict[str, torch.Tensor]:
-    results.first(role="net", alpha=alpha)  # says so where every seed of this strength failed
-    outcomes = results.where(role="net", alpha=alpha).outcomes
+    results.first(role="model", alpha=alpha)  # says so where every seed of this strength failed
+    outcomes = results.where(role="model", alpha=alpha).outcomes
     predictions = [outcome.run.predictions("test") for outcome in outcomes]
     temperatures = [outcome.measures["temperature"] for outcome in outcomes]
     return {

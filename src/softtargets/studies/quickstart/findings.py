@@ -13,8 +13,8 @@ from softtargets.studies.results import Results, over
 from softtargets.studies.study import Findings
 from softtargets.studies.words import answered, percent
 
-HARD, SMOOTHED = {"role": "net", "alpha": 0.0}, {"role": "net", "alpha": 0.1}
-SAME_ALPHA_AS_PAPER = {"role": "net", "alpha": 0.05}
+HARD, SMOOTHED = {"role": "model", "alpha": 0.0}, {"role": "model", "alpha": 0.1}
+SAME_ALPHA_AS_PAPER = {"role": "model", "alpha": 0.05}
 HARD_TEACHER, SMOOTHED_TEACHER = {"role": "teacher", "alpha": 0.0}, {"role": "teacher", "alpha": 0.1}
 STUDENT_OF_HARD = {"role": "student", "alpha": 0.0, "temperature": 4.0}
 STUDENT_OF_SMOOTHED = {"role": "student", "alpha": 0.1, "temperature": 1.0}
@@ -46,7 +46,7 @@ def _answer(made: tuple[Claim, ...]) -> str:
 
 
 def _sections(results: Results) -> tuple[Section, ...]:
-    nets, teachers = results.where(role="net"), results.where(role="teacher")
+    nets, teachers = results.where(role="model"), results.where(role="teacher")
     tuned = _tuned_alpha(results)
     hard_accuracy, hard_temperature = (
         nets.sample(key, alpha=0.0).mean for key in ("accuracy", "temperature")
@@ -59,7 +59,7 @@ def _sections(results: Results) -> tuple[Section, ...]:
         if strong_temperature < 1
         else "not below 1, so even this much smoothing does not make the networks underconfident."
     )
-    examples = results.first(role="net").run.provenance["examples"]
+    examples = results.first(role="model").run.provenance["examples"]
     return (
         Section.of(
             "Accuracy and calibration",
@@ -116,7 +116,7 @@ def _net_table(results: Results) -> Table:
         "All networks.",
         "alpha .2f | accuracy .1% | nll: NLL | ece: ECE at T = 1 | temperature .2f: fitted T | ece_scaled: ECE at "
         "fitted T | spread_train: cluster spread, training | spread_test: cluster spread, held out",
-        results.where(role="net").rows(over(alpha=ALPHAS), *keys),
+        results.where(role="model").rows(over(alpha=ALPHAS), *keys),
         "Mean ± standard deviation over seeds, on the test digits. Cluster spread is the within-class standard "
         "deviation on the plane of three templates, divided by the mean distance between class centres.",
     )
@@ -124,7 +124,7 @@ def _net_table(results: Results) -> Table:
 
 def _tuned_alpha(results: Results) -> float:
     """The strength a user would choose: best calibrated on the validation digits."""
-    nets = results.where(role="net")
+    nets = results.where(role="model")
     found = {alpha: nets.sample("ece_validation", alpha=alpha).mean for alpha in ALPHAS[1:]}
     return min(found, key=lambda alpha: math.inf if math.isnan(found[alpha]) else found[alpha])
 
@@ -134,7 +134,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
     # Chosen with the first seed, on validation digits; judged with the others, on test digits.
     choosing, judging = results.split()
     tuned = _tuned_alpha(choosing)
-    suitable = {"role": "net", "alpha": tuned}
+    suitable = {"role": "model", "alpha": tuned}
 
     hard_ece, hard_scaled, hard_temperature = (
         results.shown(key, form, HARD)

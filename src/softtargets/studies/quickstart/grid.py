@@ -39,7 +39,9 @@ def trials(settings: Settings) -> list[Trial]:
     grid = []
     for seed in range(settings.seeds):
         for alpha in ALPHAS:
-            grid.append(trial(net, {"regulariser": smoothing(alpha), "seed": seed}, role="net", alpha=alpha))
+            grid.append(
+                trial(net, {"regulariser": smoothing(alpha), "seed": seed}, role="model", alpha=alpha)
+            )
         for alpha in TEACHER_ALPHAS:
             varied = {"regulariser": smoothing(alpha), "seed": seed}
             taught = trial(teacher, varied, role="teacher", alpha=alpha)
@@ -54,7 +56,7 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
     """Accuracy and calibration on the test digits, and how tight the clusters are."""
     test = run.predictions("test")
     measured = {"accuracy": accuracy(test), **likelihood_and_calibration(test.logits, test.labels)}
-    if trial.labels["role"] == "net":
+    if trial.labels["role"] == "model":
         held_out = run.predictions("validation")
         temperature = fit_temperature(held_out.logits, held_out.labels)
         scaled = likelihood_and_calibration(test.logits / temperature, test.labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,34 +15,54 @@ from softtargets.runs import SCORES, Run, RunWriter, environment, now
 from softtargets.training.events import Watcher
 from softtargets.training.pack import Fleet, Pack, Start
 from softtargets.training.precision import float32_products
+from softtargets.training.scheduling.light import concluded
 from softtargets.training.scheduling.resources import Resources
 from softtargets.training.tasks.task import Task
 
+Keep = Sequence[str] | Mapping[str, Sequence[str]]
 POLL_SECONDS = 0.2  # between two looks at what another process is doing
 
 
 @dataclass(kw_only=True)
 class Work(Start):
-    """A run that this process has claimed, and since when it has been trained (`begun`)."""
+    """A run that this process has claimed, and since when it has been trained (`begun`).
+
+    Its `seconds` are its share of the time that its packs took; `setup_seconds` are those among them until a pack had
+    taken its first step, in which a GPU compiles and records.
+    """
 
     writer: RunWriter
     begun: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.checkpoint is None:
-            self.begun = {"started": now(), "seconds": 0.0, "resumed": 0}
+            self.begun = {"started": now(), "seconds": 0.0, "setup_seconds": 0.0, "resumed": 0}
         else:
-            self.begun = dict(self.checkpoint.progress["begun"])
+            self.begun = {"setup_seconds": 0.0, **self.checkpoint.progress["begun"]}
             self.begun["resumed"] += 1
 
 
 @dataclass(frozen=True)
 class Finisher:
-    """Writes what runs have come to, for the watcher to hear; `_keep` are the splits of which predictions are kept."""
+    """Writes what runs have come to, for the watcher to hear.
+
+    `_keep` are the splits of which predictions are kept, of all runs or by recipe, and `_afresh` recipes whose light
+    runs are trained once more.
+    """
 
     _resources: Resources
-    _keep: Sequence[str]
+    _keep: Keep
     _watcher: Watcher
+    _afresh: frozenset[str] = frozenset()
+
+    def is_wanted_afresh(self, run: Run) -> bool:
+        """Whether a finished run is trained once more, because somebody asked for what a light one has not."""
+        return run.id in self._afresh and run.is_light
+
+    def concluded(self, recipe: Recipe, todo: dict[str, Recipe]) -> Run | None:
+        """The run of a recipe, unless there is something left to do for it."""
+        run = concluded(self._resources.store, recipe, todo)
+        return None if run is not None and self.is_wanted_afresh(run) else run
 
     def end(self, pack: Pack | Fleet, run: int, work: Work, together: int, todo: dict[str, Recipe]) -> None:
         """Write what a run has come to, and give it back."""
@@ -53,32 +73,48 @@ class Finisher:
             **work.begun,
             "finished": now(),
             "seconds": round(work.begun["seconds"], 3),
+            "setup_seconds": round(work.begun["setup_seconds"], 3),
             recipe.data.unit: slot.units,
             "steps": slot.step,
             "runs_together": together,
             **task.provenance(),
         }
+        light = work.writer.light
+        before = light.summary if light else None
         if slot.failure is not None:
-            concluded = work.writer.fail(slot.failure, slot.history, provenance)
+            ended = work.writer.fail(slot.failure, slot.history, provenance)
+            if light:
+                self._watcher.noted(
+                    f"Run {recipe.id}, trained again, failed: {slot.failure}. The light one stays."
+                )
         else:
             model = self._resources.model(recipe, weights, task)
             provenance["parameters"] = sum(weight.numel() for weight in model.parameters())
-            wanted = {name.removesuffix(SCORES): name for name in self._keep}
+            wanted = {name.removesuffix(SCORES): name for name in self._kept(recipe)}
             said = {
                 split: _said(task, recipe, model, name)
                 for split, name in wanted.items()
                 if split in task.splits
             }
-            concluded = work.writer.finish(weights, said, slot.history, provenance)
+            ended = work.writer.finish(weights, said, slot.history, provenance)
+            if before not in (None, ended.summary):
+                self._watcher.noted(
+                    f"Run {recipe.id}, trained again for its weights, came to other numbers than the light run that it "
+                    "replaces; what studies measured on that one is gone, and is measured again."
+                )
         work.writer.release()
-        self.conclude(todo, recipe, concluded)
+        self.conclude(todo, recipe, ended)
 
     def fail_orphan(self, recipe: Recipe, writer: RunWriter) -> bool:
-        """Whether the teacher failed; the student then fails too."""
-        if recipe.teacher is None or Run(self._resources.store.root / recipe.teacher.id).status == "finished":
+        """Whether the teacher failed, or did so when only its weights were missing; the student then fails too."""
+        if recipe.teacher is None:
+            return False
+        teacher = Run(self._resources.store.root / recipe.teacher.id)
+        if teacher.status == "finished" and not teacher.is_light:
             return False
         nothing = {"started": now(), "finished": now(), "seconds": 0.0, recipe.data.unit: 0}
         reason = f"its teacher {recipe.teacher.id} failed"
+        reason += " when it was trained again for its weights" if teacher.is_light else ""
         writer.fail(reason, [], environment(str(self._resources.device)) | nothing)
         return True
 
@@ -88,9 +124,15 @@ class Finisher:
         self.complete(recipe, run)
         self._watcher.finished(run)
 
+    def conclude_found(self, todo: dict[str, Recipe]) -> None:
+        """Of what is left, that which another process has brought to its end meanwhile."""
+        for recipe in list(todo.values()):
+            if (run := self.concluded(recipe, todo)) is not None:
+                self.conclude(todo, recipe, run)
+
     def complete(self, recipe: Recipe, run: Run) -> None:
-        """Add predictions that an earlier call did not keep, from the finished weights."""
-        if run.status != "finished" or not self._missing(recipe, run):
+        """Add predictions that an earlier call did not keep, from the finished weights; a light run has none."""
+        if run.status != "finished" or run.is_light or not self._missing(recipe, run):
             return
         while (writer := self._resources.store.claim(recipe)) is None:
             time.sleep(POLL_SECONDS)  # another process is adding predictions to the same run
@@ -101,8 +143,11 @@ class Finisher:
             for name in self._missing(recipe, run):
                 writer.add_predictions(name.removesuffix(SCORES), _said(task, recipe, model, name))
 
+    def _kept(self, recipe: Recipe) -> Sequence[str]:
+        return self._keep.get(recipe.id, ()) if isinstance(self._keep, Mapping) else self._keep
+
     def _missing(self, recipe: Recipe, run: Run) -> list[str]:
-        there = ((name, name.removesuffix(SCORES)) for name in self._keep)
+        there = ((name, name.removesuffix(SCORES)) for name in self._kept(recipe))
         return [
             name
             for name, split in there

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -25,24 +24,39 @@ from softtargets.training.scheduling.queue import Queue
 from softtargets.training.scheduling.resources import Resources
 
 _REPORT_SECONDS = 0.1
+# The host gives a GPU its work ahead of time, up to an epoch of it; shortly before the end it waits for each step, so
+# that the end is that of the GPU too.
+_CLOSE_TO_THE_END = 30.0
+
+
+class _TimeIsUpError(Exception):
+    """All that was under way is on disk, and nothing more is to be begun."""
 
 
 @dataclass
 class Loop:
-    """Trains all that a queue has, pack after pack."""
+    """Trains all that a queue has, pack after pack, `_until` a moment comes; what others train it may `_wait` for."""
 
     _queue: Queue
     _resources: Resources
     _finisher: Finisher
     _watcher: Watcher
     _checkpoint_seconds: float
+    _until: float | None = None
+    _wait: bool = True
     _saved: float = 0.0  # when checkpoints were last written
     _told: set[str] = field(default_factory=set)  # runs that the watcher knows to have started
 
     def run(self) -> None:
-        """Train until nothing is left to do, here or in other processes."""
+        """Train until nothing is left to do, here or in other processes, or the time is up."""
+        with suppress(_TimeIsUpError):
+            self._run()
+
+    def _run(self) -> None:
         todo, told = self._queue.todo, False
         while todo:
+            if self._time_is_up():
+                return
             left = len(todo)
             with ExitStack() as locks:
                 if works := self._queue.take(locks):
@@ -50,11 +64,23 @@ class Loop:
             if works or len(todo) < left:  # too many for the memory, or some have ended, here or elsewhere
                 told = False
                 continue
+            if not self._wait:
+                return
             # Should the other process die, its lock is free again and we take over from its checkpoint.
             if not told:
                 self._watcher.waiting(next(iter(todo.values())))
             told = True
             time.sleep(POLL_SECONDS)
+
+    def _time_is_up(self) -> bool:
+        return self._until is not None and time.monotonic() >= self._until
+
+    def _look_at_the_clock(self, asked_to_stop: Event) -> None:
+        """Raise if this is the end: somebody has asked for it, or the time is up."""
+        if asked_to_stop.is_set():
+            raise KeyboardInterrupt
+        if self._time_is_up():
+            raise _TimeIsUpError
 
     def _train_within_memory(self, works: list[Work], locks: ExitStack) -> None:
         """Train these runs; if they take more memory than was estimated, later packs of their kind are smaller."""
@@ -98,10 +124,10 @@ class Loop:
                 try:
                     # In place: if what joins does not fit into memory, all of them go on in smaller packs.
                     works[:] = self._queue.take(locks, [works[run] for run in left]) if left else []
-                    if asked_to_stop.is_set() and works:
-                        raise KeyboardInterrupt
+                    if works:
+                        self._look_at_the_clock(asked_to_stop)
                 except BaseException:
-                    _keep(works, left)
+                    _keep(works)
                     raise
 
     def _start(self, works: list[Work], going_on: list[Pack]) -> Pack | Fleet:
@@ -110,7 +136,7 @@ class Loop:
             new = works[len(going_on) :]
             pack = Pack(works, machinery) if machinery.stacked else Fleet(new, machinery, going_on)
         except BaseException:
-            _keep(works, range(len(works)))
+            _keep(works)
             raise
         for work, slot in zip(works, pack.slots, strict=True):
             work.checkpoint = None  # its tensors are in the pack now
@@ -126,19 +152,27 @@ class Loop:
         while active:
             due = stretch.pack.advance()
             moment = time.monotonic()
+            stretch.begun()
             stretch.report(self._watcher, moment, at_once=bool(due))
             if due:
                 self._measure(stretch, due)
-            if asked_to_stop.is_set():
+            self._keep_step(moment)
+            if asked_to_stop.is_set() or (active and self._time_is_up()):
                 stretch.save()
                 stretch.saver.wait()
-                raise KeyboardInterrupt
+                self._look_at_the_clock(asked_to_stop)
             self._save_if_due(stretch, moment)
             if 0 < len(active) < width and stretch.pack.place == 0 and self._queue.others_wait(works):
                 stretch.keep()
                 break
         stretch.saver.wait()
         return active
+
+    def _keep_step(self, moment: float) -> None:
+        """Wait for the device where the end is near."""
+        device = self._resources.device
+        if device.type == "cuda" and self._until is not None and self._until - moment < _CLOSE_TO_THE_END:
+            torch.cuda.synchronize(device)
 
     def _save_if_due(self, stretch: _Stretch, moment: float) -> None:
         late = moment - self._saved >= self._checkpoint_seconds
@@ -173,12 +207,20 @@ class _Stretch:
         self.active = list(range(len(works)))
         self._shown = [slot.units for slot in pack.slots]
         self._ticked = self._reported = time.monotonic()
+        self._stepped = False
 
-    def tick(self) -> None:
+    def begun(self) -> None:
+        """The first step is taken: the time until then was set-up."""
+        if not self._stepped:
+            self._stepped = True
+            self.tick("setup_seconds")
+
+    def tick(self, also: str = "") -> None:
         """The time since the last call was spent on the active runs."""
         moment = time.monotonic()
         for run in self.active:
-            self.works[run].begun["seconds"] += (moment - self._ticked) / len(self.active)
+            for key in filter(None, ("seconds", also)):
+                self.works[run].begun[key] += (moment - self._ticked) / len(self.active)
         self._ticked = moment
 
     def report(self, watcher: Watcher, moment: float, at_once: bool) -> None:
@@ -214,9 +256,9 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return any(words in str(error) for words in ("allocate memory", "out of memory", "ALLOC_FAILED"))
 
 
-def _keep(works: list[Work], left: Iterable[int]) -> None:
+def _keep(works: list[Work]) -> None:
     """Write what is in memory only: the states of runs between two packs."""
-    for work in (works[run] for run in left if run < len(works)):
+    for work in works:
         checkpoint = work.checkpoint
         if checkpoint is not None and "begun" not in checkpoint.progress:
             checkpoint.progress["begun"] = dict(work.begun)

@@ -77,8 +77,9 @@ class Queue:
             self._not_now.add(key)
             return None
         locks.enter_context(writer)
-        if writer.finished or self._finisher.fail_orphan(recipe, writer):
-            run = store.find(recipe)
+        run = self._finisher.concluded(recipe, self.todo)
+        if run is not None or self._finisher.fail_orphan(recipe, writer):
+            run = run or store.find(recipe)
             writer.release()
             assert run is not None
             self._finisher.conclude(self.todo, recipe, run)

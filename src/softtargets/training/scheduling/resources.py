@@ -16,6 +16,7 @@ from softtargets.training.machinery import Machinery
 from softtargets.training.packing import Arrangement, arrangement, kind_of_run
 from softtargets.training.sizing import Footprint, footprint, outline
 from softtargets.training.tasks import Task, Teacher, prepare
+from softtargets.training.teaching import has_weights
 
 T = TypeVar("T")
 
@@ -52,7 +53,13 @@ class Resources:
         taught = recipe.teacher
         if taught is None:
             return None
-        return self._once(taught.id, lambda: Teacher(taught, self.finished(taught), self.task(taught.data)))
+        return self._once(taught.id, lambda: self._teacher(taught))
+
+    def _teacher(self, taught: Recipe) -> Teacher:
+        run, task = Run(self.store.root / taught.id), self.task(taught.data)
+        if has_weights(run) or not run.has_predictions("train"):
+            return Teacher(taught, self.finished(taught), task)
+        return Teacher(taught, None, task, kept=run.predictions("train").logits)
 
     def arrangement(self, recipe: Recipe) -> Arrangement:
         """How runs of this kind train together, if there is memory enough."""

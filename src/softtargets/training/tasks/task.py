@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from softtargets.exceptions import RecipeError
+from softtargets.exceptions import RecipeError, RunError
 from softtargets.losses import CSKD, REGULARISERS, BetaSmoothing, SoftTargetLoss
 from softtargets.models import Classifier
 from softtargets.recipes import Clean, Dataset, Recipe
@@ -71,11 +71,24 @@ class Feed(ABC):
 
 @dataclass
 class Teacher:
-    """A finished net that gives targets, and what it was trained on: its own recipe and task."""
+    """A finished net that gives targets, and what it was trained on: its own recipe and task.
+
+    Of a run without weights only `kept` is there: the logits that it stored for its training examples.
+    """
 
     recipe: Recipe
-    model: Classifier
+    model: Classifier | None
     task: Any
+    kept: Tensor | None = None
+
+    def network(self) -> Classifier:
+        """The net itself; refused where the run has no weights."""
+        if self.model is None:
+            raise RunError(
+                f"run {self.recipe.id} has no weights, so that it cannot be asked about augmented images; "
+                "train it again, or give its students regulariser.view: stored"
+            )
+        return self.model
 
 
 Teachers = Sequence[Teacher | None]  # one for each run of a pack that has one

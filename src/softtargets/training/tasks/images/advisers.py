@@ -7,17 +7,23 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from softtargets.data.augment import View
+from softtargets.exceptions import RunError
 from softtargets.losses import BetaSmoothing
 from softtargets.models import Classifier
-from softtargets.randomness import below, key_words, words
+from softtargets.randomness import below, key_words, stacked_keys, words
 from softtargets.recipes import Recipe
 from softtargets.training.nets import Forward, Nets, Single, Stacked
 from softtargets.training.packing import stacks
 from softtargets.training.precision import autocast
 from softtargets.training.tasks.images.feed import ShownImages
+from softtargets.training.tasks.images.split import Split
 from softtargets.training.tasks.images.task import ImageTask
-from softtargets.training.tasks.task import Teachers
+from softtargets.training.tasks.task import Teacher, Teachers
+from softtargets.training.teaching import asked_through
 
+# The purpose that a teacher's own views are drawn for.
+_OWN_VIEW = "teacher's augmentation"
 # So far beyond any step that a second forward pass in the same step draws other dropout.
 _SECOND_PASS = 1 << 31
 
@@ -25,38 +31,65 @@ _SECOND_PASS = 1 << 31
 class TeacherAdviser:
     """The teachers of a pack, one for each run that has one.
 
-    A teacher that sees fixed images says the same every epoch, so it is asked once.
+    A teacher that sees fixed images says the same every epoch, so it is asked once. Others are asked in every step,
+    about the student's images or about views of their own. Those are drawn for the example and the student's epoch from
+    the student's seed, so that they do not depend on who else is in the pack, nor on where a training was resumed.
     """
 
     def __init__(self, recipes: Sequence[Recipe], task: ImageTask, teachers: Teachers, stacked: bool) -> None:
         train = task.splits["train"]
         device = train.images.device
         there = [teacher for teacher in teachers if teacher is not None]
-        models = [teacher.model.to(device).eval() for teacher in there]
         self._first = there[0]
         self.stored: Tensor | None = None
-        if recipes[0].augmentation:
-            # One for each run, which all have one: they are asked about different images.
-            self._nets = _asked(self._first.recipe, models, stacked)
-        else:
+        self._view: View | None = None
+        through = asked_through(recipes[0])
+        if through is None:
             # Runs without a teacher are given what the first one says; their losses do not ask for it.
             asked = {id(teacher): teacher for teacher in there}
             whose = [list(asked).index(id(teacher or there[0])) for teacher in teachers]
             self._whose = torch.tensor(whose, device=device)
-            said = [each.task.say(each.recipe, each.model, train)["logits"] for each in asked.values()]
-            self.stored = torch.stack(said)
+            self.stored = torch.stack([_said_of(train, each) for each in asked.values()])
+            return
+        # One for each run, which all have one: they are asked about different images.
+        models = [teacher.network().to(device).eval() for teacher in there]
+        self._nets = _asked(self._first.recipe, models, stacked)
+        if through is not recipes[0]:
+            self._view = self._first.task.view(through)
+            self._images = train.images
+            self._view_keys = stacked_keys([recipe.seed for recipe in recipes], _OWN_VIEW, device)
 
     @torch.no_grad()
     def ask(self, shown: ShownImages, steps: Tensor, epochs: Tensor) -> Tensor:
-        """What the teachers say of the same images."""
+        """What the teachers say of the same examples."""
         if self.stored is not None:
             return self.stored[self._whose[:, None], shown.chosen]
-        flat = self._first.task.standardise(shown.images.flatten(0, 1))
+        flat = self._first.task.standardise(self._seen(shown, epochs))
         images = flat.unflatten(0, shown.chosen.shape)
         with autocast(self._first.recipe.precision, flat.device):
             each = zip(self._nets, images.split(len(images) // len(self._nets)), strict=True)
             said = [nets.look((own,), shared=False) for nets, own in each]
         return torch.cat(said).float()
+
+    def _seen(self, shown: ShownImages, epochs: Tensor) -> Tensor:
+        """The images of all runs, one after another, as the teachers see them."""
+        if self._view is None:
+            return shown.images.flatten(0, 1)
+        drawn = self._view.draw(self._view_keys, shown.chosen, epochs)
+        return self._view.apply(self._images[shown.chosen.flatten()], drawn)
+
+
+def _said_of(train: Split, teacher: Teacher) -> Tensor:
+    """What a teacher says of training images without augmentation: as its run kept it, or its network asked now."""
+    if teacher.kept is None:
+        said: Tensor = teacher.task.say(teacher.recipe, teacher.network(), train)["logits"]
+        return said
+    if not torch.equal(teacher.task.splits["train"].images, train.images):
+        raise RunError(
+            f"run {teacher.recipe.id} has no weights, and its stored predictions are for other training images than "
+            "its student's; give both the same data, or train the teacher again"
+        )
+    return teacher.kept.to(train.images.device)
 
 
 def _asked(recipe: Recipe, models: Sequence[Classifier], stacked: bool) -> list[Nets]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import torch
+
 from softtargets.exceptions import RecipeError
 from softtargets.recipes import ClassConditional, Crop, Information, Recipe, Shift
 from softtargets.training.building import check_rows
+from softtargets.training.sizing import outline
 from softtargets.training.tasks.images.augmented_logits import chosen_examples, stands_still
 from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Task
+from softtargets.training.teaching import asked_through
 
 
 def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
@@ -16,23 +20,46 @@ def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
     if recipe.batch > examples:
         raise RecipeError(f"{recipe.batch} is larger than the training set of {examples} examples", "batch")
     _check_margins(recipe, task)
-    shape = task.input_shape(recipe)
+    task.input_shape(recipe)  # refuses crops that cannot be cut
     if isinstance(recipe.noise, ClassConditional):
         check_rows(recipe.noise.matrix, "noise.matrix", recipe, len(task.classes))
     _check_probes(recipe, task)
-    if recipe.teacher is None or not isinstance(taught, ImageTask):
+    if recipe.teacher is not None and isinstance(taught, ImageTask):
+        _check_teacher(recipe, recipe.teacher, task, taught)
+
+
+def _check_teacher(recipe: Recipe, teacher: Recipe, task: ImageTask, taught: ImageTask) -> None:
+    """Refuse images that the teacher's network cannot take: most take one size, those that pool all places any."""
+    by_the_student = asked_through(recipe) is recipe
+    shown, learnt = task.shape, taught.shape
+    if by_the_student:  # the teacher is asked about the very images the student sees
+        shown, learnt = task.input_shape(recipe), taught.input_shape(teacher)
+    if shown == learnt or (by_the_student and _takes(teacher, recipe, task, taught)):
         return
-    if recipe.augmentation:
-        # The teacher is asked about the very images the student sees.
-        shown, learnt = shape, taught.input_shape(recipe.teacher)
-    else:
-        shown, learnt = task.shape, taught.shape
-    if shown != learnt:
-        raise RecipeError(
-            f"the student of run {recipe.id} is shown images of {_words(shown)}, but its teacher learnt on "
-            f"{_words(learnt)}; give both the same size and crop",
-            "regulariser.teacher",
+    remedy = "give both the same size and crop"
+    if by_the_student and task.shape == taught.shape:
+        remedy += (
+            ", or ask the teacher about its own views of the images (regulariser.view: teacher) or once about the "
+            "images without augmentation (regulariser.view: stored)"
         )
+    raise RecipeError(
+        f"the student of run {recipe.id} is shown images of {_words(shown)}, but its teacher learnt on "
+        f"{_words(learnt)}, and its network, {teacher.model.name}, takes no others; {remedy}",
+        "regulariser.teacher",
+    )
+
+
+def _takes(teacher: Recipe, student: Recipe, task: ImageTask, taught: ImageTask) -> bool:
+    """Whether the teacher's network has the same weights for images of the student's size."""
+
+    def weights(recipe: Recipe, own: ImageTask) -> dict[str, torch.Size]:
+        return {name: value.shape for name, value in outline(recipe, own).state_dict().items()}
+
+    try:
+        other = weights(teacher.replace({"augmentation": student.augmentation}), task)
+    except RecipeError:  # too small for its layers
+        return False
+    return other == weights(teacher, taught)
 
 
 def _check_margins(recipe: Recipe, task: ImageTask) -> None:

@@ -26,6 +26,7 @@ from softtargets.training.precision import autocast
 from softtargets.training.sizing import activations, outline
 from softtargets.training.tasks.images.split import Split, standardiser, to_device
 from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teachers
+from softtargets.training.teaching import asked_through
 
 # Images that a net is shown at a time where it is not trained.
 BATCH = 1000
@@ -212,11 +213,12 @@ class ImageTask(Task):
         teacher = recipe.teacher
         if teacher is None:  # some losses ask the net itself a second time
             return shown if issubclass(REGULARISERS[recipe.regulariser.name], ALONE) else 0
-        if not recipe.augmentation:
+        through = asked_through(recipe)
+        if through is None:
             return _FLOAT * len(self.splits["train"]) * len(self.classes)
-        model = outline(replace(teacher, augmentation=recipe.augmentation), self)
+        model = outline(replace(teacher, augmentation=through.augmentation), self)
         weights = _FLOAT * sum(weight.numel() for weight in model.parameters())
-        seen = activations(model, self.blank(recipe, recipe.batch, torch.device("meta")), teacher.precision)
+        seen = activations(model, self.blank(through, recipe.batch, torch.device("meta")), teacher.precision)
         return 2 * weights + (seen.shown * recipe.batch if seen else 0)  # as it was loaded, and in the stack
 
 

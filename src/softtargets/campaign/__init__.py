@@ -1,0 +1,40 @@
+"""A campaign: a ranked list of studies that is trained by itself, whenever a GPU is there for a while."""
+
+from softtargets.campaign.cells import STATUSES, Cell, State, cells_of
+from softtargets.campaign.file import DEFAULT, Campaign, Entry, PlannedPage, load_campaign
+from softtargets.campaign.order import Group, Wanted, next_group, schedule
+from softtargets.campaign.pages import choose_pages, write_pages
+from softtargets.campaign.planning import Outlook, outlook, outlook_elsewhere
+from softtargets.campaign.session import RESERVE, Session
+from softtargets.campaign.speeds import SPEEDS, Speed, Speeds
+from softtargets.campaign.status import EntryStatus, coming, entry_statuses, totals
+
+__all__ = [
+    "DEFAULT",
+    "RESERVE",
+    "SPEEDS",
+    "STATUSES",
+    "Campaign",
+    "Cell",
+    "Entry",
+    "EntryStatus",
+    "Group",
+    "Outlook",
+    "PlannedPage",
+    "Session",
+    "Speed",
+    "Speeds",
+    "State",
+    "Wanted",
+    "cells_of",
+    "choose_pages",
+    "coming",
+    "entry_statuses",
+    "load_campaign",
+    "next_group",
+    "outlook",
+    "outlook_elsewhere",
+    "schedule",
+    "totals",
+    "write_pages",
+]

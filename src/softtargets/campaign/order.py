@@ -1,0 +1,134 @@
+"""What is trained next: pure functions of what is left, what it costs, and the time there is."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from softtargets.campaign.speeds import Speed
+
+# Estimates are medians: a run that would just fit more often than not would be cut in every second case.
+MARGIN = 1.1
+# A pack that would train for less than this before it is stopped is not begun.
+WORTH_BEGINNING = 15.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A training that is to be done, as planning sees it.
+
+    rank:     of the first entry of the campaign that wants it, or a student of it.
+    kind:     runs of one kind train together, `most_together` of them at most.
+    units:    of work that are left; None where nobody can tell.
+    begun:    whether there is a checkpoint.
+    needs:    the id of its teacher, as long as that is to be trained.
+    again:    teachers that came without their weights and are trained once more for it: id and seconds.
+    """
+
+    id: str
+    rank: int
+    kind: Hashable
+    units: float | None
+    speed: Speed
+    most_together: int = 1
+    begun: bool = False
+    needs: str | None = None
+    again: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Group:
+    """Trainings to be given to the engine at once; `seconds` is how long they should take (None: unknown).
+
+    `whole` says that they should be finished in the time there is; otherwise they are begun and go on another time.
+    """
+
+    ids: tuple[str, ...]
+    seconds: float | None
+    whole: bool
+
+
+def next_group(
+    wanted: Sequence[Wanted], seconds_left: float, ready: Iterable[Hashable] = (), blocked: Iterable[str] = ()
+) -> Group | None:
+    """The trainings to begin now, of one kind; None where there is nothing that makes sense.
+
+    Of those whose teachers are there, the highest-ranked that can be finished in the time left; runs that were begun
+    before new ones of their rank. Others of its kind go with it as long as all of them fit: those of its own rank, and
+    of lower ranks those that cost less than setting up their kind once more. If nothing fits whole, the highest-ranked
+    is begun, with others of its kind and rank.
+
+    wanted:  in the order of the campaign.
+    ready:   the kinds that are set up already.
+    blocked: runs that cannot be trained now, by this process; nor can their students.
+    """
+    set_up, out = set(ready), set(blocked)
+    waiting = {one.id for one in wanted} | out
+    can = [one for one in wanted if one.id not in out and one.needs not in waiting]
+    can.sort(key=lambda one: (one.rank, not one.begun))  # stable: the order of the campaign within these
+    whole = next((one for one in can if cost([one], set_up) <= seconds_left), None)
+    if whole is not None:
+        return _whole(whole, can, seconds_left, set_up)
+    return _begun(can, seconds_left, set_up)
+
+
+def cost(group: Sequence[Wanted], ready: Iterable[Hashable] = ()) -> float:
+    """Seconds that runs of one kind take together, with some margin; infinite where nobody can tell."""
+    if any(one.units is None for one in group):
+        return float("inf")
+    first = group[0]
+    units = [one.units or 0.0 for one in group]
+    teachers = dict(teacher for one in group for teacher in one.again)
+    return MARGIN * sum(teachers.values()) + MARGIN * first.speed.seconds(
+        units, first.most_together, ready=first.kind in set(ready)
+    )
+
+
+def _whole(first: Wanted, can: Sequence[Wanted], seconds_left: float, ready: set[Hashable]) -> Group:
+    alike = [one for one in can if one.kind == first.kind and one.id != first.id]
+    group = _joined([first], [one for one in alike if one.rank == first.rank], seconds_left, ready)
+    most = min(seconds_left, cost(group, ready) + MARGIN * first.speed.setup)
+    group = _joined(group, [one for one in alike if one.rank > first.rank], most, ready)
+    return _group(group, ready, whole=True)
+
+
+def _joined(
+    group: Sequence[Wanted], others: Iterable[Wanted], most: float, ready: set[Hashable]
+) -> list[Wanted]:
+    """The group with as many others as train well with it and cost no more, all together, than so many seconds."""
+    found = list(group)
+    for one in others:
+        if len(found) < found[0].most_together and cost([*found, one], ready) <= most:
+            found.append(one)
+    return found
+
+
+def _begun(can: Sequence[Wanted], seconds_left: float, ready: set[Hashable]) -> Group | None:
+    """The highest-ranked that has time to be set up and to train for a while."""
+    for first in can:
+        setup = 0.0 if first.kind in ready else first.speed.setup
+        if setup + WORTH_BEGINNING <= seconds_left:
+            alike = [one for one in can if (one.kind, one.rank) == (first.kind, first.rank)]
+            return _group(alike[: first.most_together], ready, whole=False)
+    return None
+
+
+def _group(group: Sequence[Wanted], ready: set[Hashable], whole: bool) -> Group:
+    seconds = cost(group, ready)
+    return Group(tuple(one.id for one in group), None if seconds == float("inf") else seconds, whole)
+
+
+def schedule(
+    wanted: Sequence[Wanted], seconds: float, ready: Iterable[Hashable] = (), blocked: Iterable[str] = ()
+) -> list[Group]:
+    """All groups that would be trained in so many seconds, if everything took as long as it should."""
+    left, found, set_up = list(wanted), [], set(ready)
+    while group := next_group(left, seconds, set_up, blocked):
+        found.append(group)
+        if not group.whole:
+            break
+        seconds -= group.seconds or 0.0
+        chosen = set(group.ids)
+        set_up |= {one.kind for one in left if one.id in chosen}
+        left = [one for one in left if one.id not in chosen]
+    return found

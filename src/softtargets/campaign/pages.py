@@ -1,0 +1,81 @@
+"""The pages of a campaign: every study with what is there of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from softtargets.campaign.file import Campaign, PlannedPage
+from softtargets.exceptions import CampaignError, SofttargetsError, StudyError, nearest
+from softtargets.report import plural
+from softtargets.runs import Run, RunStore
+from softtargets.storage import make_directory
+from softtargets.studies import run_study
+
+RESULTS = "results.json"
+
+
+def choose_pages(campaign: Campaign, name: str | None) -> list[PlannedPage]:
+    """All pages, or those of one study."""
+    if name is None:
+        return campaign.pages
+    found = [page for page in campaign.pages if name in (page.study.name, page.name)]
+    if not found:
+        known = [page.name for page in campaign.pages]
+        raise CampaignError(
+            f"the campaign has no study '{name}'{nearest(name, known)}; it has: {', '.join(known)}"
+        )
+    return found
+
+
+def write_pages(
+    pages: list[PlannedPage], store: RunStore, out: Path, say: Callable[[str], None], **how: Any
+) -> tuple[list[Path], list[str]]:
+    """Write the pages of which there is something, each into its directory; returns them, and what went wrong.
+
+    A page is written at the campaign's size and seeds; cells that are not there are "not run yet" on it. One that fails
+    is named, and the others are written.
+    """
+    written, failed = [], []
+    for page in pages:
+        runs = _runs(page, store)
+        if not runs and page.study.trials(page.settings):
+            say(f"{page.name}: no run is finished yet.")
+            continue
+        try:
+            _check_nothing_is_lost(page, runs, out)
+            make_directory(out / page.name)
+            path = run_study(
+                page.study, page.settings, store, out / page.name, command=page.command, train=None, **how
+            )
+        except Exception as error:  # whatever is wrong with one study, the others are written
+            failed.append(f"{page.name}: {error if isinstance(error, SofttargetsError) else repr(error)}")
+            say(f"{failed[-1]} (the page failed)")
+            continue
+        written.append(path)
+        say(f"{page.name}: {plural(len(runs), 'run')}, {path}")
+    return written, failed
+
+
+def _runs(page: PlannedPage, store: RunStore) -> list[Run]:
+    """The concluded runs of a page, each once."""
+    recipes = {trial.recipe.id: trial.recipe for trial in page.study.trials(page.settings)}
+    return [run for recipe in recipes.values() if (run := store.find(recipe)) is not None]
+
+
+def _check_nothing_is_lost(page: PlannedPage, runs: list[Run], out: Path) -> None:
+    """A page never loses runs that it has: those must be merged into the store first."""
+    directory = out / page.name
+    try:
+        rows = json.loads((directory / RESULTS).read_text(encoding="utf-8"))["tables"]["runs"]
+        there = {row["run"] for row in rows if row["status"] == "finished"}
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    wanted = {trial.recipe.id for trial in page.study.trials(page.settings)}
+    if lost := (there & wanted) - {run.id for run in runs}:
+        raise StudyError(
+            f"{directory} has {plural(len(lost), 'run')} that the store lacks, and the page would lose them; take them "
+            f"over first with `softtargets runs merge {directory}`"
+        )

@@ -1,0 +1,245 @@
+"""A campaign at work for a while: train what is next, measure it, pack it, and so on until the time is up."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from softtargets.campaign.cells import State
+from softtargets.campaign.measuring import measure_page
+from softtargets.campaign.order import Group, Wanted, next_group
+from softtargets.campaign.planning import Outlook
+from softtargets.data import status
+from softtargets.exceptions import SofttargetsError, StorageError, Unfinished
+from softtargets.report import plural
+from softtargets.runs import SCORES, Run, pack_runs
+from softtargets.studies import Place
+from softtargets.training import CHECKPOINT_SECONDS, Resources, Watcher, kind_of_run, train
+
+RESERVE = 30.0  # seconds of the time there is, for checkpoints, measurements and the pack
+POLL_SECONDS = 1.0  # between two looks at what other processes are doing
+
+Watching = Callable[[], AbstractContextManager[Watcher | None]]
+
+
+@dataclass
+class Session:
+    """One call of ``softtargets campaign run``.
+
+    end:      a moment of the clock at which all must be over; None: when everything is done.
+    reserve:  seconds before it after which nothing is trained any more.
+    pack:     a file that gets all finished runs of the campaign after each group, unless they are light: those came
+              from such a file. `include` is what goes into it besides (`pack_runs`); checkpoints only at the end.
+    watching: makes what shows the progress of a group.
+    say:      tells people a line.
+    """
+
+    outlook: Outlook
+    end: float | None = None
+    reserve: float = RESERVE
+    data_dir: Path | None = None
+    workers: int = 1
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
+    pack: Path | None = None
+    include: Collection[str] = ()
+    watching: Watching = nullcontext
+    say: Callable[[str], None] = print
+    engine: Callable[..., list[Run]] = train
+    clock: Any = time
+    skipped: dict[str, str] = field(default_factory=dict)  # cells that cannot be trained here, and why
+    trained: list[str] = field(default_factory=list)  # cells that came to their end in this session
+    _ready: set[Hashable] = field(default_factory=set)
+    _concluding: float = 0.0  # seconds that measuring and packing the last group took
+
+    def run(self) -> None:
+        """Train until everything is done or the time is up; whatever happens, finished runs are packed."""
+        outlook = self.outlook
+        self._resources = Resources(outlook.store, outlook.device, self.data_dir)
+        self._skip_missing_data()
+        self._skip_damaged()
+        try:
+            self._complete_predictions()
+            self._measure(outlook.done())
+            while group := self._next():
+                self._train(group)
+        finally:
+            # Also after Ctrl-C, which comes with a run or two finished since the last group: a run that travels without
+            # what studies measured on it would have to be trained again.
+            outlook.look()
+            self._measure(outlook.done())
+            self._write_pack(self.include)
+
+    @property
+    def seconds_left(self) -> float:
+        """For training, from now."""
+        return math.inf if self._until is None else self._until - self.clock.monotonic()
+
+    @property
+    def _until(self) -> float | None:
+        return None if self.end is None else self.end - max(self.reserve, 1.5 * self._concluding)
+
+    def _next(self) -> Group | None:
+        """What is trained next; where other processes have it all, whatever becomes free."""
+        told = False
+        while True:
+            self.outlook.look()
+            wanted, running = self.outlook.wanted(), self.outlook.running()
+            group = self._group(wanted, running)
+            if group is not None or not running or self._group(wanted, ()) is None:
+                return group
+            if not told:
+                self.say(f"Other processes are training {plural(len(running), 'run')}; waiting for them.")
+            told = True
+            self.clock.sleep(POLL_SECONDS)
+
+    def _group(self, wanted: Sequence[Wanted], running: Collection[str]) -> Group | None:
+        # Also with time enough for a group a clock that has run out ends the session.
+        if self.seconds_left <= 0:
+            return None
+        return next_group(wanted, self.seconds_left, self._ready, [*self.skipped, *running])
+
+    def _train(self, group: Group) -> None:
+        outlook = self.outlook
+        before = {key: outlook.states[key] for key in group.ids}
+        self._tell(group)
+        try:
+            self._call_engine(group)
+        except Unfinished:
+            pass
+        except StorageError:
+            raise
+        except SofttargetsError as error:
+            self._skip(group.ids, str(error))
+        self._ready |= {kind_of_run(outlook.cells[key].recipe) for key in group.ids}
+        outlook.look()
+        ended = [key for key in group.ids if _is_concluded(outlook.states[key])]
+        self._check_progress(group, before)
+        self._conclude(ended)
+        outlook.learn(key for key in ended if outlook.states[key].status == "done")
+
+    def _call_engine(self, group: Group) -> None:
+        outlook = self.outlook
+        cells = [outlook.cells[key] for key in group.ids]
+        with self.watching() as watcher:
+            self.engine(
+                [cell.recipe for cell in cells],
+                outlook.store,
+                device=str(outlook.device),
+                keep={cell.recipe.id: cell.keep for cell in cells},
+                data_dir=self.data_dir,
+                watcher=watcher,
+                progress=False,
+                checkpoint_seconds=self.checkpoint_seconds,
+                workers=self.workers,
+                until=self._until,
+                wait=False,
+                resources=self._resources,
+                afresh=[key for key in group.ids if outlook.states[key].light],
+            )
+
+    def _tell(self, group: Group) -> None:
+        cells = [self.outlook.cells[key] for key in group.ids]
+        recipe = cells[0].recipe
+        rank = self.outlook.rank(group.ids[0])
+        entry = self.outlook.campaign.entries[rank - 1]
+        begun = sum(self.outlook.states[key].status == "interrupted" for key in group.ids)
+        what = f"{plural(len(cells), 'run')} of {entry.study.name} ({recipe.data.name}, {recipe.model.name})"
+        going_on = f", {begun} of them begun before" if begun else ""
+        estimate = "unknown time" if group.seconds is None else f"about {group.seconds / 60:.1f} min"
+        ending = "" if group.whole else ", more than is left: they leave checkpoints"
+        self.say(f"Entry {rank}: {what}{going_on}, {estimate}{ending}.")
+
+    def _check_progress(self, group: Group, before: dict[str, State]) -> None:
+        """A group that comes back as it was would come back for ever."""
+        after = self.outlook.states
+        stuck = [key for key in group.ids if key not in self.skipped and after[key] == before[key]]
+        if len(stuck) == len(group.ids) and self.seconds_left > 0:
+            self._skip(stuck, "the engine came back without having trained")
+
+    def _conclude(self, ended: Sequence[str]) -> None:
+        """Measure runs that have come to their end for the studies that want them, and pack what there is."""
+        begun = self.clock.monotonic()
+        self.trained += ended
+        self._measure([key for key in ended if self.outlook.states[key].status == "done"])
+        if ended:
+            self._write_pack(set(self.include) - {"checkpoints"})
+        self._concluding = self.clock.monotonic() - begun
+
+    def _measure(self, done: Sequence[str]) -> None:
+        place = Place(self.data_dir, str(self.outlook.device))
+        for page in self.outlook.campaign.pages:
+            for problem in measure_page(page, set(done), self.outlook.store, place):
+                self.say(problem)
+
+    def _write_pack(self, include: Collection[str]) -> None:
+        if self.pack is None:
+            return
+        self.outlook.look()
+        kept = [
+            self.outlook.run(key)
+            for key, state in self.outlook.states.items()
+            if (_is_concluded(state) and not state.light)
+            or ("checkpoints" in include and state.status == "interrupted")
+        ]
+        if kept:
+            for problem in pack_runs(kept, self.pack, include).left_out:
+                self.say(f"Not packed: {problem}")
+
+    def _complete_predictions(self) -> None:
+        """Finished runs that lack predictions which a study has come to want get them, from their weights."""
+        lacking = {
+            key: self.outlook.cells[key].keep for key in self.outlook.done() if self._lacks_predictions(key)
+        }
+        if not lacking or self.seconds_left <= 0:
+            return
+        self.say(f"Adding predictions that a study wants to {plural(len(lacking), 'finished run')}.")
+        recipes = [self.outlook.cells[key].recipe for key in lacking]
+        try:
+            self.engine(recipes, self.outlook.store, keep=lacking, progress=False, resources=self._resources)
+        except StorageError:
+            raise
+        except SofttargetsError as error:
+            self.say(f"They could not be added: {error}.")
+
+    def _lacks_predictions(self, key: str) -> bool:
+        cell, run = self.outlook.cells[key], self.outlook.run(key)
+        if self.outlook.states[key].light or status(cell.recipe.data.name, self.data_dir) != "ready":
+            return False
+        named = ((name, name.removesuffix(SCORES)) for name in cell.keep)
+        return any(
+            not run.has_predictions(split) or (name == split and run.has_only_scores(split))
+            for name, split in named
+            if split in cell.recipe.data.splits
+        )
+
+    def _skip_missing_data(self) -> None:
+        lacking: dict[str, list[str]] = {}
+        for one in self.outlook.wanted():
+            name = self.outlook.cells[one.id].recipe.data.name
+            if status(name, self.data_dir) != "ready":
+                lacking.setdefault(name, []).append(one.id)
+        for name, keys in lacking.items():
+            self._skip(
+                keys,
+                f"the dataset {name} is not here; softtargets data fetch {name} gets it, or says who has it",
+            )
+
+    def _skip_damaged(self) -> None:
+        for key in self.outlook.unreachable():
+            self.skipped[key] = "its run is damaged"
+            self.say(
+                f"Run {key} is damaged: delete it with `softtargets runs delete {key}` to have it made anew."
+            )
+
+    def _skip(self, keys: Sequence[str], why: str) -> None:
+        self.skipped |= dict.fromkeys(keys, why)
+        self.say(f"{plural(len(keys), 'run')} left out: {why}.")
+
+
+def _is_concluded(state: State) -> bool:
+    return state.status in ("done", "failed")

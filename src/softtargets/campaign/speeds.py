@@ -1,0 +1,179 @@
+"""How fast trainings go: as finished runs did, else as a table of measured speeds says, else guessed."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from softtargets.exceptions import CampaignError
+from softtargets.recipes import Recipe, parse_yaml, read_text
+from softtargets.runs import Run
+from softtargets.training import kind_of_run
+
+SPEEDS = "speeds.yaml"  # beside the campaign
+Source = Literal["measured", "table", "guessed"]
+
+# Packs narrower than any that was measured: k times as many runs were 1.4 to 1.9 times as fast for k = 4, and 2.9 to
+# 4.2 times for k = 16, on an H200 (benchmarks/training): k to the power of 0.4.
+_NARROW = 0.4
+# Where nothing is known. For a GPU they are those of a ResNet, the slowest that most campaigns have.
+_GUESSES: Mapping[str, tuple[Mapping[int, float], float]] = {
+    "cuda": ({1: 30_000.0, 4: 50_000.0}, 90.0),
+    "cpu": ({1: 5_000.0}, 3.0),
+}
+_ALLOWED = ("model", "data", "images_per_second", "setup_seconds")
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Images (or tokens) per second of a device, by how many runs train together, and seconds until the first step.
+
+    >>> speed = Speed({1: 45_000.0, 4: 64_000.0}, setup=60.0, source="table")
+    >>> round(speed.per_second(2)), speed.per_second(16)
+    (53666, 64000.0)
+    """
+
+    points: Mapping[int, float]
+    setup: float
+    source: Source
+
+    def per_second(self, together: int) -> float:
+        """Of so many runs together: between two that were measured in proportion, on scales of ratios."""
+        known = sorted(self.points)
+        if together >= known[-1]:
+            return self.points[known[-1]]
+        if together <= known[0]:
+            return float(self.points[known[0]] * (together / known[0]) ** _NARROW)
+        above = next(width for width in known if width >= together)
+        below = max(width for width in known if width <= together)
+        if above == below:
+            return self.points[above]
+        share = math.log(together / below) / math.log(above / below)
+        return float(self.points[below] ** (1 - share) * self.points[above] ** share)
+
+    def seconds(self, units: Sequence[float], most_together: int, *, ready: bool = False) -> float:
+        """How long runs with so much work each take, on a device of their own; `ready`: set up before."""
+        if not units:
+            return 0.0
+        return (0.0 if ready else self.setup) + sum(units) / self.per_second(min(len(units), most_together))
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the table: models (and data) with all of these fields."""
+
+    model: Mapping[str, Any]
+    data: str | None
+    speed: Speed
+
+    def fits(self, recipe: Recipe) -> bool:
+        there = {"name": recipe.model.name, **recipe.model.to_dict()}
+        same = all(key in there and _plain(there[key]) == _plain(value) for key, value in self.model.items())
+        return same and self.data in (None, recipe.data.name)
+
+
+@dataclass
+class Speeds:
+    """Speeds on one device; `kind` is cuda or cpu."""
+
+    device: str
+    kind: str
+    table: Sequence[_Row] = ()
+    _exact: dict[Hashable, Speed] = field(default_factory=dict)
+    _alike: dict[Hashable, Speed] = field(default_factory=dict)
+
+    def learn(self, runs: Iterable[Run]) -> None:
+        """Take over what finished runs on this device say."""
+        exact: dict[Hashable, list[Run]] = defaultdict(list)
+        alike: dict[Hashable, list[Run]] = defaultdict(list)
+        for run in runs:
+            if run.status == "finished" and run.provenance.get("device_name") == self.device and _pace(run):
+                exact[kind_of_run(run.recipe)].append(run)
+                alike[_alike(run.recipe)].append(run)
+        self._exact |= {key: _measured(found, self._beside(found[0].recipe)) for key, found in exact.items()}
+        self._alike |= {key: _measured(found, self._beside(found[0].recipe)) for key, found in alike.items()}
+
+    def of(self, recipe: Recipe) -> Speed:
+        """The speed of trainings like this one."""
+        for found in (self._exact.get(kind_of_run(recipe)), self._alike.get(_alike(recipe))):
+            if found is not None:
+                return found
+        return self._beside(recipe)
+
+    def _beside(self, recipe: Recipe) -> Speed:
+        """What is known without runs."""
+        fitting = [row for row in self.table if row.fits(recipe)]
+        if fitting:
+            return max(fitting, key=lambda row: (len(row.model), row.data is not None)).speed
+        points, setup = _GUESSES[self.kind]
+        return Speed(points, setup, "guessed")
+
+
+def read_table(path: Path) -> dict[str, list[_Row]]:
+    """The table of measured speeds by device; where there is none, it is empty."""
+    if not path.exists():
+        return {}
+    tree = parse_yaml(read_text(path), str(path))
+    if not isinstance(tree, Mapping):
+        raise CampaignError(f"{path} is no table of speeds: it needs a list for each device, by its name")
+    return {
+        str(device): [_row(path, str(device), row) for row in rows or ()] for device, rows in tree.items()
+    }
+
+
+def _row(path: Path, device: str, row: Any) -> _Row:
+    try:
+        if unknown := set(row) - set(_ALLOWED):
+            raise ValueError(f"'{min(unknown)}' is none of {', '.join(_ALLOWED)}")
+        model, rates = row["model"], row["images_per_second"]
+        points = {int(width): float(rate) for width, rate in rates.items()}
+        if not points or any(width < 1 or rate <= 0 for width, rate in points.items()):
+            raise ValueError("rates must be above 0, for at least 1 run")
+        named = {"name": model} if isinstance(model, str) else dict(model)
+        return _Row(named, row.get("data"), Speed(points, float(row["setup_seconds"]), "table"))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CampaignError(
+            f"{path}, {device}: {row!r} says no speed ({error}); write it as "
+            "{model: mlp, images_per_second: {1: 680000, 128: 3700000}, setup_seconds: 30}"
+        ) from None
+
+
+def _pace(run: Run) -> float | None:
+    """Images per second of the pack that a run was in, without what was set-up."""
+    told = run.provenance
+    seconds = told.get("seconds", 0.0) - told.get("setup_seconds", 0.0)
+    return run.units / seconds if seconds > 0 and run.units else None
+
+
+def _measured(runs: Sequence[Run], beside: Speed) -> Speed:
+    """The median pace for each width of pack, and the median set-up where runs say it."""
+    paces: dict[int, list[float]] = defaultdict(list)
+    setups = []
+    for run in runs:
+        told = run.provenance
+        width = max(1, int(told.get("runs_together", 1)))
+        paces[width].append(_pace(run) or 0.0)
+        if not told.get("resumed") and "setup_seconds" in told:
+            setups.append(told["setup_seconds"] * width)
+    points = {width: statistics.median(found) for width, found in paces.items()}
+    return Speed(points, statistics.median(setups) if setups else beside.setup, "measured")
+
+
+def _alike(recipe: Recipe) -> Hashable:
+    """What decides most of the speed, where no run of the very same kind is there."""
+    return (
+        recipe.model,
+        recipe.data.name,
+        recipe.precision,
+        recipe.batch,
+        recipe.teacher and recipe.teacher.model,
+    )
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,120 @@
+"""What is trained next, with a clock of our own: numbers in, groups out."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from softtargets.campaign.order import MARGIN, WORTH_BEGINNING, Wanted, cost, next_group, schedule
+from softtargets.campaign.speeds import Speed
+
+# A hundred images per second however many runs there are, and ten seconds of set-up.
+STEADY = Speed({1: 100.0}, setup=10.0, source="table")
+
+
+def wants(name, rank=1, units=1000.0, kind="k", speed=STEADY, together=8, **more):
+    return Wanted(name, rank, kind, units, speed, together, **more)
+
+
+def test_the_cost_of_a_group_is_its_set_up_once_and_its_work():
+    assert cost([wants("a")]) == pytest.approx(MARGIN * (10 + 10))
+    assert cost([wants("a"), wants("b")]) == pytest.approx(MARGIN * (10 + 20))
+    assert cost([wants("a")], ready=["k"]) == pytest.approx(MARGIN * 10)
+    assert cost([wants("a"), wants("b", units=None)]) == math.inf
+
+
+def test_packs_that_a_device_has_room_for_cost_nothing_more():
+    wide = Speed({1: 100.0, 4: 400.0}, setup=0.0, source="table")
+    group = [wants(str(n), speed=wide) for n in range(4)]
+    assert cost(group) == pytest.approx(cost(group[:1]))
+    narrow = [wants(str(n), speed=wide, together=2) for n in range(4)]
+    assert cost(narrow) == pytest.approx(2 * cost(group[:1]))
+
+
+def test_rank_decides_and_runs_of_one_rank_and_kind_go_together():
+    left = [wants("late", 2, kind="other"), wants("a"), wants("b"), wants("c", kind="third")]
+    assert next_group(left, math.inf).ids == ("a", "b")
+
+
+def test_no_more_runs_than_train_well_together():
+    assert next_group([wants(str(n), together=3) for n in range(5)], math.inf).ids == ("0", "1", "2")
+
+
+def test_what_fits_whole_goes_before_what_ranks_higher():
+    left = [wants("long", 1, units=100_000, kind="x"), wants("short", 2)]
+    group = next_group(left, 60)
+    assert (group.ids, group.whole) == (("short",), True)
+    assert next_group(left, 2000).ids == ("long",)
+
+
+def test_a_pack_is_cut_to_what_fits_whole():
+    left = [wants(str(n)) for n in range(5)]
+    # Ten seconds of set-up and ten for each run, with the margin: three are 44 seconds, four are 55.
+    assert next_group(left, 50).ids == ("0", "1", "2")
+
+
+def test_if_nothing_fits_whole_the_highest_ranked_begins():
+    left = [wants("low", 2, units=90_000, kind="y"), wants("a", units=100_000), wants("b", units=100_000)]
+    group = next_group(left, 100)
+    assert (group.ids, group.whole) == (("a", "b"), False)
+
+
+def test_nothing_is_begun_that_would_be_stopped_before_it_has_trained():
+    left = [wants("a", units=100_000)]
+    assert next_group(left, 10 + WORTH_BEGINNING - 1) is None
+    assert next_group(left, 10 + WORTH_BEGINNING).ids == ("a",)
+    assert next_group(left, WORTH_BEGINNING, ready=["k"]).ids == ("a",)
+
+
+def test_what_was_begun_comes_before_new_runs_of_its_rank_and_not_of_others():
+    left = [
+        wants("first", 1, kind="x"),
+        wants("new", 2),
+        wants("begun", 2, units=100.0, begun=True, kind="z"),
+    ]
+    assert next_group(left, math.inf).ids == ("first",)
+    assert next_group(left[1:], math.inf).ids == ("begun",)
+
+
+def test_a_student_waits_for_its_teacher_and_for_a_blocked_one_for_ever():
+    left = [wants("student", needs="teacher"), wants("teacher", 1, kind="t"), wants("other", 2, kind="o")]
+    assert next_group(left, math.inf).ids == ("teacher",)
+    assert next_group(left[:1], math.inf).ids == ("student",), "its teacher is done"
+    assert next_group(left, math.inf, blocked=["teacher"]).ids == ("other",)
+    assert next_group(left[:1], math.inf, blocked=["teacher"]) is None
+
+
+def test_lower_ranks_go_along_where_that_costs_less_than_setting_up_again():
+    left = [wants("first", 1), wants("second", 5, units=900), wants("third", 6, units=900)]
+    assert next_group(left, math.inf).ids == ("first", "second"), "nine seconds, set-up takes ten"
+    costly = [wants("first", 1), wants("second", 5, units=1100)]
+    assert next_group(costly, math.inf).ids == ("first",)
+    assert next_group(left, MARGIN * 20).ids == ("first",), "nothing that would not fit"
+
+
+def test_unknown_work_waits_for_a_time_without_end():
+    left = [wants("unknown", 1, units=None, kind="x"), wants("known", 2)]
+    assert next_group(left, 1000).ids == ("known",)
+    group = next_group(left[:1], 1000)
+    assert (group.whole, group.seconds) == (False, None)
+    assert next_group(left, math.inf).ids == ("unknown",)
+
+
+def test_nothing_left_is_nothing_to_do():
+    assert next_group([], 100) is None
+    assert next_group([wants("a")], 0) is None
+
+
+def test_a_schedule_counts_the_time_down_and_set_up_once():
+    left = [
+        wants("t", 1, kind="t"),
+        wants("s", 1, needs="t"),
+        wants("long", 2, units=100_000),
+        wants("u", 3, units=1100, needs="t"),
+    ]
+    groups = schedule(left, 100)
+    assert [group.ids for group in groups] == [("t",), ("s",), ("u",), ("long",)]
+    assert [group.whole for group in groups] == [True, True, True, False]
+    assert sum(group.seconds for group in groups[:3]) == pytest.approx(MARGIN * (20 + 20 + 11))
+    assert [group.ids for group in schedule(left, 25)] == [("t",)]
