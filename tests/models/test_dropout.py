@@ -125,7 +125,7 @@ def test_gradients_pass_where_activations_do_and_infinities_are_dropped():
 def test_the_place_is_no_part_of_a_checkpoint_but_travels_with_copies():
     dropout = dropping(0.5, place_of(0, 8))
     assert dropout.state_dict() == {}
-    assert dict(dropout.named_buffers()).keys() == {"place"}
+    assert dict(dropout.named_buffers()).keys() == {"place", "position"}
     copy = deepcopy(dropout).double()
     assert torch.equal(copy.place, dropout.place)
     assert copy.place.dtype == torch.int64

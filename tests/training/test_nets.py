@@ -148,7 +148,7 @@ def test_the_net_that_lends_its_shape_keeps_its_weights_buffers_and_layers(compi
 
 def kinds_of(model, stacked=False):
     forward = Forward(model, stacked, worth=batches_of(4))
-    return [link for _, link in forward._links]
+    return [link for *_, link in forward._links]
 
 
 @pytest.mark.parametrize("variant", ["he", "tensor2tensor"])

@@ -28,15 +28,27 @@ class Dropout(nn.Module):
     """
 
     place: Tensor | None
+    position: Tensor
 
     def __init__(self, p: float) -> None:
         super().__init__()
         if not 0 <= p < 1:
             raise ValueError(f"dropout of {p} is out of range: must be at least 0 and below 1")
         self.p = p
-        self.layer = 0
-        # A buffer, so that it moves with the net and can be stacked; not part of what a checkpoint holds.
+        # Buffers, so that they move with the net and can be stacked, and layers that are alike can be computed by the
+        # same code; not part of what a checkpoint holds.
         self.register_buffer("place", None, persistent=False)
+        self.register_buffer("position", torch.zeros((), dtype=torch.int64), persistent=False)
+
+    @property
+    def layer(self) -> int:
+        """Which of the dropouts of its net this is."""
+        return int(self.position)
+
+    @layer.setter
+    def layer(self, number: int) -> None:
+        with torch.no_grad():
+            self.position.fill_(number)
 
     def forward(self, activations: Tensor) -> Tensor:
         """The same shape; the mask follows the order of the elements, whatever their layout in memory."""
@@ -46,7 +58,7 @@ class Dropout(nn.Module):
             return functional.dropout(activations, self.p)
         count = activations.numel()
         blocks = torch.arange((count + 3) // 4, device=activations.device)  # each gives four words
-        drawn = words(self.place[:2], blocks, self.place[2], self.layer)
+        drawn = words(self.place[:2], blocks, self.place[2], self.position)
         kept = uniforms(drawn).flatten()[:count].reshape(activations.shape) >= self.p
         return torch.where(kept, activations * (1 / (1 - self.p)), 0.0)
 

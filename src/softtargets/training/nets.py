@@ -106,21 +106,28 @@ class Forward:
         self._skeleton.train(training)
         shape = inputs[0].shape[1 if self._stacked and not shared else 0 :]
         compiled = self._worth is not None and (not training or self._worth(shape))
-        for prefix, link in self._links:
-            own, kept = _part(parameters, prefix), _part(buffers, prefix)
+        for prefix, names, link in self._links:
+            own = {name: parameters[known] for name, known in names.items()}
+            kept = {n.removeprefix(prefix): value for n, value in buffers.items() if n.startswith(prefix)}
             values = (link.compiled if compiled else link.plain)(own, kept, inputs, shared)
-            inputs, shared = (values,), not self._stacked
-        return values
+            inputs, shared = values if isinstance(values, tuple) else (values,), not self._stacked
+        (said,) = inputs
+        return said
 
-    def _kinds(self, compiled: bool) -> list[tuple[str, _Link]]:
-        """The links with the prefixes of their weights; those that are alike are computed by the first of them."""
-        links = self._skeleton.links if compiled else []
-        names = {module: f"{name}." for name, module in self._skeleton.named_modules() if name}
+    def _kinds(self, compiled: bool) -> list[tuple[str, Mapping[str, str], _Link]]:
+        """The links, those that are alike computed by the first of them, with what their names begin with in the net,
+        and the names of their weights there: one that several layers share has the first of its names.
+        """
+        links = (self._skeleton.links if compiled else []) or [self._skeleton]
+        prefixes = {module: f"{name}." if name else "" for name, module in self._skeleton.named_modules()}
+        first = {value: name for name, value in self._skeleton.named_parameters()}
         found: dict[object, _Link] = {}
-        return [
-            (names[link], found.setdefault(_kind_of(link), _Link(link, self._stacked, compiled)))
-            for link in links
-        ] or [("", _Link(self._skeleton, self._stacked, compiled))]
+        made: list[tuple[str, Mapping[str, str], _Link]] = []
+        for link in links:
+            names = {name: first[value] for name, value in link.named_parameters(remove_duplicate=False)}
+            alike = found.setdefault(_kind_of(link), _Link(link, self._stacked, compiled))
+            made.append((prefixes[link], names, alike))
+        return made
 
 
 class _Link:
@@ -128,29 +135,29 @@ class _Link:
 
     def __init__(self, module: nn.Module, stacked: bool, compiled: bool) -> None:
         self._module, self._stacked = module, stacked
-        self.compiled: Callable[..., Tensor] = self.plain
+        self.compiled: Callable[..., Any] = self.plain
         if compiled:
             # Tensor cores want the channels last.
             self.compiled = torch.compile(
                 self.plain, dynamic=False, options={"force_layout_optimization": True}
             )
 
-    def plain(self, parameters: Named, buffers: Named, inputs: Inputs, shared: bool) -> Tensor:
+    def plain(
+        self, parameters: Named, buffers: Named, inputs: Inputs, shared: bool
+    ) -> Tensor | tuple[Tensor, ...]:
+        """What it gives for what was given before: to the next link, a tensor or several."""
+
         def one(own: Named, kept: Named, seen: Inputs) -> Any:
             return functional_call(self._module, (own, kept), seen)
 
         if self._stacked:
             one = torch.vmap(one, in_dims=(0, 0, None if shared else 0))
-        values: Tensor = one(parameters, buffers, inputs)
+        values: Tensor | tuple[Tensor, ...] = one(parameters, buffers, inputs)
         return values
 
 
 def _kind_of(link: nn.Module) -> object:
     return repr(link), tuple((name, value.shape) for name, value in link.state_dict().items())
-
-
-def _part(named: Named, prefix: str) -> Named:
-    return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}
 
 
 class Single(Nets):
@@ -243,6 +250,10 @@ class Stacked(Nets):
         parameters, self._buffers = stack_module_state(list(models))
         self._forward = forward or Forward(models[0], stacked=True)
         self._places = [name for name in self._buffers if name.rpartition(".")[2] == "place"]
+        # Where dropouts draw, and which they are, follows from the recipe and is no part of a state.
+        self._not_kept = {
+            name for name in self._buffers if name.rpartition(".")[2] in ("place", "position")
+        }
         self.names = list(parameters)
         linear = _linear_weights(models[0]) if low is not None else set()
         self.parameters, self.shadows, self.leaves = [], [], []
@@ -259,7 +270,7 @@ class Stacked(Nets):
 
     def state(self, run: int) -> Named:
         own = self._named(self.parameters) | self._buffers
-        return {name: value[run].detach() for name, value in own.items() if name not in self._places}
+        return {name: value[run].detach() for name, value in own.items() if name not in self._not_kept}
 
     @torch.no_grad()
     def load(self, run: int, state: Mapping[str, Tensor]) -> None:
