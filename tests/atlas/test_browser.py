@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from softtargets.atlas import gather, write_atlas
+from watching import wait_until
 
 from .made_up import recorded, study
 
@@ -139,7 +140,7 @@ def test_an_address_that_makes_no_sense_shows_everything(opened, address):
 def test_a_link_to_a_claim_shows_it_whatever_the_filter(opened):
     page = opened("#verdict=contradicted")
     page.evaluate("location.hash = 's-claim-1'")
-    page.wait_for_function("document.getElementById('s-claim-1').checkVisibility()")
+    wait_until(page, "document.getElementById('s-claim-1').checkVisibility()")
     assert len(shown(page)) == 9
 
 

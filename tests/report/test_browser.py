@@ -9,6 +9,7 @@ import pytest
 
 from report import made_up
 from softtargets.report import Section, Widget, write_page
+from watching import wait_until
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 
@@ -348,7 +349,7 @@ def test_a_study_page_fits_and_its_contents_lead_somewhere(opened, width):
 def test_contents_stay_in_sight_on_wide_screens(opened):
     page = opened(made_up.study_page(), width=1500)
     page.mouse.wheel(0, 900)
-    page.wait_for_function("window.scrollY > 300")
+    wait_until(page, "window.scrollY > 300")
     box = page.locator("nav.contents").bounding_box()
     assert 0 <= box["y"] < 60
     assert box["x"] + box["width"] <= page.locator("main").bounding_box()["x"] + 1

@@ -251,9 +251,7 @@ class Stacked(Nets):
         self._forward = forward or Forward(models[0], stacked=True)
         self._places = [name for name in self._buffers if name.rpartition(".")[2] == "place"]
         # Where dropouts draw, and which they are, follows from the recipe and is no part of a state.
-        self._not_kept = {
-            name for name in self._buffers if name.rpartition(".")[2] in ("place", "position")
-        }
+        self._not_kept = {name for name in self._buffers if name.rpartition(".")[2] in ("place", "position")}
         self.names = list(parameters)
         linear = _linear_weights(models[0]) if low is not None else set()
         self.parameters, self.shadows, self.leaves = [], [], []
