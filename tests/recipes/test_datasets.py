@@ -74,7 +74,8 @@ def test_an_unknown_dataset_is_refused_with_the_nearest():
         build(Dataset, "cifar-10")
     assert str(caught.value) == (
         "'cifar-10' is not known (did you mean 'cifar10'?); allowed: digits, mnist, fashion-mnist, emnist, "
-        "cifar10, cifar100, cub200, tiny-imagenet, imagenet"
+        "cifar10, cifar100, cub200, tiny-imagenet, imagenet, multi30k, tatoeba, iwslt14, iwslt17, wmt14, "
+        "parallel-text"
     )
 
 

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from softtargets.recipes.schema import Count, Index, Part
+from softtargets.exceptions import RecipeError
+from softtargets.recipes.schema import Count, Index, Part, Range
 
 __all__ = [
     "CIFAR10",
     "CIFAR100",
     "CUB200",
     "EMNIST",
+    "IWSLT14",
+    "IWSLT17",
     "MNIST",
+    "WMT14",
     "Dataset",
     "Digits",
     "FashionMNIST",
     "ImageDataset",
     "ImageNet",
+    "Multi30k",
+    "ParallelText",
+    "Tatoeba",
     "TinyImageNet",
+    "TranslationDataset",
 ]
 
 
@@ -127,3 +135,106 @@ class ImageNet(ImageDataset, name="imagenet"):
     """ImageNet (ILSVRC 2012), resized and cropped to `size`; its validation set is our test set."""
 
     size: Count = 224
+
+
+class TranslationDataset(Dataset):
+    """Sentences and their translations, as pieces of words that both languages share (byte-pair encoding).
+
+    vocabulary:  how many pieces there are at most, the four symbols for padding, beginning, end and unknown included.
+    lowercase:   whether all text is lowercased.
+    longest:     training pairs with a side of more pieces than this are left out.
+    ratio:       so are those with one side more than so many times as long as the other; nothing keeps them.
+    validation:  0 takes the validation set of the corpus; else so many pairs are taken out of the training set.
+    limit:       train on so many pairs, drawn once and for ever.
+
+    `batch` of a recipe is in tokens: the most that a batch has on either side, padding included.
+    """
+
+    task: ClassVar[str] = "translation"
+    unit: ClassVar[str] = "tokens"
+
+    vocabulary: Annotated[int, Range(5)] = 8000
+    lowercase: bool = False
+    longest: Count = 175
+    ratio: Annotated[float, Range(1)] | None = 1.5
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """There is always something to choose by."""
+        return ("train", "validation", "test")
+
+    @property
+    def languages(self) -> tuple[tuple[str, str], ...]:
+        """The directions that are trained together, source and target; most corpora have one."""
+        source, target = getattr(self, "source", "source"), getattr(self, "target", "target")
+        return tuple((one, target) for one in source.split("+"))
+
+    def check(self) -> None:
+        """A translation is into another language."""
+        for source, target in self.languages:
+            if source == target:
+                raise RecipeError(f"{target} is the language that is translated from; give another", "target")
+
+
+class Multi30k(TranslationDataset, name="multi30k"):
+    """Captions of photographs in English, German and French: 29,000 pairs, 1,014 to validate, 1,000 to test (2016)."""
+
+    source: Literal["en", "de", "fr"] = "en"
+    target: Literal["en", "de", "fr"] = "de"
+
+
+class Tatoeba(TranslationDataset, name="tatoeba"):
+    """Everyday sentences: some 170,000 pairs of English with German, and with French; split by English sentence.
+
+    ``de+fr`` trains on both languages at once.
+    """
+
+    source: Literal["en", "de", "fr", "de+fr"] = "de"
+    target: Literal["en", "de", "fr"] = "en"
+
+    def check(self) -> None:
+        """English is always one of the two."""
+        super().check()
+        if "en" not in (self.source, self.target):
+            raise RecipeError(f"{self.source} to {self.target} is not there: one side must be en", "target")
+
+
+class IWSLT14(TranslationDataset, name="iwslt14"):
+    """Talks (TED) of IWSLT'14, English with German or French: about 160,000 pairs to train on.
+
+    The defaults are those of fairseq's recipe, which Lu et al. 2023 follow: lowercased, 10,000 pieces.
+    """
+
+    source: Literal["en", "de", "fr"] = "de"
+    target: Literal["en", "de", "fr"] = "en"
+    vocabulary: Annotated[int, Range(5)] = 10_000
+    lowercase: bool = True
+
+
+class IWSLT17(TranslationDataset, name="iwslt17"):
+    """Talks (TED) of IWSLT'17, from German and French into English at once, as in table 2 of Lu et al. 2023."""
+
+    source: Literal["de", "fr", "de+fr"] = "de+fr"
+    target: Literal["en"] = "en"
+    vocabulary: Annotated[int, Range(5)] = 16_000
+
+
+class WMT14(TranslationDataset, name="wmt14"):
+    """News of WMT'14, English and German: about 4.5 million pairs; newstest2013 validates, newstest2014 tests."""
+
+    source: Literal["en", "de"] = "en"
+    target: Literal["en", "de"] = "de"
+    vocabulary: Annotated[int, Range(5)] = 32_000
+
+
+class ParallelText(TranslationDataset, name="parallel-text", shorthand="corpus"):
+    """Aligned text of your own: the directory `corpus` of the data directory, with ``train.SOURCE``, ``train.TARGET``.
+
+    So with ``validation`` and ``test``; each file may end in ``.gz``. `digest` says which text it is, so that a run never
+    stands for another one: `softtargets translate train` fills it in.
+    """
+
+    corpus: str
+    source: str = "source"
+    target: str = "target"
+    digest: str = ""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, Part, Range
 
-__all__ = ["Calibration", "Information", "Probe"]
+__all__ = ["BLEU", "Calibration", "Information", "Probe"]
 
 
 class Probe(Part):
@@ -51,3 +51,11 @@ class Information(Probe, name="information"):
                 f"names class {self.classes[0]} twice, and a logit minus itself says nothing; give two classes",
                 "classes",
             )
+
+
+class BLEU(Probe, name="bleu"):
+    """BLEU of translations of a split, by beam search; a beam of 1 is greedy. `sentences` are the first so many."""
+
+    split: Literal["validation", "test"] = "validation"
+    beam: Count = 1
+    sentences: Count | None = None

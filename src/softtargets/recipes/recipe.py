@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from softtargets.exceptions import RecipeError, nearest
 from softtargets.recipes.augmentation import Augmentation
-from softtargets.recipes.datasets import Dataset
+from softtargets.recipes.datasets import Dataset, TranslationDataset
 from softtargets.recipes.models import Model
 from softtargets.recipes.noise import Clean, Noise
 from softtargets.recipes.optimisation import SGD, Constant, Optimiser, Schedule
-from softtargets.recipes.probes import Information, Probe
+from softtargets.recipes.probes import BLEU, Information, Probe
 from softtargets.recipes.regularisers import CrossEntropy, Distillation, ForwardCorrection, Regulariser
 from softtargets.recipes.schema import Count, Index, Part, Positive, ProperFraction, build, field_types
 from softtargets.recipes.yaml import parse_yaml, read_text
@@ -39,7 +39,9 @@ class Recipe(Part):
 
     `multiplier` is what the loss is multiplied by, `clip` the largest norm of the gradient, `average` the decay of an
     exponential moving average of the weights, with which the model is then measured. The model is measured at the end
-    of each epoch, and with `measure_every` also whenever so many steps are done.
+    of each epoch, and with `measure_every` also whenever so many steps are done. What is kept in the end are the last
+    weights; with `average_last` the mean of those at the ends of the last so many epochs, and with `best_by` those of
+    the measurement with the best number of that name.
 
     >>> from softtargets.recipes import Digits, LabelSmoothing, MLP
     >>> smoothing = LabelSmoothing(alpha=0.1)
@@ -49,7 +51,7 @@ class Recipe(Part):
     >>> recipe.replace({"regulariser.alhpa": 0.2})
     Traceback (most recent call last):
     softtargets.exceptions.RecipeError: regulariser.alhpa: no such field of 'label_smoothing' (did you mean
-    'alpha'?); allowed: alpha, spread, matrix
+    'alpha'?); allowed: alpha, spread, matrix, prior
     """
 
     data: Dataset
@@ -69,6 +71,8 @@ class Recipe(Part):
     average: ProperFraction | None = None
     measure_every: Count | None = None
     probes: tuple[Probe, ...] = ()
+    average_last: Count | None = None
+    best_by: Literal["validation_loss", "validation_accuracy", "validation_bleu"] | None = None
 
     def check(self) -> None:
         """One length, a teacher of the same classes, known noise to be corrected, probes that see something."""
@@ -84,13 +88,39 @@ class Recipe(Part):
                     "regulariser.teacher.data",
                 )
         self._check_probes()
+        self._check_what_is_kept()
         if isinstance(self.regulariser, ForwardCorrection) and self.noise.name in _NOT_CORRECTED:
             raise RecipeError(_NOT_CORRECTED[self.noise.name], "regulariser")
+
+    def _check_what_is_kept(self) -> None:
+        if self.average_last is not None:
+            for other in ("average", "best_by"):
+                if getattr(self, other) is not None:
+                    raise RecipeError(
+                        f"{self.average_last} and {other} both say which weights are kept; leave one out",
+                        "average_last",
+                    )
+            if self.epochs is not None and self.average_last > self.epochs:
+                raise RecipeError(
+                    f"{self.average_last} is more than the {self.epochs} epochs there are", "average_last"
+                )
+        if self.best_by is None:
+            return
+        if "validation" not in self.data.splits:
+            raise RecipeError(
+                "there is no validation split to choose by; give data.validation, or leave best_by out", "best_by"
+            )
+        if self.best_by == "validation_bleu" and not any(
+            isinstance(probe, BLEU) and probe.split == "validation" for probe in self.probes
+        ):
+            raise RecipeError(
+                "validation_bleu is measured by a probe; give probes: [{name: bleu, every: 1000}]", "best_by"
+            )
 
     def _check_probes(self) -> None:
         looked: dict[tuple[str, tuple[int, int], str], int] = {}
         for position, probe in enumerate(self.probes):
-            if getattr(probe, "split", None) == "validation" and not self.data.validation:
+            if getattr(probe, "split", None) == "validation" and "validation" not in self.data.splits:
                 raise RecipeError(
                     "there is no validation split to look at; give data.validation, or look at test",
                     f"probes.{position}.split",
@@ -175,6 +205,8 @@ class Recipe(Part):
 
 
 def _classes_of(data: Dataset) -> tuple[Any, ...]:
+    if isinstance(data, TranslationDataset):
+        return (data,)  # pieces of words are learnt from the training text
     # Human labels and sizes change the examples, not the set of classes.
     return data.name, getattr(data, "coarse", None), getattr(data, "part", None)
 

@@ -44,17 +44,21 @@ class CrossEntropy(Regulariser, name="cross_entropy"):
 class LabelSmoothing(Regulariser, name="label_smoothing"):
     """Moves `alpha` of the mass from the label to all K classes, or to the K-1 others (`spread`).
 
-    With a `matrix` S the mass for label y goes where row y of S says; alpha 1 trains on S itself.
+    With a `matrix` S the mass for label y goes where row y of S says; alpha 1 trains on S itself. With the `prior`
+    unigram it goes to classes as often as they are labels in the training set (Pereyra et al. 2017).
     """
 
     alpha: Probability = 0.1
     spread: Literal["all", "others"] = "all"
     matrix: Matrix | None = None
+    prior: Literal["uniform", "unigram"] = "uniform"
 
     def check(self) -> None:
         """A matrix is square, its rows add up to 1, and without the label something is left of them if need be."""
         if self.matrix is None:
             return
+        if self.prior != "uniform":
+            raise RecipeError(f"{self.prior} and a matrix both say where the mass goes; leave one out", "prior")
         check_matrix(self.matrix, TARGET)
         for position, row in enumerate(self.matrix):
             if self.spread == "others" and row[position] >= 1:

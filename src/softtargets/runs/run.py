@@ -142,6 +142,14 @@ class Run:
         self._refuse_left_out(WEIGHTS, "weights", "weights")
         return self._tensors(WEIGHTS)
 
+    def about_weights(self) -> dict[str, str]:
+        """Texts that the weights are of no use without, by name: the tokeniser of a translation model."""
+        from safetensors import safe_open
+
+        self._refuse_left_out(WEIGHTS, "weights", "weights")
+        with safe_open(self._checked(WEIGHTS), "pt") as file:
+            return dict(file.metadata() or {})
+
     def has_predictions(self, split: str) -> bool:
         """Whether predictions on a split were kept."""
         return predictions_file(split) in self.manifest["files"]

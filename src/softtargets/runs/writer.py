@@ -135,9 +135,13 @@ class RunWriter:
         predictions: Mapping[str, Mapping[str, Tensor]],
         history: list[dict[str, Any]],
         provenance: Mapping[str, Any],
+        about: Mapping[str, str] | None = None,
     ) -> Run:
-        """Write everything, then the manifest, then drop the checkpoint."""
-        self._write_tensors(WEIGHTS, weights)
+        """Write everything, then the manifest, then drop the checkpoint.
+
+        about: texts that the weights are of no use without, such as a tokeniser; they are in the same file.
+        """
+        self._write_tensors(WEIGHTS, weights, dict(about) if about else None)
         for split, tensors in predictions.items():
             self._write_tensors(predictions_file(split), tensors)
         return self._conclude("finished", history, provenance, [WEIGHTS, *map(predictions_file, predictions)])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from softtargets.exceptions import RecipeError
 from softtargets.losses import REGULARISERS, SoftTargetLoss
@@ -30,14 +31,18 @@ def build_model(recipe: Recipe, task: Task) -> Classifier:
             raise RecipeError(str(error), "model") from None
 
 
-def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -> SoftTargetLoss:
-    """The loss the regulariser names, in training mode."""
+def build_loss(
+    recipe: Recipe, classes: int, numbers_as_tensors: bool = False, frequencies: Tensor | None = None
+) -> SoftTargetLoss:
+    """The loss the regulariser names, in training mode; `frequencies` are those of the classes as labels."""
     part = recipe.regulariser
     # Who teaches, and about which images, is the training loop's business.
     options = {name: value for name, value in vars(part).items() if name not in ("teacher", "view")}
     if isinstance(part, LabelSmoothing) and part.matrix is not None:
         check_rows(part.matrix, "regulariser.matrix", recipe, classes)
         options["matrix"] = torch.tensor(part.matrix, dtype=torch.float32)
+    if isinstance(part, LabelSmoothing):
+        options["prior"] = _prior(recipe, part.prior, frequencies)
     if numbers_as_tensors:
         options |= {name: torch.as_tensor(options[name], dtype=torch.float32) for name in free_numbers(part)}
     try:
@@ -51,6 +56,18 @@ def build_loss(recipe: Recipe, classes: int, numbers_as_tensors: bool = False) -
         raise RecipeError(str(error), "regulariser") from None
     loss.sync_on_end_epoch = False  # every process trains runs of its own
     return loss
+
+
+def _prior(recipe: Recipe, name: str, frequencies: Tensor | None) -> Tensor | None:
+    """Where label smoothing moves mass to; nothing means everywhere alike."""
+    if name == "uniform":
+        return None
+    if frequencies is None:
+        raise RecipeError(
+            f"{name} needs to know how often each class is a label, which nobody counts for {recipe.data.name}",
+            "regulariser.prior",
+        )
+    return frequencies.float().cpu()
 
 
 def check_rows(matrix: Sequence[Sequence[float]], field: str, recipe: Recipe, classes: int) -> None:

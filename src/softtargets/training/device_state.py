@@ -43,6 +43,7 @@ class DeviceState:
         self.memory = self.update.initial(self.nets.parameters)
         kept = self.nets.parameters if self.recipe.average is not None else []
         self.averages = [value.detach().clone() for value in kept]
+        self._gathered: list[dict[str, Tensor]] = [{} for _ in recipes]
         self.loss = self._make_loss(recipes)
         alone = self.loss.loss if isinstance(self.loss, SingleLoss) else None
         self.adviser = self.task.adviser(recipes, self.nets, alone, teachers)
@@ -118,7 +119,8 @@ class DeviceState:
         with self._at_work():
             model = {f"model.{name}": value for name, value in self.nets.state(run).items()}
             loss = {f"loss.{name}": value for name, value in self.loss.state(run).items()}
-            state = _copied(model | loss | self._own(run))
+            gathered = {f"gathered.{name}": value for name, value in self._gathered[run].items()}
+            state = _copied(model | loss | gathered | self._own(run))
         if self._stream is not None:
             torch.cuda.current_stream(self.device).wait_stream(self._stream)
         return state
@@ -126,7 +128,7 @@ class DeviceState:
     def restore(self, run: int, tensors: dict[str, Tensor]) -> None:
         """Go back to a state."""
         with self._at_work(waiting=True), torch.no_grad():
-            parts: dict[str, dict[str, Tensor]] = {"model": {}, "loss": {}}
+            parts: dict[str, dict[str, Tensor]] = {"model": {}, "loss": {}, "gathered": {}}
             own = self._own(run)
             for name, value in tensors.items():
                 owner, _, rest = name.partition(".")
@@ -136,11 +138,33 @@ class DeviceState:
                     own[name].copy_(value)
             self.nets.load(run, parts["model"])
             self.loss.load(run, parts["loss"])
+            self._gathered[run] = {
+                name: value.to(self.device, copy=True) for name, value in parts["gathered"].items()
+            }
 
     def weights(self, run: int) -> dict[str, Tensor]:
         """The weights that evaluation uses."""
         with self._at_work(waiting=True):
             return _copied(self._measured().state(run))
+
+    def gather(self, run: int, anew: bool) -> None:
+        """Add the weights that evaluation uses to those gathered of a run, or begin `anew` with them."""
+        with self._at_work(), torch.no_grad():
+            now, sums = self._measured().state(run), self._gathered[run]
+            if anew or not sums:
+                self._gathered[run] = _copied(now)
+                return
+            for name, value in now.items():
+                if value.is_floating_point():
+                    sums[name] += value
+                else:  # what is counted is not averaged
+                    sums[name].copy_(value)
+
+    def gathered(self, run: int, times: int) -> dict[str, Tensor]:
+        """The mean of the weights that were gathered so many times."""
+        with self._at_work(waiting=True):
+            found = _copied(self._gathered[run])
+            return {name: value / times if value.is_floating_point() else value for name, value in found.items()}
 
     def _own(self, run: int) -> dict[str, Tensor]:
         """What there is of a run beside its net and its loss, by the names that checkpoints have."""
@@ -174,9 +198,10 @@ class DeviceState:
         classes = len(self.task.classes)
         self._draws_at_random = False
         if not isinstance(self.nets, Single):
-            return StackedLoss(recipes, classes, self.device)
+            return StackedLoss(recipes, classes, self.device, self.task.frequencies())
         model = self.nets.model
-        single = SingleLoss(recipes[0], classes, self.device, model.head if self._fused else None)
+        head = model.head if self._fused else None
+        single = SingleLoss(recipes[0], classes, self.device, head, self.task.frequencies())
         foreign = any(_is_foreign_dropout(module) for module in model.modules())
         self._draws_at_random = foreign or isinstance(single.loss, (BetaSmoothing, DisturbLabel))
         if isinstance(single.loss, BetaSmoothing):

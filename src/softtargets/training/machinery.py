@@ -26,6 +26,7 @@ class Machinery:
         self.device, self.stacked = device, stacked
         self.recorded = device.type == "cuda" and not plain
         self._worth = partial(task.compiles, recipe) if self.recorded else None
+        self._dynamic = task.shapes_vary
         self._forward: Forward | None = None
         self._compiled: dict[str, Callable[..., Any]] = {}
 
@@ -34,7 +35,7 @@ class Machinery:
         if not self.recorded and not self.stacked:
             return None
         if self._forward is None:
-            self._forward = Forward(model, self.stacked, self._worth)
+            self._forward = Forward(model, self.stacked, self._worth, self._dynamic)
         return self._forward
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -84,15 +84,19 @@ class Forward:
 
     Packs of one shape share it. With `worth`, which is for a GPU, evaluation is compiled, and training on first inputs
     of the shapes that it says are worth it, once for all packs, with our own kernels where they are faster. A deep net
-    would take minutes as a whole: its links are of a few kinds, compiled once each.
+    would take minutes as a whole: its links are of a few kinds, compiled once each; `dynamic`, for inputs of all shapes.
     """
 
     def __init__(
-        self, model: Classifier, stacked: bool, worth: Callable[[torch.Size], bool] | None = None
+        self,
+        model: Classifier,
+        stacked: bool,
+        worth: Callable[[torch.Size], bool] | None = None,
+        dynamic: bool = False,
     ) -> None:
         self._skeleton = model if worth is None else deepcopy(model)
         self._stacked = stacked
-        self._worth = worth
+        self._worth, self._dynamic = worth, dynamic
         if worth is not None:
             from softtargets.models.kernels import use_kernels  # Triton, which not every machine has
 
@@ -125,7 +129,8 @@ class Forward:
         made: list[tuple[str, Mapping[str, str], _Link]] = []
         for link in links:
             names = {name: first[value] for name, value in link.named_parameters(remove_duplicate=False)}
-            alike = found.setdefault(_kind_of(link), _Link(link, self._stacked, compiled))
+            made_anew = _Link(link, self._stacked, compiled, self._dynamic)
+            alike = found.setdefault(_kind_of(link), made_anew)
             made.append((prefixes[link], names, alike))
         return made
 
@@ -133,13 +138,13 @@ class Forward:
 class _Link:
     """A part of a net, or all of it."""
 
-    def __init__(self, module: nn.Module, stacked: bool, compiled: bool) -> None:
+    def __init__(self, module: nn.Module, stacked: bool, compiled: bool, dynamic: bool) -> None:
         self._module, self._stacked = module, stacked
         self.compiled: Callable[..., Any] = self.plain
         if compiled:
             # Tensor cores want the channels last.
             self.compiled = torch.compile(
-                self.plain, dynamic=False, options={"force_layout_optimization": True}
+                self.plain, dynamic=dynamic, options={"force_layout_optimization": True}
             )
 
     def plain(

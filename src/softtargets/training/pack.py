@@ -20,6 +20,10 @@ from softtargets.training.probing import probed
 from softtargets.training.tasks import Epoch, Moment, Task, Teacher
 
 
+# Where a row of metrics has what a recipe calls by another name.
+_COLUMNS = {"validation_bleu": "bleu.validation_bleu"}
+
+
 @dataclass
 class Start:
     """A run about to be trained: its recipe, its task with its own labels, its teacher, and where it stopped."""
@@ -50,6 +54,8 @@ class Slot:
     history: list[dict[str, Any]] = field(default_factory=list)
     measured: int = 0  # the place in the epoch up to which losses have been reported
     failure: str | None = None
+    gathered: int = 0  # how many times weights were, that are kept in the place of the last ones
+    best: float | None = None  # the number that those have
 
     @property
     def recipe(self) -> Recipe:
@@ -126,7 +132,8 @@ class Pack:
             slot.measured = self.place
             slot.failure = _failure(slot, row, lost)
             if slot.failure is None:
-                slot.history.append(row | self._probed(run))
+                row |= self._probed(run)
+                slot.history.append(row | self._gather(run, row))
         if self.place == self._steps_per_epoch:
             self._close_epoch()
 
@@ -138,12 +145,36 @@ class Pack:
             slot.recipe.data.unit: slot.units,
             "measured": slot.measured,
             "history": list(slot.history),
+            "gathered": slot.gathered,
+            "best": slot.best,
         }
         return Checkpoint(self.on_device.state(run), progress)
 
     def weights(self, run: int) -> dict[str, Tensor]:
-        """The weights that evaluation uses, by the names of the net alone."""
+        """The weights that are kept, by the names of the net alone: those that evaluation uses, or gathered ones."""
+        if times := self.slots[run].gathered:
+            return self.on_device.gathered(run, times)
         return self.on_device.weights(run)
+
+    def _gather(self, run: int, row: dict[str, Any]) -> dict[str, Any]:
+        """Gather weights if this is the time to, and say so in the row: how many there are, or from which epoch."""
+        slot = self.slots[run]
+        recipe, course = slot.recipe, slot.course
+        if recipe.average_last is not None:
+            begin = course.total_steps - recipe.average_last * self._steps_per_epoch
+            if slot.step > begin and (slot.step % self._steps_per_epoch == 0 or slot.done):
+                self.on_device.gather(run, anew=False)
+                slot.gathered += 1
+            return {"averaged_epochs": slot.gathered}
+        found = row.get(_COLUMNS.get(recipe.best_by or "", recipe.best_by or ""))
+        if found is None:
+            return {}
+        sign = 1 if recipe.best_by == "validation_loss" else -1
+        if slot.best is None or sign * found < sign * slot.best:
+            self.on_device.gather(run, anew=True)
+            slot.gathered, slot.best = 1, found
+            return {"best_step": slot.step}
+        return {"best_step": next(row["best_step"] for row in reversed(slot.history) if "best_step" in row)}
 
     def _probed(self, run: int) -> dict[str, float | None]:
         slot = self.slots[run]
@@ -151,7 +182,7 @@ class Pack:
             return {}
         task = slot.course.task
         model = build_model(slot.recipe, task).to(self.on_device.device)
-        model.load_state_dict(self.weights(run))
+        model.load_state_dict(self.on_device.weights(run))
         return probed(Moment(slot.recipe, slot.step, model, task), at_the_end=slot.done)
 
     def _restore(self, run: int, checkpoint: Checkpoint) -> None:
@@ -160,6 +191,7 @@ class Pack:
         slot.step, slot.measured = progress["step"], progress["measured"]
         slot.units = progress[slot.recipe.data.unit]
         slot.history = list(progress["history"])
+        slot.gathered, slot.best = progress.get("gathered", 0), progress.get("best")
 
     def _open_epoch(self) -> None:
         self._epochs = [slot.course.epoch(slot.step // self._steps_per_epoch) for slot in self.slots]

@@ -47,9 +47,14 @@ class SingleLoss:
     """The loss of one run; with a `head` it is given penultimate activations, and multiplies them by that layer."""
 
     def __init__(
-        self, recipe: Recipe, classes: int, device: torch.device, head: nn.Linear | None = None
+        self,
+        recipe: Recipe,
+        classes: int,
+        device: torch.device,
+        head: nn.Linear | None = None,
+        frequencies: Tensor | None = None,
     ) -> None:
-        self.loss = build_loss(recipe, classes).to(device)
+        self.loss = build_loss(recipe, classes, frequencies=frequencies).to(device)
         self._head = head
         if head is not None:
             from softtargets.losses import LinearLoss  # here, since torch's compiler comes with it
@@ -85,13 +90,19 @@ class SingleLoss:
 class StackedLoss:
     """The losses of several runs, in groups of one kind."""
 
-    def __init__(self, recipes: Sequence[Recipe], classes: int, device: torch.device) -> None:
+    def __init__(
+        self,
+        recipes: Sequence[Recipe],
+        classes: int,
+        device: torch.device,
+        frequencies: Tensor | None = None,
+    ) -> None:
         kinds: dict[tuple[Any, ...], list[int]] = {}
         for run, recipe in enumerate(recipes):
             kinds.setdefault(kind_of_loss(recipe), []).append(run)
         self._groups: list[_Group] = []
         for runs in kinds.values():
-            losses = [build_loss(recipes[run], classes, numbers_as_tensors=True) for run in runs]
+            losses = [build_loss(recipes[run], classes, True, frequencies) for run in runs]
             losses[0].reduction = "none"  # what is added up in which order is decided here
             states = [loss.named_state() for loss in losses]
             state = {name: torch.stack([each[name] for each in states]).to(device) for name in states[0]}

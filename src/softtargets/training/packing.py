@@ -49,7 +49,7 @@ def kind_of_run(recipe: Recipe) -> tuple[Any, ...]:
     choices = tuple((name, value) for name, value in vars(optimiser).items() if name not in _FREE)
     kind = (
         recipe.data, recipe.model, recipe.batch, recipe.augmentation, recipe.precision, optimiser.name, choices,
-        recipe.clip, recipe.average,
+        recipe.clip, recipe.average, recipe.average_last, recipe.best_by,
     )  # fmt: skip
     if issubclass(REGULARISERS[recipe.regulariser.name], ALONE):
         return (*kind, recipe.regulariser.name)

@@ -8,12 +8,15 @@ from typing import Any
 
 from softtargets.calibration import reliability
 from softtargets.information import estimate_information, information_against_others
-from softtargets.training.tasks import Moment
+from softtargets.training.tasks import Moment, TranslationTask
 from softtargets.training.tasks.images.augmented_logits import augmented_differences
 
 
 def calibration(moment: Moment, split: str, bins: int) -> dict[str, float]:
     """Expected calibration error and mean confidence."""
+    if isinstance(moment.task, TranslationTask):
+        tokens = moment.task.token_predictions(moment.recipe, moment.model, split)
+        return {f"{split}_ece": tokens.ece(bins), f"{split}_confidence": float(tokens.confidence.mean())}
     said = moment.predictions(split)
     probabilities = said["logits"].softmax(-1)
     found = reliability(probabilities, said["labels"], bins=bins)
@@ -42,8 +45,24 @@ def information(
     }
 
 
+def bleu(moment: Moment, split: str, beam: int, sentences: int | None) -> dict[str, float]:
+    """BLEU of translations, as sacreBLEU has it, cased unless the corpus is lowercased."""
+    from softtargets.translation import bleu as score
+
+    task = moment.task
+    found = task.translate(moment.recipe, moment.model, split, sentences, beam=beam)
+    texts = task.tokeniser.decode([best.tokens for best, *_ in found])
+    references = task.splits[split].texts.targets[: len(texts)]
+    lowercase = task.tokeniser.lowercase
+    return {f"{split}_bleu": score(texts, references, lowercase=lowercase).value}
+
+
 # The names by which recipes call them. Each takes (moment, **options of the part but `every`) and gives numbers.
-PROBES: dict[str, Callable[..., dict[str, float]]] = {"calibration": calibration, "information": information}
+PROBES: dict[str, Callable[..., dict[str, float]]] = {
+    "bleu": bleu,
+    "calibration": calibration,
+    "information": information,
+}
 
 
 def probed(moment: Moment, at_the_end: bool) -> dict[str, float | None]:

@@ -159,11 +159,12 @@ def _weights(recipe: Recipe, model: Classifier) -> int:
     # One of a stack may have momentum; then all have.
     slots = max(1, len(make_update([recipe.optimiser], names, lead=0).slots))
     averages = recipe.average is not None
+    gathered = weights if recipe.average_last is not None or recipe.best_by is not None else 0
     # Checkpoints, and recordings on a GPU, begin with a copy of all that a step changes.
     state = 2 * weights * (1 + slots + averages)
     gradients = 2 * weights  # as they come, and side by side or with decay
     low = weights // 2 if recipe.precision == "bf16" else 0
-    return state + gradients + low
+    return state + gradients + low + gathered
 
 
 class MemoryCounter(TorchDispatchMode):

@@ -96,7 +96,7 @@ class Finisher:
                 for split, name in wanted.items()
                 if split in task.splits
             }
-            ended = work.writer.finish(weights, said, slot.history, provenance)
+            ended = work.writer.finish(weights, said, slot.history, provenance, task.about_weights())
             if before not in (None, ended.summary):
                 self._watcher.noted(
                     f"Run {recipe.id}, trained again for its weights, came to other numbers than the light run that it "

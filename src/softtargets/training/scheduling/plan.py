@@ -69,4 +69,4 @@ def _check_all(recipes: Iterable[Recipe], resources: Resources) -> None:
             task.check(recipe, resources.task(teacher.data) if teacher else None)
             names = [name for name, _ in outline(recipe, task).named_parameters()]
             make_update([recipe.optimiser], names, lead=0)
-            build_loss(recipe, len(task.classes))
+            build_loss(recipe, len(task.classes), frequencies=task.frequencies())

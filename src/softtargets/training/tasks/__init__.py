@@ -7,9 +7,10 @@ import torch
 from softtargets.recipes import Dataset
 from softtargets.training.tasks.images import ImageTask
 from softtargets.training.tasks.task import Adviser, Epoch, Feed, Moment, Shown, Task, Teacher
+from softtargets.training.tasks.translation import TranslationTask
 
 # By the names that datasets of recipes call them (`Dataset.task`).
-TASKS: dict[str, type[Task]] = {"images": ImageTask}
+TASKS: dict[str, type[Task]] = {"images": ImageTask, "translation": TranslationTask}
 
 
 def prepare(data: Dataset, device: torch.device, data_dir: Path | None = None) -> Task:
@@ -17,4 +18,16 @@ def prepare(data: Dataset, device: torch.device, data_dir: Path | None = None) -
     return TASKS[data.task].prepare(data, device, data_dir)
 
 
-__all__ = ["TASKS", "Adviser", "Epoch", "Feed", "ImageTask", "Moment", "Shown", "Task", "Teacher", "prepare"]
+__all__ = [
+    "TASKS",
+    "Adviser",
+    "Epoch",
+    "Feed",
+    "ImageTask",
+    "Moment",
+    "Shown",
+    "Task",
+    "Teacher",
+    "TranslationTask",
+    "prepare",
+]

@@ -122,6 +122,7 @@ class Task(ABC):
     splits: Mapping[str, Any]  # whatever a split is, it has a length
     classes: Sequence[str]
     takes: ClassVar[frozenset[str]] = frozenset()  # by name, such parts of recipes as not every task knows
+    shapes_vary: ClassVar[bool] = False  # from step to step: nets are then compiled for all of them at once
 
     # --- what there is ---
 
@@ -156,6 +157,10 @@ class Task(ABC):
                     f"{part.name} is for images, and {recipe.data.name} is made of {recipe.data.unit}; leave it out",
                     field,
                 )
+
+    def frequencies(self) -> Tensor | None:
+        """How often each class is a label of the training set, as shares; None where nobody counts."""
+        return None
 
     # --- how it is trained on ---
 
@@ -193,6 +198,10 @@ class Task(ABC):
     @abstractmethod
     def predict(self, recipe: Recipe, model: Classifier, split: str) -> dict[str, Tensor]:
         """What a finished net says of a split, by name, as it is kept with the run."""
+
+    def about_weights(self) -> dict[str, str]:
+        """Texts that finished weights are of no use without, by name; they are kept in the same file."""
+        return {}
 
     def provenance(self) -> dict[str, Any]:
         """What a run's manifest says of its data."""

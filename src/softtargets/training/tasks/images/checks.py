@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes import ClassConditional, Crop, Information, Recipe, Shift
+from softtargets.recipes import BLEU, ClassConditional, Crop, Information, Recipe, Shift, Transformer
 from softtargets.training.building import check_rows
 from softtargets.training.sizing import outline
 from softtargets.training.tasks.images.augmented_logits import chosen_examples, stands_still
@@ -16,6 +16,10 @@ from softtargets.training.teaching import asked_through
 
 def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
     """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, noise, probes, teacher."""
+    if isinstance(recipe.model, Transformer):
+        raise RecipeError(
+            f"{recipe.model.name} translates, and {recipe.data.name} is made of images; give another network", "model"
+        )
     examples = len(task.splits["train"])
     if recipe.batch > examples:
         raise RecipeError(f"{recipe.batch} is larger than the training set of {examples} examples", "batch")
@@ -76,6 +80,11 @@ def _check_margins(recipe: Recipe, task: ImageTask) -> None:
 
 def _check_probes(recipe: Recipe, task: ImageTask) -> None:
     for position, probe in enumerate(recipe.probes):
+        if isinstance(probe, BLEU):
+            raise RecipeError(
+                f"{probe.name} is of translations, and {recipe.data.name} is made of images; leave it out",
+                f"probes.{position}",
+            )
         if not isinstance(probe, Information):
             continue
         last = len(task.classes) - 1

@@ -105,6 +105,11 @@ class ImageTask(Task):
         noisy = CORRUPTIONS[noise.name](split.clean_labels, classes=len(self.classes), seed=own, **options)
         return replace(split, labels=torch.from_numpy(noisy).to(split.labels.device))
 
+    def frequencies(self) -> Tensor:
+        """Of the labels as they were read, whatever noise a recipe puts on them."""
+        counts = torch.bincount(self.splits["train"].clean_labels, minlength=len(self.classes))
+        return counts.double() / counts.sum()
+
     def check(self, recipe: Recipe, taught: Task | None) -> None:
         """Batch, crops, noise, probes, teacher."""
         from softtargets.training.tasks.images.checks import check_images

@@ -1,0 +1,103 @@
+"""From a recipe's data to sentence pairs: its splits and directions, and what is left of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from softtargets.data import Pairs, data_directory, load_pairs
+from softtargets.exceptions import DataError, RecipeError
+from softtargets.randomness import key_words, permutation
+from softtargets.recipes import ParallelText, TranslationDataset
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The pairs of each split, and which of a split's belong to each direction."""
+
+    splits: Mapping[str, Pairs]
+    parts: Mapping[str, Mapping[str, slice]]
+
+
+def read_corpus(data: TranslationDataset, data_dir: Path | None = None) -> Corpus:
+    """Read all splits of a corpus; what is held out of the training set, or limits it, is drawn once and for ever."""
+    where = data_dir
+    if isinstance(data, ParallelText):
+        where = data_directory(data_dir) / data.corpus
+        _check_digest(data, where)
+    train, parts = _joined(data, "train", where)
+    order = permutation(key_words(0, "sentence pairs"), len(train)).tolist()
+    kept = len(train) - data.validation
+    if kept < 1:
+        raise RecipeError(
+            f"{data.validation} leaves nothing to train on: {data.name} has {len(train)} pairs", "data.validation"
+        )
+    if (data.limit or 0) > kept:
+        raise RecipeError(f"{data.limit} is more than the {kept} training pairs there are", "data.limit")
+    splits, directions = {}, {"train": parts}
+    chosen = sorted(order[: data.limit or kept])
+    splits["train"] = _chosen(train, chosen) if len(chosen) < len(train) else train
+    if data.validation:
+        splits["validation"], directions["validation"] = _chosen(train, sorted(order[kept:])), {}
+    else:
+        splits["validation"], directions["validation"] = _joined(data, "validation", where)
+    splits["test"], directions["test"] = _joined(data, "test", where)
+    for name, pairs in splits.items():
+        if not len(pairs):
+            raise DataError(f"{data.name} has no sentence pair in its {name} split")
+    return Corpus(splits, directions)
+
+
+def digest_of(splits: Mapping[str, Pairs]) -> str:
+    """Sixteen hexadecimal digits that say which text it is, whatever its files are called."""
+    found = hashlib.sha256()
+    for name in sorted(splits):
+        for side in (splits[name].sources, splits[name].targets):
+            found.update(f"{name} {len(side)}\n".encode())
+            for sentence in side:
+                found.update(sentence.encode())
+                found.update(b"\n")
+    return found.hexdigest()[:16]
+
+
+def read_own(folder: Path, source: str, target: str) -> dict[str, Pairs]:
+    """All splits of aligned text of one's own that are there."""
+    splits = {"train": load_pairs("parallel-text", source, target, "train", folder)}
+    for name in ("validation", "test"):
+        try:
+            splits[name] = load_pairs("parallel-text", source, target, name, folder)
+        except DataError:
+            if any(folder.glob(f"{name}.*")):
+                raise
+    return splits
+
+
+def _check_digest(data: ParallelText, folder: Path) -> None:
+    if not data.digest:
+        return
+    found = digest_of(read_own(folder, data.source, data.target))
+    if found != data.digest:
+        raise DataError(
+            f"the text in {folder} is not what the recipe is about: its digest is {found}, not {data.digest}; put the "
+            f"text back, or give the recipe data.digest: {found}, which makes it another recipe"
+        )
+
+
+def _joined(data: TranslationDataset, part: str, where: Path | None) -> tuple[Pairs, dict[str, slice]]:
+    """The pairs of all directions, one after another."""
+    sources: list[str] = []
+    targets: list[str] = []
+    parts = {}
+    for source, target in data.languages:
+        pairs = load_pairs(data.name, source, target, part, where)
+        parts[f"{source}-{target}"] = slice(len(sources), len(sources) + len(pairs))
+        sources += pairs.sources
+        targets += pairs.targets
+    return Pairs(tuple(sources), tuple(targets)), parts
+
+
+def _chosen(pairs: Pairs, chosen: Sequence[int]) -> Pairs:
+    sources, targets = (tuple(side[one] for one in chosen) for side in (pairs.sources, pairs.targets))
+    return Pairs(sources, targets)
