@@ -18,6 +18,7 @@ from softtargets.recipes import (
     ResNet18,
     ResNeXt29,
     Timm,
+    Transformer,
     build,
     kinds,
 )
@@ -35,6 +36,7 @@ def test_every_model_a_recipe_names_is_built_in_the_models_room():
         "mobilenet_v2": MobileNetV2,
         "resnext29": ResNeXt29,
         "timm": Timm,
+        "transformer": Transformer,
     }
     assert list(MODELS) == list(kinds(Model))
 
@@ -42,8 +44,9 @@ def test_every_model_a_recipe_names_is_built_in_the_models_room():
 @pytest.mark.parametrize("part", kinds(Model).values(), ids=lambda part: part.name)
 def test_the_net_takes_exactly_the_fields_with_the_same_defaults(part):
     parameters = dict(inspect.signature(MODELS[part.name]).parameters)
-    assert list(parameters)[:2] == ["shape", "classes"]
-    defaults = {name: value.default for name, value in list(parameters.items())[2:]}
+    given_by_the_task = ["vocabulary"] if part is Transformer else ["shape", "classes"]
+    assert list(parameters)[: len(given_by_the_task)] == given_by_the_task
+    defaults = {name: value.default for name, value in list(parameters.items())[len(given_by_the_task) :]}
     required = {name for name, value in defaults.items() if value is inspect.Parameter.empty}
     assert required == ({"net"} if part is Timm else set())
     given = dict.fromkeys(required, "something")
@@ -69,6 +72,21 @@ def test_the_fields_of_a_model_build_a_net(part):
     net = MODELS[part.name]((1, 8, 8), 10, **vars(part))
     assert isinstance(net, Classifier)
     assert net(torch.zeros(2, 1, 8, 8)).shape == (2, 10)
+
+
+def test_a_transformer_is_built_for_a_vocabulary():
+    part = Transformer(width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=2, norm="pre", longest=5)
+    net = MODELS[part.name](vocabulary=11, **vars(part))
+    assert net(torch.ones(2, 5, dtype=torch.int64), torch.ones(2, 3, dtype=torch.int64)).shape == (2, 3, 11)
+
+
+@pytest.mark.parametrize(("width", "heads"), [(10, 4), (9, 3)])
+def test_a_transformer_whose_heads_do_not_fit_is_refused(width, heads):
+    message = rf"^width: {width} is not even and a multiple of the {heads} heads$"
+    with pytest.raises(RecipeError, match=message):
+        Transformer(width=width, heads=heads)
+    with pytest.raises(ValueError, match=rf"^width {width} must be even and a multiple of the {heads} heads"):
+        MODELS["transformer"](9, width=width, heads=heads)
 
 
 def test_whole_floats_become_whole_numbers_so_that_layers_can_be_built():

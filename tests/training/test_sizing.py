@@ -24,7 +24,7 @@ from .making import advanced, started
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 FLOAT, LONG, BOOL = 4, 8, 1
-OURS = [name for name in MODELS if name != "timm"]
+OURS = [name for name in MODELS if name not in ("timm", "transformer")]  # of images
 
 
 def images(count, shape, device="cpu"):

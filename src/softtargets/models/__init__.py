@@ -10,8 +10,10 @@ from softtargets.models.preact_resnet import PreActResNet
 from softtargets.models.resnet18 import ResNet18
 from softtargets.models.resnext29 import ResNeXt29
 from softtargets.models.timm import Timm
+from softtargets.models.transformer import TRANSFORMER_SIZES, Cache, Memory, Transformer
 
-# The names by which recipes call them. Each takes (shape, classes, **options of the recipe's model).
+# The names by which recipes call them. Each takes (shape, classes, **options of the recipe's model); what is for text
+# takes (vocabulary, **options).
 MODELS: dict[str, type[Classifier]] = {
     "mlp": MLP,
     "cnn": CNN,
@@ -21,18 +23,23 @@ MODELS: dict[str, type[Classifier]] = {
     "mobilenet_v2": MobileNetV2,
     "resnext29": ResNeXt29,
     "timm": Timm,
+    "transformer": Transformer,
 }
 
 __all__ = [
     "CNN",
     "MLP",
     "MODELS",
+    "TRANSFORMER_SIZES",
     "AlexNet",
+    "Cache",
     "Classifier",
     "Dropout",
+    "Memory",
     "MobileNetV2",
     "PreActResNet",
     "ResNeXt29",
     "ResNet18",
     "Timm",
+    "Transformer",
 ]

@@ -8,7 +8,18 @@ from typing import Literal
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, NonNegative, Part, Positive, ProperFraction, Width
 
-__all__ = ["CNN", "MLP", "AlexNet", "MobileNetV2", "Model", "PreActResNet", "ResNeXt29", "ResNet18", "Timm"]
+__all__ = [
+    "CNN",
+    "MLP",
+    "AlexNet",
+    "MobileNetV2",
+    "Model",
+    "PreActResNet",
+    "ResNeXt29",
+    "ResNet18",
+    "Timm",
+    "Transformer",
+]
 
 
 class Model(Part):
@@ -104,3 +115,28 @@ class Timm(Model, name="timm", shorthand="net"):
         """A name is needed; whether timm knows it, only timm can say."""
         if not self.net:
             raise RecipeError("is empty; give the name of a network of timm, such as resnet50", "net")
+
+
+class Transformer(Model, name="transformer"):
+    """Encoder-decoder Transformer for translation; the vocabulary comes with the data.
+
+    The replication has 3 + 3 layers, inner 512, dropout 0; LABO and fairseq on IWSLT inner 1024, 4 heads, dropout 0.3.
+    `share` says which of the two embeddings and the last layer are one matrix, `longest` how many tokens fit.
+    """
+
+    width: Width = 512
+    heads: Count = 8
+    inner: Width = 2048
+    encoder_layers: Count = 6
+    decoder_layers: Count = 6
+    dropout: ProperFraction = 0.1
+    attention_dropout: ProperFraction = 0.0
+    activation_dropout: ProperFraction = 0.0
+    norm: Literal["post", "pre"] = "post"
+    share: Literal["all", "decoder", "none"] = "all"
+    longest: Count = 1024
+
+    def check(self) -> None:
+        """Heads divide the width among themselves, and positions have sines and cosines."""
+        if self.width % self.heads or self.width % 2:
+            raise RecipeError(f"{self.width} is not even and a multiple of the {self.heads} heads", "width")
