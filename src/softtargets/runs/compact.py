@@ -8,9 +8,9 @@ A file is one ``.npz`` for many runs, to be read with numpy alone:
 | a run's id | uint16 (3, examples): the predicted class, the code of its probability, the code of the label's |
 | a run's id and ``.labels`` | the labels of a run that was measured on others |
 
-A code c stands for log-odds z = sinh((c - 32768) / 6000), and so for the probability 1 / (1 + exp(-z)); see
-`softtargets.arrays.codes`. Accuracy is exact; with 10,000 examples the calibration error comes out within 1e-4, and so does
-the negative log-likelihood.
+A code c stands for log-odds z = sinh((c - 32768) / 6000), and so for the probability 1 / (1 + exp(-z)); what that keeps
+is said in `softtargets.arrays.codes`. Accuracy is exact; with 10,000 examples the calibration error comes out within
+1e-4, and so does the negative log-likelihood.
 """
 
 from __future__ import annotations
