@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from softtargets.arrays.codes import Codes, decoded, encoded
     from softtargets.arrays.labels import (
         as_labels,
         counts_of_classes,
@@ -38,6 +39,7 @@ __all__ = [
     "THROUGH_HALF",
     "WRITTEN",
     "ArrayLike",
+    "Codes",
     "ProcessState",
     "ScoreFault",
     "added_up",
@@ -50,6 +52,8 @@ __all__ = [
     "as_tensor",
     "check_distributions",
     "counts_of_classes",
+    "decoded",
+    "encoded",
     "find_fault",
     "labels_of",
     "over_seeds",
@@ -62,11 +66,11 @@ __all__ = [
     "wrong_row",
 ]
 
+HOMES = ("tolerances", "stochastic", "seeds", "codes", "scores", "labels", "process_state")
+
 
 def __getattr__(name: str) -> Any:
-    for home in (
-        ("tolerances", "stochastic", "seeds", "scores", "labels", "process_state") if name in __all__ else ()
-    ):
+    for home in HOMES if name in __all__ else ():
         module = import_module(f"softtargets.arrays.{home}")
         if hasattr(module, name):
             return getattr(module, name)

@@ -4,6 +4,12 @@ from softtargets.calibration.bias import BiasCorrectedTemperature, bias_correcte
 from softtargets.calibration.binning import Reliability, ReliabilityBin, normal_quantile, reliability, wilson
 from softtargets.calibration.chunks import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
 from softtargets.calibration.confidence_cells import bin_edges
+from softtargets.calibration.confidences import (
+    ConfidenceCalibration,
+    ConfidenceSums,
+    confidence_calibration_of,
+    measure_confidences,
+)
 from softtargets.calibration.correction import Correction, load_correction
 from softtargets.calibration.crossfit import CrossFit, Scaling, cross_fit
 from softtargets.calibration.groups import NARROWEST, frequencies, on_grid, smooth_error, smoothed
@@ -24,6 +30,7 @@ from softtargets.calibration.metrics import (
 from softtargets.calibration.scores import Piece, as_scores, rows_of_a_piece
 from softtargets.calibration.sums import BrierDecomposition, CalibrationSums
 from softtargets.calibration.sweep import TemperatureSweep, temperature_by_ece, temperature_sweep
+from softtargets.calibration.sweep_sums import SweepSums, perplexity
 from softtargets.calibration.temperature import (
     TemperatureFit,
     TemperatureSums,
@@ -44,12 +51,15 @@ __all__ = [
     "CalibrationMetric",
     "CalibrationSums",
     "Chunks",
+    "ConfidenceCalibration",
+    "ConfidenceSums",
     "Correction",
     "CrossFit",
     "Piece",
     "Reliability",
     "ReliabilityBin",
     "Scaling",
+    "SweepSums",
     "TemperatureFit",
     "TemperatureSums",
     "TemperatureSweep",
@@ -64,6 +74,7 @@ __all__ = [
     "brier_score",
     "calibration_of",
     "classwise_calibration_error",
+    "confidence_calibration_of",
     "cross_fit",
     "debiased_calibration_error",
     "expected_calibration_error",
@@ -75,10 +86,12 @@ __all__ = [
     "logits_from_probabilities",
     "maximum_calibration_error",
     "measure_calibration",
+    "measure_confidences",
     "negative_log_likelihood",
     "normal_quantile",
     "on_grid",
     "one_thread",
+    "perplexity",
     "reliability",
     "rows_of_a_piece",
     "scale",

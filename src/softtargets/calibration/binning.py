@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.calibration.confidence_cells import bin_edges, bin_of_cell
+from softtargets.calibration.confidence_cells import Cells, bin_edges, bin_of_cell
 from softtargets.calibration.sums import CalibrationSums
 
 
@@ -125,7 +125,7 @@ def reliability(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
     return reliability_of(CalibrationSums.of(probabilities, labels, from_logits=False, bins=bins))
 
 
-def reliability_of(sums: CalibrationSums) -> Reliability:
+def reliability_of(sums: Cells) -> Reliability:
     """The reliability bins of examples that were added up, on the CPU."""
     bins = sums.bins
     which = bin_of_cell(bins)

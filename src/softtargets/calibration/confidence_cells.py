@@ -7,11 +7,25 @@ log(p / (1 - p)), 1/32 apart. Certainty, exactly 1, is a cell of its own.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
 
 EVEN = 4096  # cells of equal width
 REACH, PER_UNIT = 20, 32  # logits from -20 to 20: single precision cannot tell probabilities above 17 from 1
+
+
+class Cells(Protocol):
+    """Sums by cell: counts, confidences, correct predictions."""
+
+    cell_counts: Tensor
+    cell_confidence: Tensor
+    cell_correct: Tensor
+
+    @property
+    def bins(self) -> int:
+        """How many bins of equal width the cells are nested in."""
 
 
 def bin_edges(bins: int) -> Tensor:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softtargets.calibration.sums import CalibrationSums
+from softtargets.calibration.confidence_cells import Cells
 
 GRID = 4096  # steps from 0 to 1 in which smooth errors are computed
 NARROWEST = 1e-3  # the smallest bandwidth of the smooth error, that of its authors' package
@@ -37,7 +37,7 @@ class Groups:
         return cls(counts.double(), values * counts, right)
 
     @classmethod
-    def of_cells(cls, sums: CalibrationSums) -> Groups:
+    def of_cells(cls, sums: Cells) -> Groups:
         """A group for each cell that has examples."""
         counts = sums.cell_counts.cpu()
         full = counts > 0

@@ -65,7 +65,7 @@ def temperature_sweep(
     >>> [round(x, 3) for x in found.nll], [round(x, 3) for x in found.ece]
     ([1.018, 0.627, 0.563], [0.232, 0.131, 0.019])
     """
-    chosen = _checked(temperatures)
+    chosen = checked_temperatures(temperatures)
     chunks = as_chunks(logits, labels, ignore_index=ignore_index)
     nll = torch.zeros(len(chosen), dtype=torch.float64, device="cpu")
     table = BinSums(len(chosen), bins)
@@ -154,7 +154,8 @@ def _measured(
     return {name: tuple(values) for name, values in found.items()}
 
 
-def _checked(temperatures: Sequence[float]) -> tuple[float, ...]:
+def checked_temperatures(temperatures: Sequence[float]) -> tuple[float, ...]:
+    """Positive numbers, at least one, or a refusal."""
     found = tuple(float(t) for t in temperatures)
     if not found or not all(0 < t < math.inf for t in found):
         bad = next((t for t in found if not 0 < t < math.inf), "none")

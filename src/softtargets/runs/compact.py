@@ -8,10 +8,9 @@ A file is one ``.npz`` for many runs, to be read with numpy alone:
 | a run's id | uint16 (3, examples): the predicted class, the code of its probability, the code of the label's |
 | a run's id and ``.labels`` | the labels of a run that was measured on others |
 
-A code c stands for log-odds z = sinh((c - 32768) / 6000), and so for the probability 1 / (1 + exp(-z)). That keeps a
-probability to 2.4e-5 and, where it is near 0 or 1, its distance from there to a few tenths of a per cent; log-odds
-beyond 117 become 117. Accuracy is exact; with 10,000 examples the calibration error comes out within 1e-4, and so does
-the negative log-likelihood.
+A code c stands for log-odds z = sinh((c - 32768) / 6000), and so for the probability 1 / (1 + exp(-z)); what that keeps
+is said in `softtargets.arrays.codes`. Accuracy is exact; with 10,000 examples the calibration error comes out within
+1e-4, and so does the negative log-likelihood.
 """
 
 from __future__ import annotations
@@ -27,40 +26,19 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from softtargets.arrays import Codes, decoded, encoded
 from softtargets.exceptions import RunError
 from softtargets.storage import read_bounded, storage_errors, write_atomically
 
 if TYPE_CHECKING:
     from softtargets.runs.run import Run
 
-MIDDLE, STEPS = 32768, 6000
 BINS = 15
 _LABELS = "labels"
 _READERS = 8  # checking a file takes longer than reading it, and needs no lock
 _MOST = 1 << 32  # bytes that a file of somebody else may take in memory
 
-Codes = NDArray[np.uint16]
 Floats = NDArray[np.float64]
-
-
-def encoded(log_odds: Floats) -> Codes:
-    """Log-odds as codes.
-
-    >>> encoded(np.array([-np.inf, 0.0, 4.0, np.inf]))
-    array([    0, 32768, 45336, 65535], dtype=uint16)
-    """
-    found = np.round(np.arcsinh(log_odds) * STEPS) + MIDDLE
-    kept: Codes = np.clip(np.nan_to_num(found, nan=0.0), 0, 2 * MIDDLE - 1).astype(np.uint16)
-    return kept
-
-
-def decoded(codes: Codes) -> Floats:
-    """Codes as log-odds.
-
-    >>> decoded(np.array([32768, 45336], dtype=np.uint16)).round(3)
-    array([0., 4.])
-    """
-    return np.sinh((codes.astype(np.float64) - MIDDLE) / STEPS)
 
 
 def compact(logits: Floats, labels: NDArray[np.int64]) -> Codes:

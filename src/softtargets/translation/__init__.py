@@ -1,1 +1,55 @@
 """Translation: text to tokens and back, beam search, BLEU, and how far probabilities of tokens can be trusted."""
+
+from softtargets.translation.bleu_statistics import (
+    BleuInterval,
+    bleu_difference,
+    bleu_interval,
+    bleu_of,
+    sentence_statistics,
+)
+from softtargets.translation.frequencies import (
+    ChosenProbabilities,
+    FrequencySplits,
+    chosen_token_probabilities,
+    frequency_scores,
+    frequency_splits,
+)
+from softtargets.translation.plane import TokenStates, choose_tokens
+from softtargets.translation.rows import rows_of
+from softtargets.translation.scoring import Score, bleu, chrf, sentence_scores
+from softtargets.translation.sequences import (
+    SequenceCalibration,
+    exact_matches,
+    sequence_calibration,
+    spearman,
+)
+from softtargets.translation.temperatures import TemperatureOptima, temperature_optima
+from softtargets.translation.tokens import TokenCollector, TokenPredictions
+
+__all__ = [
+    "BleuInterval",
+    "ChosenProbabilities",
+    "FrequencySplits",
+    "Score",
+    "SequenceCalibration",
+    "TemperatureOptima",
+    "TokenCollector",
+    "TokenPredictions",
+    "TokenStates",
+    "bleu",
+    "bleu_difference",
+    "bleu_interval",
+    "bleu_of",
+    "choose_tokens",
+    "chosen_token_probabilities",
+    "chrf",
+    "exact_matches",
+    "frequency_scores",
+    "frequency_splits",
+    "rows_of",
+    "sentence_scores",
+    "sentence_statistics",
+    "sequence_calibration",
+    "spearman",
+    "temperature_optima",
+]
