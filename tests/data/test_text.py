@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from softtargets.data import load_pairs
-from softtargets.data.text import Pairs, read_parallel, read_tsv
+from softtargets.data.text import Pairs, join_pairs, read_parallel, read_tsv
 from softtargets.exceptions import DataError
 
 
@@ -56,6 +56,15 @@ def test_pairs_must_pair():
         Pairs(("a", "b"), ("c",))
 
 
+def test_joined_pairs_follow_each_other_and_need_a_tag_each_or_none():
+    one, other = Pairs(("a", "b"), ("c", "d")), Pairs(("e",), ("f",))
+    assert list(join_pairs(one, other)) == [*one, *other]
+    assert join_pairs(one, other, tags=("1", "2")).sources == ("1 a", "1 b", "2 e")
+    assert len(join_pairs()) == 0
+    with pytest.raises(DataError, match="1 tags for 2 sets of pairs"):
+        join_pairs(one, other, tags=("1",))
+
+
 def test_own_files_are_found_in_each_form(tmp_path):
     (tmp_path / "train.en").write_text("Hi\n")
     (tmp_path / "train.de.gz").write_bytes(gzip.compress(b"Hallo\n"))
@@ -85,6 +94,8 @@ def test_multi30k_errors_name_the_choices_and_the_command(tmp_path):
     [
         ("train", 29_000),
         ("val", 1_014),
+        ("validation", 1_014),
+        ("test", 1_000),
         ("test_2016_flickr", 1_000),
         ("test_2017_flickr", 1_000),
         ("test_2017_mscoco", 461),
@@ -92,7 +103,8 @@ def test_multi30k_errors_name_the_choices_and_the_command(tmp_path):
     ],
 )
 def test_real_multi30k_counts(real, part, count):
-    root = real(*(f"multi30k/{part}.{language}.gz" for language in ("en", "de", "fr")))
+    stem = {"validation": "val", "test": "test_2016_flickr"}.get(part, part)
+    root = real(*(f"multi30k/{stem}.{language}.gz" for language in ("en", "de", "fr")))
     for target in ("de", "fr"):
         pairs = load_pairs("multi30k", "en", target, part, root)
         assert len(pairs) == count

@@ -109,7 +109,7 @@ def test_an_unknown_name_is_refused(tmp_path):
 
 @pytest.mark.realdata
 @pytest.mark.parametrize(
-    "name", ["mnist", "fashion-mnist", "cifar10", "cifar100", "cifar10n", "cifar100n", "multi30k"]
+    "name", ["mnist", "fashion-mnist", "cifar10", "cifar100", "cifar10n", "cifar100n", "multi30k", "tatoeba"]
 )
 def test_real_files_pass_every_check(real, name):
     root = real()

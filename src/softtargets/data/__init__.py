@@ -7,23 +7,34 @@ train = load("cifar10", "train", labels="worse")
 from softtargets.data.catalogue import CATALOGUE
 from softtargets.data.cifar import CIFAR10_CLASSES, CIFAR100_FINE, CIFAR100_SUPERCLASS
 from softtargets.data.cifar_n import HumanLabels
+from softtargets.data.cleaning import CleanedPairs, CleaningReport, clean_pairs
+from softtargets.data.corpora import load_pairs
 from softtargets.data.directory import data_directory, where
 from softtargets.data.examples import Examples
 from softtargets.data.fetch import fetch
-from softtargets.data.reading import load, load_human_labels, load_pairs
+from softtargets.data.leaks import LeakReport, leaks
+from softtargets.data.reading import load, load_human_labels
+from softtargets.data.text import Pairs, join_pairs
 from softtargets.data.verify import status, verify
 
-# `fetch` and `verify` are also the names of modules. Importing them here, at once, is what makes the
+# `fetch`, `leaks` and `verify` are also the names of modules. Importing them here, at once, is what makes the
 # functions win whatever is imported later.
 __all__ = [
     "CATALOGUE",
     "CIFAR10_CLASSES",
     "CIFAR100_FINE",
     "CIFAR100_SUPERCLASS",
+    "CleanedPairs",
+    "CleaningReport",
     "Examples",
     "HumanLabels",
+    "LeakReport",
+    "Pairs",
+    "clean_pairs",
     "data_directory",
     "fetch",
+    "join_pairs",
+    "leaks",
     "load",
     "load_human_labels",
     "load_pairs",

@@ -6,33 +6,23 @@ passed those sums, or are published by others who unpacked the same archives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import product, starmap
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from softtargets.data.cifar_n import FILES, read_human_labels
 from softtargets.data.folders import CUB200_LISTS
 from softtargets.data.idx import check_idx
-from softtargets.data.source import Archive, Folder, KnownFile, Source, one_of
+from softtargets.data.source import Archive, Folder, KnownFile, Source, known_files, named_files, one_of
+from softtargets.data.text_sources import TEXT_SOURCES
+from softtargets.exceptions import DataError
 
 _IDX = ("images-idx3", "labels-idx1")
 _EMNIST_PARTS = ("balanced", "byclass", "bymerge", "letters", "digits", "mnist")
-
-
-def _files(folder: str, *lines: str) -> tuple[KnownFile, ...]:
-    """Files of a folder as ``md5sum`` and ``sha256sum`` list them, sum and name; then the size, if it is known."""
-    files = []
-    for found, name, *size in map(str.split, lines):
-        checksum = f"{'md5' if len(found) == 32 else 'sha256'}:{found}"
-        files.append(KnownFile(f"{folder}/{name}", int(size[0]) if size else None, checksum))
-    return tuple(files)
-
-
-def _named(folder: str, *names: str) -> tuple[KnownFile, ...]:
-    return tuple(KnownFile(f"{folder}/{name}") for name in names)
 
 
 def _compressed(url: str, files: Iterable[KnownFile], plain: Iterable[KnownFile]) -> dict[str, Any]:
@@ -52,8 +42,8 @@ def _idx(folder: str, url: str, sizes: tuple[int, ...], *lines: str) -> dict[str
     names = [f"{split}-{kind}-ubyte" for split in ("train", "t10k") for kind in _IDX]
     sums = [line.split() for line in lines]
     both = list(zip(names, sums, sizes, (47_040_016, 60_008, 7_840_016, 10_008), strict=True))
-    files = _files(folder, *(f"{md5} {name}.gz {size}" for name, (md5, _), size, _ in both))
-    plain = _files(folder, *(f"{sha256} {name} {size}" for name, (_, sha256), _, size in both))
+    files = known_files(folder, *(f"{md5} {name}.gz {size}" for name, (md5, _), size, _ in both))
+    plain = known_files(folder, *(f"{sha256} {name} {size}" for name, (_, sha256), _, size in both))
     return _compressed(url, files, plain)
 
 
@@ -90,7 +80,7 @@ def _cifar_n(name: str, title: str, what: str) -> Source:
     )
 
 
-_MULTI30K = _files(
+_MULTI30K = known_files(
     "multi30k",
     "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8 test_2016_flickr.de.gz 22890",
     "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9 test_2016_flickr.en.gz 21077",
@@ -189,7 +179,7 @@ _SOURCES = (
             size=170_052_171,
         ),
         layouts=(
-            _files(
+            known_files(
                 "cifar-10-batches-bin",
                 "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5 data_batch_1.bin 30730000",
                 "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed data_batch_2.bin 30730000",
@@ -198,7 +188,7 @@ _SOURCES = (
                 "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add data_batch_5.bin 30730000",
                 "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b test_batch.bin 30730000",
             ),
-            _files(
+            known_files(
                 "cifar-10-batches-py",
                 "c99cafc152244af753f735de768cd75f data_batch_1",
                 "d4bba439e000b95fd0a9bffe97cbabec data_batch_2",
@@ -224,12 +214,12 @@ _SOURCES = (
             size=168_513_733,
         ),
         layouts=(
-            _files(
+            known_files(
                 "cifar-100-binary",
                 "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29 train.bin 153700000",
                 "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a test.bin 30740000",
             ),
-            _files(
+            known_files(
                 "cifar-100-python",
                 "16019d7e3df5f24257cddd939b257f8d train",
                 "f0ef6b0ae62326f3e7ffdfab6717acfc test",
@@ -253,7 +243,7 @@ _SOURCES = (
             "md5:97eceeb196236b17998738112f37df78",
             "CUB_200_2011",
         ),
-        layouts=(_named("CUB_200_2011", *CUB200_LISTS),),
+        layouts=(named_files("CUB_200_2011", *CUB200_LISTS),),
         folders=(Folder("CUB_200_2011/images", 200, 11_788),),
     ),
     Source(
@@ -269,7 +259,7 @@ _SOURCES = (
             "tiny-imagenet-200",
             size=248_100_043,
         ),
-        layouts=(_named("tiny-imagenet-200", "wnids.txt", "words.txt", "val/val_annotations.txt"),),
+        layouts=(named_files("tiny-imagenet-200", "wnids.txt", "words.txt", "val/val_annotations.txt"),),
         folders=(Folder("tiny-imagenet-200/train", 200, 100_000), Folder("tiny-imagenet-200/val", 1, 10_000)),
     ),
     Source(
@@ -297,7 +287,7 @@ _SOURCES = (
     ),
 )
 
-CATALOGUE: dict[str, Source] = {source.name: source for source in _SOURCES}
+CATALOGUE: dict[str, Source] = {source.name: source for source in (*_SOURCES, *TEXT_SOURCES)}
 
 
 def find_source(name: str) -> Source:
@@ -308,3 +298,15 @@ def find_source(name: str) -> Source:
     """
     one_of(name, CATALOGUE, "there is no dataset", "known:")
     return CATALOGUE[name]
+
+
+@contextmanager
+def remedied(name: str, root: Path) -> Iterator[None]:
+    """Add the command that fetches a dataset to what is wrong with its files."""
+    try:
+        yield
+    except DataError as problem:
+        remedy = find_source(name).remedy(root) if name in CATALOGUE else ""
+        if remedy and remedy not in str(problem):
+            raise DataError(f"{problem}; {remedy}") from None
+        raise

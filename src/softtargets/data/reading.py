@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softtargets.data import cifar, cifar_n, folders, text
-from softtargets.data.catalogue import CATALOGUE, find_source
+from softtargets.data.catalogue import find_source, remedied
+from softtargets.data.corpora import CORPORA
 from softtargets.data.digits import read_digits
 from softtargets.data.directory import data_directory
 from softtargets.data.examples import Examples
@@ -86,26 +86,8 @@ def load(
             choice = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
             raise DataError(f"{name} has no option '{option}'{nearest(option, allowed)}; {choice}")
     root = data_directory(data_dir)
-    with _remedied(name, root):
+    with remedied(name, root):
         return reader(root, split, progress, **options)
-
-
-def load_pairs(
-    name: str, source: str, target: str, part: str = "train", data_dir: Path | str | None = None
-) -> text.Pairs:
-    """Return sentence pairs of ``multi30k``, or of aligned files of your own with ``parallel-text``.
-
-    For ``parallel-text``, `data_dir` holds ``part.source`` and ``part.target`` (plain or ``.gz``), or a
-    table ``part.source-target.tsv``.
-    """
-    one_of(name, ("multi30k", "parallel-text"), "there is no parallel text", "known:")
-    root = data_directory(data_dir)
-    if name == "parallel-text":
-        return text.parallel_files(root, source, target, part)
-    files = text.multi30k_files(root, source, target, part)
-    find_source(name).require(root, *files)
-    with _remedied(name, root):
-        return text.read_parallel(*files)
 
 
 def load_human_labels(name: str, labels: str, data_dir: Path | str | None = None) -> cifar_n.HumanLabels:
@@ -117,22 +99,10 @@ def load_human_labels(name: str, labels: str, data_dir: Path | str | None = None
     one_of(labels, HUMAN_LABELS[name], f"{name} has no human labels")
     noisy, clean = HUMAN_LABELS[name][labels]
     root = data_directory(data_dir)
-    with _remedied(f"{name}n", root):
+    with remedied(f"{name}n", root):
         _, human = _human(root, f"{name}n")
     classes = {"cifar10": 10, "cifar100": 20 if labels == "noisy-coarse" else 100}[name]
     return cifar_n.HumanLabels(human[clean], human[noisy], classes)
-
-
-@contextmanager
-def _remedied(name: str, root: Path) -> Iterator[None]:
-    """Add the command that fetches a dataset to what is wrong with its files."""
-    try:
-        yield
-    except DataError as problem:
-        remedy = find_source(name).remedy(root) if name in CATALOGUE else ""
-        if remedy and remedy not in str(problem):
-            raise DataError(f"{problem}; {remedy}") from None
-        raise
 
 
 def _digits(root: Path, split: str, progress: Progress | None) -> Examples:
@@ -241,7 +211,7 @@ def _decoded(index: folders.ImageIndex, split: str, size: int, progress: Progres
 NOT_IMAGES = {
     "cifar10n": "labels, not images; load 'cifar10' with the option labels='worse' instead",
     "cifar100n": "labels, not images; load 'cifar100' with the option labels='noisy' instead",
-    **dict.fromkeys(("multi30k", "parallel-text"), "sentence pairs, not images; use load_pairs"),
+    **dict.fromkeys((*CORPORA, "parallel-text"), "sentence pairs, not images; use load_pairs"),
 }
 # Of each dataset of image files its folder, what lists it, and what must be there for each split.
 LISTED: dict[str, tuple[str, Callable[[Path, str], folders.ImageIndex], dict[str, Sequence[str]]]] = {

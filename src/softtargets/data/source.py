@@ -86,6 +86,20 @@ class Source:
         return f"get it with: softtargets data fetch {self.name} --to {shlex.quote(str(data_dir))}"
 
 
+def known_files(folder: str, *lines: str) -> tuple[KnownFile, ...]:
+    """Files of a folder as ``md5sum`` and ``sha256sum`` list them, sum and name; then the size, if it is known."""
+    files = []
+    for found, name, *size in map(str.split, lines):
+        checksum = f"{'md5' if len(found) == 32 else 'sha256'}:{found}"
+        files.append(KnownFile(f"{folder}/{name}", int(size[0]) if size else None, checksum))
+    return tuple(files)
+
+
+def named_files(folder: str, *names: str) -> tuple[KnownFile, ...]:
+    """Files of a folder of which no sums are published."""
+    return tuple(KnownFile(f"{folder}/{name}") for name in names)
+
+
 def one_of(value: str, known: Iterable[str], problem: str, there: str = "there are") -> None:
     """Refuse what is not among the known names, with the nearest of them.
 
