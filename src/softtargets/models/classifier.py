@@ -15,10 +15,12 @@ class Classifier(nn.Module):
 
     A logit is the inner product of the activations with a row of ``head.weight``, the template of that class
     (Müller et al. 2019, section 2). Subclasses define `features` and set `head`; those with dropout end their
-    constructor with `number_dropouts`.
+    constructor with `number_dropouts`. A net that can be `fused` gives in training penultimate activations instead of
+    logits, for a loss that multiplies by the templates itself.
     """
 
     head: nn.Linear
+    fused: bool = False
 
     def features(self, *inputs: Any, **named: Any) -> Tensor:
         """Penultimate activations (..., D) of what the net is for: images (N, C, H, W), or tokens and their masks."""

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from softtargets.exceptions import RecipeError, RunError, StorageError
 from softtargets.recipes import Recipe
 from softtargets.runs.compact import CompactPredictions
@@ -183,11 +185,21 @@ class Run:
         if not self.has_predictions(split):
             return compact_file(split) in self.manifest["files"]
         with safe_open(self._checked(predictions_file(split), thorough=False), "pt") as file:
-            return {"logits", "labels"} <= set(file.keys())
+            names = set(file.keys())
+            if {"codes", "labels", "predicted"} <= names:  # of tokens; those of huge vocabularies have no codes
+                return bool(file.get_slice("labels").get_dtype() == "U16")
+            return {"logits", "labels"} <= names
 
     def compact(self, split: str) -> CompactPredictions:
-        """Of each example of a split the predicted class, its probability and the label's, also of a light run."""
+        """Of each example of a split the predicted class, its probability and the label's, also of a light run.
+
+        Examples of translations are tokens, those of one sentence after those of another, with correct prefixes.
+        """
         if self.has_predictions(split):
+            said = self.kept(split)
+            if "codes" in said:
+                codes = np.concatenate((said["predicted"].numpy()[None], said["codes"].numpy()))
+                return CompactPredictions(said["labels"].numpy(), codes)
             kept = self.predictions(split)
             return CompactPredictions.of(kept.logits.double().numpy(), kept.labels.long().numpy())
         if not self.has_compact(split):

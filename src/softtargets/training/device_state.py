@@ -184,6 +184,8 @@ class DeviceState:
 
     def _make_nets(self, recipes: Sequence[Recipe]) -> Nets:
         models = [build_model(recipe, self.task).to(self.device) for recipe in recipes]
+        for model in models:
+            model.fused = self._fused
         names = [name for name, _ in models[0].named_parameters()]
         stacked, forward = self.machinery.stacked, self.machinery.forward(models[0])
         keys = stacked_keys([recipe.seed for recipe in recipes], "dropout", self.device)

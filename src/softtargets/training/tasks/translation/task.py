@@ -26,14 +26,7 @@ from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teachers
 from softtargets.training.tasks.translation.corpus import Corpus, read_corpus
 from softtargets.training.tasks.translation.layout import Layout, Shape
 from softtargets.training.tasks.translation.sentences import Sentences, Table
-from softtargets.translation import (
-    Hypothesis,
-    TokenCollector,
-    TokenPredictions,
-    Tokeniser,
-    decode,
-    frequencies,
-)
+from softtargets.translation import Hypothesis, TokenCollector, TokenPredictions, Tokeniser, decode
 
 # Tokens on either side that a model is shown at a time where it is not trained.
 MEASURED = 4096
@@ -69,13 +62,13 @@ class TranslationTask(Task):
         return cls(*_encoded(corpus, tokeniser, data, device))
 
     def net_arguments(self, recipe: Recipe) -> dict[str, Any]:
-        """The number of pieces, and whether the loss multiplies by the last layer itself."""
-        return {"vocabulary": len(self.tokeniser), "fused": self.fuses_head(recipe)}
+        """The number of pieces."""
+        return {"vocabulary": len(self.tokeniser)}
 
     def frequencies(self) -> Tensor:
         """How often each piece is a label of the training set, the end of a sentence included."""
-        targets = self.splits["train"].targets
-        counts = torch.from_numpy(frequencies([targets.flat], len(self.tokeniser))).double()
+        labels = self.splits["train"].targets.flat
+        counts = torch.from_numpy(np.bincount(labels, minlength=len(self.tokeniser))).double()
         return counts / counts.sum()
 
     def check(self, recipe: Recipe, taught: Task | None) -> None:

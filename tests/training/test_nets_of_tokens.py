@@ -1,0 +1,71 @@
+"""Encoder-decoders as chains of links: several tensors go from one to the next, weights are shared, dropouts are not."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from softtargets.models import Transformer
+from softtargets.randomness import key_words
+from softtargets.training.nets import Forward, Single
+
+from .test_nets import compiled  # noqa: F401 - a fixture
+
+SIZES = {"width": 8, "heads": 2, "inner": 12, "encoder_layers": 3, "decoder_layers": 2}
+SOURCE = torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]])
+PREFIX = torch.tensor([[1, 9, 10], [1, 4, 0]])
+
+
+def made(**options):
+    torch.manual_seed(0)
+    return Transformer(vocabulary=11, dropout=0.3, activation_dropout=0.2, **SIZES, **options)
+
+
+def single(model, forward=None):
+    nets = Single(model, key_words(3, "dropout")[None], forward)
+    nets.set_place(torch.tensor([7]))
+    return nets
+
+
+@pytest.mark.parametrize("share", ["all", "decoder", "none"])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_links_give_what_the_net_gives_and_every_layer_drops_numbers_of_its_own(share, norm, compiled):  # noqa: F811
+    model, alone = made(share=share, norm=norm), made(share=share, norm=norm)
+    forward = Forward(made(share=share, norm=norm), False, worth=lambda shape: True, dynamic=True)
+    nets = single(model, forward)
+    alone.draw_from(nets.place)
+    found, wanted = nets.train((SOURCE[None], PREFIX[None]))[0], alone.train()(SOURCE, PREFIX)
+    assert torch.equal(found, wanted)
+    gradients = torch.autograd.grad(found.square().sum(), nets.leaves)
+    for one, other in zip(gradients, torch.autograd.grad(wanted.square().sum(), list(alone.parameters())), strict=True):
+        torch.testing.assert_close(one, other)
+    assert torch.equal(nets.look((SOURCE, PREFIX), shared=True)[0], alone.eval()(SOURCE, PREFIX))
+    assert compiled.called
+
+
+def test_layers_that_are_alike_are_compiled_once(compiled):  # noqa: F811
+    links = [link for *_, link in Forward(made(norm="pre"), False, worth=lambda shape: True)._links]
+    # Both sides' embedding, three layers, a norm, two layers, a norm, and the head.
+    assert [links.index(link) for link in links] == [0, 1, 1, 1, 4, 5, 5, 7, 8]
+
+
+def test_the_compiler_understands_every_link_for_all_lengths(monkeypatch):
+    """All but its last step, which makes programs for a GPU."""
+    original, asked = torch.compile, []
+
+    def compile_up_to_there(function, dynamic, **options):
+        asked.append(dynamic)
+        return original(function, backend="aot_eager", fullgraph=True, dynamic=dynamic)
+
+    monkeypatch.setattr(torch, "compile", compile_up_to_there)
+    torch.compiler.reset()
+    model, alone = made(), made()
+    nets = single(model, Forward(made(), False, worth=lambda shape: True, dynamic=True))
+    alone.draw_from(nets.place)
+    with torch._dynamo.config.patch(recompile_limit=64):
+        for length in (3, 5, 6):
+            prefix = torch.randint(4, 11, (2, length))
+            found = nets.train((SOURCE[None], prefix[None]))[0]
+            torch.testing.assert_close(found, alone.train()(SOURCE, prefix))
+    assert asked
+    assert all(asked)
