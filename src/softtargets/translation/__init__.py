@@ -25,17 +25,33 @@ from softtargets.translation.sequences import (
 )
 from softtargets.translation.temperatures import TemperatureOptima, temperature_optima
 from softtargets.translation.tokens import TokenCollector, TokenPredictions
+from softtargets.translation.beam import Hypothesis, beam_search
+from softtargets.translation.decoding import Translator, decode, score
+from softtargets.translation.sampling import greedy, sample
+from softtargets.translation.symbols import BOS, EOS, IGNORED, PAD, SYMBOLS, UNK
+from softtargets.translation.tokeniser import Tokeniser
+from softtargets.translation.unigrams import frequencies
 
 __all__ = [
+    "BOS",
     "BleuInterval",
     "ChosenProbabilities",
+    "EOS",
     "FrequencySplits",
+    "Hypothesis",
+    "IGNORED",
+    "PAD",
+    "SYMBOLS",
     "Score",
     "SequenceCalibration",
     "TemperatureOptima",
     "TokenCollector",
     "TokenPredictions",
     "TokenStates",
+    "Tokeniser",
+    "Translator",
+    "UNK",
+    "beam_search",
     "bleu",
     "bleu_difference",
     "bleu_interval",
@@ -43,10 +59,15 @@ __all__ = [
     "choose_tokens",
     "chosen_token_probabilities",
     "chrf",
+    "decode",
     "exact_matches",
+    "frequencies",
     "frequency_scores",
     "frequency_splits",
+    "greedy",
     "rows_of",
+    "sample",
+    "score",
     "sentence_scores",
     "sentence_statistics",
     "sequence_calibration",
