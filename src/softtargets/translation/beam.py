@@ -1,0 +1,274 @@
+"""Beam search: the likeliest sequences under a model, on the device, with a stop that is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from softtargets.exceptions import SofttargetsError
+from softtargets.translation.ranking import best
+
+NextLogProbs = Callable[[Tensor], Tensor]
+Penalty = Literal["length", "google"]
+# Asking a GPU whether all is done makes the host wait for it.
+_STEPS_BETWEEN_QUESTIONS = 8
+_NEVER = -torch.inf
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A sequence that a model may give.
+
+    tokens:    without the symbol at the beginning, with the one at the end if it is finished.
+    score:     what hypotheses are ranked by: the log-probability over the length penalty.
+    log_prob:  the sum of the model's log-probabilities of the tokens.
+    finished:  False where `max_length` tokens were there before the end.
+    """
+
+    tokens: list[int]
+    score: float
+    log_prob: float
+    finished: bool = True
+
+
+@torch.no_grad()
+def beam_search(
+    next_log_probs: NextLogProbs,
+    batch: int,
+    beam: int,
+    bos: int,
+    eos: int,
+    max_length: int | Sequence[int],
+    length_penalty: float = 0.0,
+    *,
+    penalty: Penalty = "length",
+    nbest: int | None = None,
+    device: torch.device | str = "cpu",
+) -> list[list[Hypothesis]]:
+    """The best hypotheses for each of `batch` inputs, best first: `nbest` (`beam` unless told), or all there are.
+
+    ``next_log_probs(prefixes)`` takes tokens (batch * beam, t), beginning with `bos`, and gives log-probabilities
+    (batch * beam, V) of the next token; row i * beam + b belongs to input i. The search goes on where these are; the
+    first prefixes are on `device`. A hypothesis of l tokens, the end included, is scored by
+
+        log_prob / l ** a                 penalty="length", as in fairseq and Hugging Face
+        log_prob / ((5 + l) / 6) ** a     penalty="google", as in tensor2tensor (Wu et al. 2016, eq. 14)
+
+    with a the `length_penalty`; 0 ranks by probability alone, and larger values favour longer hypotheses. In every step
+    each input has up to `beam` unfinished hypotheses. Of their continuations, a finished one among the best `beam` is
+    set aside, and the best `beam` others go on. At `max_length` tokens (one number, or one for each input) those are
+    taken as they are, marked as unfinished and ranked by the same score: so the probabilities of all hypotheses that
+    there are add up to one. The search for an input ends when no unfinished hypothesis can come to rank among the
+    `nbest` any more, whatever follows; so the result is that of a search up to `max_length`. Log-probabilities are
+    added in double precision. Of equal ones the better prefix comes first, then the lower token; what has probability
+    zero is no hypothesis.
+
+    >>> table = torch.tensor([[0.0, 0.6, 0.4], [0.5, 0.1, 0.4]]).log()  # after token 0, after token 1; token 2 ends
+    >>> found = beam_search(lambda prefixes: table[prefixes[:, -1].clamp(max=1)], 1, 2, bos=0, eos=2, max_length=3)
+    >>> [(each.tokens, round(each.log_prob, 3)) for each in found[0]]
+    [([2], -0.916), ([1, 2], -1.427)]
+    """
+    limits = [max_length] * batch if isinstance(max_length, int) else list(max_length)
+    if len(limits) != batch:
+        raise SofttargetsError(
+            f"must be one number or one for each of {batch} inputs, not {len(limits)}", argument="max_length"
+        )
+    if batch == 0:
+        check_search(beam, 1, nbest or beam)
+        return []
+    beams = Beams(limits, beam, bos, eos, length_penalty, penalty, nbest, device)
+    while beams.steps < beams.most:
+        log_probs = next_log_probs(beams.prefixes())
+        if log_probs.shape[:-1] != (batch * beam,) or not log_probs.is_floating_point():
+            raise SofttargetsError(
+                f"next_log_probs must give log-probabilities ({batch * beam}, V), not"
+                f" {tuple(log_probs.shape)} of {log_probs.dtype}"
+            )
+        beams = beams.on(log_probs.device)
+        beams.step(log_probs)
+        if beams.asks() and beams.all_done():
+            break
+    return beams.hypotheses()
+
+
+class Beams:
+    """The hypotheses of a search, all on the device; `step` asks the host for nothing and can be recorded.
+
+    tokens:   of the unfinished hypotheses (batch, beam, longest); `last` are those of the newest step, (batch * beam,).
+    parents:  from which row each of them goes on, (batch * beam,).
+    place:    how many tokens there are, (1,); `steps` is the host's count, which replays of a recording do not move.
+    """
+
+    def __init__(
+        self,
+        limits: Sequence[int],
+        beam: int,
+        bos: int,
+        eos: int,
+        length_penalty: float = 0.0,
+        penalty: Penalty = "length",
+        nbest: int | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        nbest = beam if nbest is None else nbest
+        check_search(beam, min(limits), nbest)
+        self.batch, self.beam, self.bos, self.eos, self.nbest = len(limits), beam, bos, eos, nbest
+        self.most, self.steps = max(limits), 0
+        self._falls = (
+            length_penalty >= 0
+        )  # divided by more and more: what is negative can come closer to zero
+        self.penalties = _penalties(self.most, length_penalty, penalty).to(device)
+        shape, kept = (self.batch, beam), (self.batch, nbest)
+        options = {"dtype": torch.int64, "device": device}
+        self.limits = torch.zeros(self.batch, 1, **options)  # type: ignore[call-overload]
+        self.tokens = torch.zeros(*shape, self.most, **options)  # type: ignore[call-overload]
+        self.last = torch.zeros(self.batch * beam, **options)  # type: ignore[call-overload]
+        self.parents = torch.arange(self.batch * beam, **options)  # type: ignore[call-overload]
+        self.place = torch.zeros(1, **options)  # type: ignore[call-overload]
+        self.log_probs = torch.zeros(shape, dtype=torch.float64, device=device)
+        self.kept_tokens = torch.zeros(*kept, self.most, **options)  # type: ignore[call-overload]
+        self.kept_lengths = torch.zeros(kept, **options)  # type: ignore[call-overload]
+        self.kept_ends = torch.zeros(kept, dtype=torch.bool, device=device)
+        self.kept_log_probs = torch.zeros(kept, dtype=torch.float64, device=device)
+        self.kept_scores = torch.zeros(kept, dtype=torch.float64, device=device)
+        self.done = torch.zeros(self.batch, dtype=torch.bool, device=device)
+        self.wrong = torch.zeros((), dtype=torch.bool, device=device)
+        self.begin(limits)
+
+    def begin(self, limits: Sequence[int]) -> None:
+        """Begin anew, in place."""
+        self.limits.copy_(torch.tensor(limits).view(-1, 1))
+        self.steps = 0
+        for each in (self.tokens, self.place, self.done, self.wrong, self.kept_ends):
+            each.zero_()
+        for each in (self.log_probs, self.kept_log_probs, self.kept_scores):
+            each.fill_(_NEVER)
+        self.log_probs[:, 0] = 0  # one hypothesis, and room for others
+        self.last.fill_(self.bos)
+
+    def on(self, device: torch.device) -> Beams:
+        """The same, there."""
+        if self.place.device != device:
+            for name, value in vars(self).items():
+                if isinstance(value, Tensor):
+                    setattr(self, name, value.to(device))
+        return self
+
+    def prefixes(self) -> Tensor:
+        """Of all hypotheses (batch * beam, t), with the symbol at the beginning."""
+        tokens = self.tokens[:, :, : self.steps].flatten(0, 1)
+        return torch.cat((tokens.new_full((len(tokens), 1), self.bos), tokens), 1)
+
+    @torch.no_grad()
+    def step(self, log_probs: Tensor) -> None:
+        """Every hypothesis one token further, by log-probabilities (batch * beam, V)."""
+        self.steps += 1
+        vocabulary, beam = log_probs.shape[-1], self.beam
+        if not 0 <= self.eos < vocabulary:
+            raise SofttargetsError(f"must be one of {vocabulary} tokens, not {self.eos}", argument="eos")
+        each = min(2 * beam, vocabulary)
+        added, tokens = best(log_probs, each)
+        self.wrong |= (added.isnan() | (added > 1e-3)).any()
+        sums = self.log_probs[..., None] + added.double().clamp(max=0).reshape(-1, beam, each)
+        sums, chosen = sums.flatten(1).sort(dim=1, descending=True, stable=True)
+        sums, chosen = sums[:, : 2 * beam], chosen[:, : 2 * beam]
+        tokens, parents = tokens.reshape(self.batch, -1).gather(1, chosen), chosen // each
+
+        ends = tokens == self.eos
+        others = (
+            ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, :beam]
+        )  # one end for each prefix at most
+        alive = sums.masked_fill(ends, _NEVER).gather(1, others)
+        new, from_here = tokens.gather(1, others), parents.gather(1, others)
+        written = self._continued(from_here, new)
+        ended = sums.masked_fill(~ends, _NEVER)[:, :beam]
+        length = self.place + 1
+        cut = self.limits == length
+        self._keep(
+            torch.cat((self._continued(parents[:, :beam], tokens[:, :beam]), written), 1),
+            torch.cat((ended, alive.masked_fill(~cut, _NEVER)), 1),
+            length,
+        )
+        self.tokens.copy_(written)
+        self.log_probs.copy_(alive.masked_fill(cut, _NEVER))
+        self.last.copy_(new.flatten())
+        first = torch.arange(0, self.batch * beam, beam, device=new.device)[:, None]
+        self.parents.copy_((from_here + first).flatten())
+        self.place.copy_(length)
+        shortest = self.penalties.index_select(0, length + 1)
+        bound = self.penalties[self.limits] if self._falls else shortest
+        self.done.copy_(self.kept_scores[:, -1] >= (self.log_probs / bound).amax(1))
+
+    def asks(self) -> bool:
+        """Whether it is time to ask if all is done: on a GPU only now and then."""
+        return not self.place.is_cuda or self.steps % _STEPS_BETWEEN_QUESTIONS == 0
+
+    def all_done(self) -> bool:
+        """Whether no hypothesis can come to be among the best any more."""
+        return bool(self.done.all())
+
+    def hypotheses(self) -> list[list[Hypothesis]]:
+        """The best finished hypotheses of each input; to be asked at the end."""
+        if bool(self.wrong):
+            raise SofttargetsError(
+                "next_log_probs gave numbers that are no log-probabilities: NaN, or more than 0;"
+                " give log_softmax of logits"
+            )
+        kept = (self.kept_tokens, self.kept_lengths, self.kept_scores, self.kept_log_probs, self.kept_ends)
+        rows = zip(*(each.tolist() for each in kept), strict=True)
+        return [
+            [
+                Hypothesis(tokens[:length], score, log_prob, end)
+                for tokens, length, score, log_prob, end in zip(*row, strict=True)
+                if score > _NEVER
+            ]
+            for row in rows
+        ]
+
+    def _continued(self, parents: Tensor, tokens: Tensor) -> Tensor:
+        past = self.tokens.gather(1, parents[..., None].expand(-1, -1, self.most))
+        past.index_copy_(2, self.place, tokens[..., None])
+        return past
+
+    def _keep(self, tokens: Tensor, log_probs: Tensor, length: Tensor) -> None:
+        """What is finished (batch, 2 * beam), first ended ones and then cut ones, unless others are better."""
+        scores = torch.cat((self.kept_scores, log_probs / self.penalties.index_select(0, length)), 1)
+        scores, order = scores.sort(dim=1, descending=True, stable=True)
+        order = order[:, : self.nbest]
+        self.kept_scores.copy_(scores[:, : self.nbest])
+        ends = torch.arange(2 * self.beam, device=order.device) < self.beam
+        for kept, new in (
+            (self.kept_log_probs, log_probs),
+            (self.kept_lengths, length.expand_as(log_probs)),
+            (self.kept_ends, ends.expand_as(log_probs)),
+        ):
+            kept.copy_(torch.cat((kept, new), 1).gather(1, order))
+        everything = torch.cat((self.kept_tokens, tokens), 1)
+        self.kept_tokens.copy_(everything.gather(1, order[..., None].expand(-1, -1, self.most)))
+
+
+def check_search(beam: int, shortest: int, nbest: int) -> None:
+    """Refuse numbers that no search can have."""
+    if beam < 1:
+        raise SofttargetsError(f"must be at least 1, not {beam}", argument="beam")
+    if shortest < 1:
+        raise SofttargetsError(f"must be at least 1, not {shortest}", argument="max_length")
+    if not 1 <= nbest <= beam:
+        raise SofttargetsError(f"must be from 1 to the beam, {beam}, not {nbest}", argument="nbest")
+
+
+def _penalties(most: int, length_penalty: float, penalty: Penalty) -> Tensor:
+    """What log-probabilities of hypotheses of each length are divided by, 0 to one more than the most."""
+    lengths = torch.arange(most + 2, dtype=torch.float64).clamp(min=1)
+    if penalty not in ("length", "google"):
+        raise SofttargetsError(f"must be length or google, not {penalty!r}", argument="penalty")
+    table = torch.pow(lengths if penalty == "length" else (5 + lengths) / 6, length_penalty)
+    if not (table.isfinite() & (table > 0)).all():
+        raise SofttargetsError(
+            f"of {length_penalty} is too much for {most} tokens; 0 to 2 are usual", argument="length_penalty"
+        )
+    return table

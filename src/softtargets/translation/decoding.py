@@ -1,0 +1,300 @@
+"""Translating with a Transformer: beam search with what was computed before kept, many sentences at a time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from softtargets.exceptions import SofttargetsError
+from softtargets.models import Cache, Transformer
+from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search
+from softtargets.translation.symbols import BOS, EOS, PAD
+
+Progress = Callable[[int, int], None]
+# Positions of hypotheses that are kept at a time. A CPU has the smaller number in its cache; a GPU is busy with more.
+_AT_A_TIME = {"cpu": 4096, "cuda": 2**18}
+# On a GPU lengths are rounded up to multiples of this, so that few kinds of steps are recorded.
+_ROUNDED = 16
+# Steps between two questions to a GPU whether all is done.
+_STEPS_BETWEEN_QUESTIONS = 4
+
+
+class Codec(Protocol):
+    """What a `Translator` asks of a tokeniser."""
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of texts."""
+
+    def decode(self, tokens: Sequence[Sequence[int]]) -> list[str]:
+        """The texts of tokens."""
+
+
+def decode(
+    model: Transformer,
+    sources: Sequence[Sequence[int]],
+    beam: int = 5,
+    length_penalty: float = 1.0,
+    temperature: float = 1.0,
+    max_length: int | None = None,
+    nbest: int = 1,
+    *,
+    penalty: Penalty = "length",
+    tokens_at_a_time: int | None = None,
+    progress: Progress | None = None,
+) -> list[list[Hypothesis]]:
+    """The best translations of each source, best first, in the order of the sources.
+
+    What `beam_search` finds for log_softmax(logits / temperature): the same tokens, log-probabilities up to rounding. A
+    source is a list of tokens; the symbol at its end is added where it is missing. Without `max_length` a translation
+    has at most 1.2 times as many tokens as its source and 10 more (fairseq's recipe for IWSLT). An empty source has the
+    empty translation, with probability one, without asking the model. Of one that is longer than the model can take,
+    the end is cut off, with one warning that counts them. Unknown words are tokens like others.
+
+    Sources of similar length are translated together, as many as have `tokens_at_a_time` positions of hypotheses; on a
+    GPU a step is recorded as a CUDA graph for each kind of batch. ``progress(done, all)`` is called after each batch.
+
+    >>> torch.manual_seed(0)  # doctest: +ELLIPSIS
+    <...>
+    >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
+    >>> (best,), (nothing,) = decode(net, [[5, 6], []], beam=3, max_length=4)
+    >>> len(best.tokens), nothing
+    (4, Hypothesis(tokens=[2], score=0.0, log_prob=0.0, finished=True))
+    """
+    if not temperature > 0:
+        raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
+    check_search(beam, 1 if max_length is None else max_length, nbest)
+    checked = _checked(model, sources, "sources")
+    search = _Search(model, beam, length_penalty, penalty, nbest, temperature)
+    device = model.head.weight.device
+    room = _AT_A_TIME.get(device.type, _AT_A_TIME["cpu"]) if tokens_at_a_time is None else tokens_at_a_time
+    limits = [
+        min(int(1.2 * (len(each) - 1)) + 10 if max_length is None else max_length, model.longest)
+        for each in checked
+    ]
+    found: list[list[Hypothesis]] = [[Hypothesis([EOS], 0.0, 0.0)] for _ in checked]
+    waiting = sorted((place for place, each in enumerate(checked) if len(each) > 1), key=lambda p: -limits[p])
+    done = len(checked) - len(waiting)
+    with _looking(model):
+        for places in _batches(waiting, limits, beam, room):
+            rows = search.run([checked[place] for place in places], [limits[place] for place in places])
+            for place, hypotheses in zip(places, rows, strict=True):
+                found[place] = hypotheses
+            done += len(places)
+            if progress is not None:
+                progress(done, len(checked))
+    return found
+
+
+def score(
+    model: Transformer,
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    temperature: float = 1.0,
+    *,
+    end: bool = True,
+    tokens_at_a_time: int | None = None,
+) -> list[list[float]]:
+    """The log-probability of every token of each target, given its source and the tokens before it.
+
+    They add up to the `log_prob` that `decode` gives for the same tokens; of an empty source, for which `decode` does not
+    ask the model, they are the model's. The symbol at the end is added to targets where it is missing, unless `end` is
+    False. Sources that are too long are cut as in `decode`; such targets are refused.
+
+    >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
+    >>> [len(each) for each in score(net, [[5, 6], [7]], [[5, 5, 4], []])]
+    [4, 1]
+    """
+    if len(sources) != len(targets):
+        raise SofttargetsError(f"there are {len(sources)} sources and {len(targets)} targets")
+    if not temperature > 0:
+        raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
+    checked = _checked(model, sources, "sources")
+    wanted = [[*each] + ([EOS] if end and list(each[-1:]) != [EOS] else []) for each in targets]
+    _check_tokens(model, wanted, "targets")
+    longest = max(map(len, wanted), default=0)
+    if longest > model.longest:
+        raise SofttargetsError(
+            f"a target of {longest} tokens is longer than the {model.longest} of the model"
+        )
+    device = model.head.weight.device
+    room = _AT_A_TIME.get(device.type, _AT_A_TIME["cpu"]) if tokens_at_a_time is None else tokens_at_a_time
+    found: list[list[float]] = [[] for _ in wanted]
+    lengths = [max(len(a), len(b)) for a, b in zip(checked, wanted, strict=True)]
+    waiting = sorted((place for place, each in enumerate(wanted) if each), key=lambda p: -lengths[p])
+    with _looking(model):
+        for places in _batches(waiting, lengths, 1, room):
+            source = _padded([checked[place] for place in places]).to(device)
+            labels = _padded([wanted[place] for place in places]).to(device)
+            prefix = torch.cat((labels.new_full((len(labels), 1), BOS), labels[:, :-1]), 1)
+            said = _log_probs(model.head(model.features(source, prefix)), temperature)
+            numbers = said.gather(-1, labels[..., None])[..., 0].double().tolist()
+            for place, row in zip(places, numbers, strict=True):
+                found[place] = row[: len(wanted[place])]
+    return found
+
+
+class Translator:
+    """Text in, text out: a model together with its tokeniser."""
+
+    def __init__(self, model: Transformer, tokeniser: Codec) -> None:
+        self.model, self.tokeniser = model, tokeniser
+
+    def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
+        """The best translation of each text; options are those of `decode`."""
+        found = decode(self.model, self.tokeniser.encode(texts), **options)
+        return self.tokeniser.decode([best[0].tokens if best else [] for best in found])
+
+
+@dataclass
+class _Kind:
+    """What batches of one shape share: where they are computed and, on a GPU, the recorded step."""
+
+    cache: Cache
+    beams: Beams
+    replay: Callable[[], None]
+
+
+class _Search:
+    """Beam search over one model; what is recorded for one batch serves others of its shape."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        beam: int,
+        length_penalty: float,
+        penalty: Penalty,
+        nbest: int,
+        temperature: float,
+    ) -> None:
+        self._model, self._beam, self._temperature = model, beam, temperature
+        self._options = beam, BOS, EOS, length_penalty, penalty, nbest
+        self._kinds: dict[tuple[int, int, int], _Kind] = {}
+
+    def run(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> list[list[Hypothesis]]:
+        device = self._model.head.weight.device
+        source = _padded(sources)
+        limits, capacity = list(limits), max(limits)
+        if device.type == "cuda":
+            # Up to the next shape, with sources that are done after one step.
+            capacity = min(_up(capacity), self._model.longest)
+            blank = _blanks(len(sources))
+            source = torch.nn.functional.pad(
+                source, (0, min(_up(source.shape[1]), self._model.longest) - source.shape[1])
+            )
+            source = torch.cat((source, _padded([[EOS]]).new_full((blank, source.shape[1]), PAD)))
+            limits += [1] * blank
+        kind = self._kind(source.to(device), limits, capacity)
+        most = max(limits)
+        for step in range(1, most + 1):
+            kind.replay()
+            ask = device.type != "cuda" or step % _STEPS_BETWEEN_QUESTIONS == 0
+            if ask and step < most and kind.beams.all_done():
+                break
+        return kind.beams.hypotheses()[: len(sources)]
+
+    def _kind(self, source: Tensor, limits: list[int], capacity: int) -> _Kind:
+        """Ready for the first step."""
+        shape = *source.shape, capacity
+        memory = self._model.encode(source)
+        if shape not in self._kinds:
+            if source.device.type != "cuda":
+                self._kinds.clear()  # nothing to gain from keeping it
+            cache = self._model.start(memory, self._beam, capacity)
+            # Room for the whole capacity, so that it serves other limits.
+            beams = Beams([*limits[:-1], capacity], *self._options, source.device)
+            kind = _Kind(cache, beams, lambda: self._step(cache, beams))
+            if source.device.type == "cuda":
+                kind.replay = _recorded(kind.replay)
+            self._kinds[shape] = kind
+        kind = self._kinds[shape]
+        self._model.start(memory, cache=kind.cache)
+        kind.beams.begin(limits)
+        return kind
+
+    def _step(self, cache: Cache, beams: Beams) -> None:
+        states, _ = self._model.advance(beams.last, cache)
+        beams.step(_log_probs(self._model.head(states), self._temperature))
+        cache.reorder(beams.parents)
+
+
+def _recorded(step: Callable[[], None]) -> Callable[[], None]:
+    """A step as a CUDA graph; what it has written on the way is to be begun anew."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
+def _log_probs(logits: Tensor, temperature: float) -> Tensor:
+    """In single precision at least."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return (logits / temperature if temperature != 1 else logits).log_softmax(-1)
+
+
+def _checked(model: Transformer, sources: Sequence[Sequence[int]], what: str) -> list[list[int]]:
+    """With the symbol at the end, and no longer than the model can take."""
+    _check_tokens(model, sources, what)
+    ended = [[*each] if list(each[-1:]) == [EOS] else [*each, EOS] for each in sources]
+    if cut := sum(len(each) > model.longest for each in ended):
+        warnings.warn(
+            f"{cut} of {len(ended)} sources have more than the {model.longest} tokens that the model can take;"
+            " their ends were cut off",
+            stacklevel=3,
+        )
+    return [each if len(each) <= model.longest else [*each[: model.longest - 1], EOS] for each in ended]
+
+
+def _check_tokens(model: Transformer, rows: Sequence[Sequence[int]], what: str) -> None:
+    for place, row in enumerate(rows):
+        for token in row:
+            if not PAD < token < model.vocabulary:
+                raise SofttargetsError(
+                    f"must have tokens from 1 to {model.vocabulary - 1}, not {token} (number {place})",
+                    argument=what,
+                )
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
+
+
+def _batches(waiting: Sequence[int], lengths: Sequence[int], beam: int, room: int) -> Iterator[list[int]]:
+    """Places, longest first, as many at a time as fit at the length of the first of them; at least one."""
+    begin = 0
+    while begin < len(waiting):
+        count = max(1, room // (beam * lengths[waiting[begin]]))
+        yield list(waiting[begin : begin + count])
+        begin += count
+
+
+def _up(length: int) -> int:
+    return -(-length // _ROUNDED) * _ROUNDED
+
+
+def _blanks(count: int) -> int:
+    """How many are missing to a power of two, or beyond 64 to a multiple of 64."""
+    return (1 << (count - 1).bit_length()) - count if count <= 64 else -count % 64
+
+
+@contextmanager
+def _looking(model: Transformer) -> Iterator[None]:
+    """In evaluation mode, without gradients."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(training)
