@@ -12,7 +12,9 @@ from .making import advanced, finished, same, started
 
 RECIPE = Recipe(
     data=Digits(limit=300, validation=100), model=MLP(hidden=(16,), dropout=0.1), epochs=6, batch=64
-).replace({"optimiser.lr": 2.0, "optimiser.momentum": 0.9})  # so fast that the best epoch is not always the last
+).replace(
+    {"optimiser.lr": 2.0, "optimiser.momentum": 0.9}
+)  # so fast that the best epoch is not always the last
 
 
 def at_the_ends(recipe):

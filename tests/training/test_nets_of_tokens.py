@@ -1,4 +1,4 @@
-"""Encoder-decoders as chains of links: several tensors go from one to the next, weights are shared, dropouts are not."""
+"""Encoder-decoders as chains of links: several tensors go from link to link, weights are shared, dropouts are not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def test_links_give_what_the_net_gives_and_every_layer_drops_numbers_of_its_own(
     found, wanted = nets.train((SOURCE[None], PREFIX[None]))[0], alone.train()(SOURCE, PREFIX)
     assert torch.equal(found, wanted)
     gradients = torch.autograd.grad(found.square().sum(), nets.leaves)
-    for one, other in zip(gradients, torch.autograd.grad(wanted.square().sum(), list(alone.parameters())), strict=True):
+    for one, other in zip(
+        gradients, torch.autograd.grad(wanted.square().sum(), list(alone.parameters())), strict=True
+    ):
         torch.testing.assert_close(one, other)
     assert torch.equal(nets.look((SOURCE, PREFIX), shared=True)[0], alone.eval()(SOURCE, PREFIX))
     assert compiled.called

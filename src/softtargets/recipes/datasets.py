@@ -230,8 +230,8 @@ class WMT14(TranslationDataset, name="wmt14"):
 class ParallelText(TranslationDataset, name="parallel-text", shorthand="corpus"):
     """Aligned text of your own: the directory `corpus` of the data directory, with ``train.SOURCE``, ``train.TARGET``.
 
-    So with ``validation`` and ``test``; each file may end in ``.gz``. `digest` says which text it is, so that a run never
-    stands for another one: `softtargets translate train` fills it in.
+    So with ``validation`` and ``test``; each file may end in ``.gz``. `digest` says which text it is, so that a run
+    never stands for another one: `softtargets translate train` fills it in.
     """
 
     corpus: str

@@ -108,7 +108,8 @@ class Recipe(Part):
             return
         if "validation" not in self.data.splits:
             raise RecipeError(
-                "there is no validation split to choose by; give data.validation, or leave best_by out", "best_by"
+                "there is no validation split to choose by; give data.validation, or leave best_by out",
+                "best_by",
             )
         if self.best_by == "validation_bleu" and not any(
             isinstance(probe, BLEU) and probe.split == "validation" for probe in self.probes

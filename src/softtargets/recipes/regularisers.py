@@ -58,7 +58,9 @@ class LabelSmoothing(Regulariser, name="label_smoothing"):
         if self.matrix is None:
             return
         if self.prior != "uniform":
-            raise RecipeError(f"{self.prior} and a matrix both say where the mass goes; leave one out", "prior")
+            raise RecipeError(
+                f"{self.prior} and a matrix both say where the mass goes; leave one out", "prior"
+            )
         check_matrix(self.matrix, TARGET)
         for position, row in enumerate(self.matrix):
             if self.spread == "others" and row[position] >= 1:

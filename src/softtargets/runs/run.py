@@ -186,7 +186,11 @@ class Run:
             return compact_file(split) in self.manifest["files"]
         with safe_open(self._checked(predictions_file(split), thorough=False), "pt") as file:
             names = set(file.keys())
-            if {"codes", "labels", "predicted"} <= names:  # of tokens; those of huge vocabularies have no codes
+            if {
+                "codes",
+                "labels",
+                "predicted",
+            } <= names:  # of tokens; those of huge vocabularies have no codes
                 return bool(file.get_slice("labels").get_dtype() == "U16")
             return {"logits", "labels"} <= names
 

@@ -164,7 +164,9 @@ class DeviceState:
         """The mean of the weights that were gathered so many times."""
         with self._at_work(waiting=True):
             found = _copied(self._gathered[run])
-            return {name: value / times if value.is_floating_point() else value for name, value in found.items()}
+            return {
+                name: value / times if value.is_floating_point() else value for name, value in found.items()
+            }
 
     def _own(self, run: int) -> dict[str, Tensor]:
         """What there is of a run beside its net and its loss, by the names that checkpoints have."""

@@ -84,7 +84,7 @@ class Forward:
 
     Packs of one shape share it. With `worth`, which is for a GPU, evaluation is compiled, and training on first inputs
     of the shapes that it says are worth it, once for all packs, with our own kernels where they are faster. A deep net
-    would take minutes as a whole: its links are of a few kinds, compiled once each; `dynamic`, for inputs of all shapes.
+    would take minutes as a whole: its links are of a few kinds, compiled once each; `dynamic`: for inputs of any shape.
     """
 
     def __init__(

@@ -19,7 +19,6 @@ from softtargets.training.machinery import Machinery
 from softtargets.training.probing import probed
 from softtargets.training.tasks import Epoch, Moment, Task, Teacher
 
-
 # Where a row of metrics has what a recipe calls by another name.
 _COLUMNS = {"validation_bleu": "bleu.validation_bleu"}
 

@@ -1,5 +1,6 @@
 """Translation: text to tokens and back, beam search, BLEU, and how far probabilities of tokens can be trusted."""
 
+from softtargets.translation.beam import Hypothesis, beam_search
 from softtargets.translation.bleu_statistics import (
     BleuInterval,
     bleu_difference,
@@ -7,6 +8,7 @@ from softtargets.translation.bleu_statistics import (
     bleu_of,
     sentence_statistics,
 )
+from softtargets.translation.decoding import Translator, decode, score
 from softtargets.translation.frequencies import (
     ChosenProbabilities,
     FrequencySplits,
@@ -16,6 +18,7 @@ from softtargets.translation.frequencies import (
 )
 from softtargets.translation.plane import TokenStates, choose_tokens
 from softtargets.translation.rows import rows_of
+from softtargets.translation.sampling import greedy, sample
 from softtargets.translation.scoring import Score, bleu, chrf, sentence_scores
 from softtargets.translation.sequences import (
     SequenceCalibration,
@@ -23,25 +26,23 @@ from softtargets.translation.sequences import (
     sequence_calibration,
     spearman,
 )
-from softtargets.translation.temperatures import TemperatureOptima, temperature_optima
-from softtargets.translation.tokens import TokenCollector, TokenPredictions
-from softtargets.translation.beam import Hypothesis, beam_search
-from softtargets.translation.decoding import Translator, decode, score
-from softtargets.translation.sampling import greedy, sample
 from softtargets.translation.symbols import BOS, EOS, IGNORED, PAD, SYMBOLS, UNK
+from softtargets.translation.temperatures import TemperatureOptima, temperature_optima
 from softtargets.translation.tokeniser import Tokeniser
+from softtargets.translation.tokens import TokenCollector, TokenPredictions
 from softtargets.translation.unigrams import frequencies
 
 __all__ = [
     "BOS",
-    "BleuInterval",
-    "ChosenProbabilities",
     "EOS",
-    "FrequencySplits",
-    "Hypothesis",
     "IGNORED",
     "PAD",
     "SYMBOLS",
+    "UNK",
+    "BleuInterval",
+    "ChosenProbabilities",
+    "FrequencySplits",
+    "Hypothesis",
     "Score",
     "SequenceCalibration",
     "TemperatureOptima",
@@ -50,7 +51,6 @@ __all__ = [
     "TokenStates",
     "Tokeniser",
     "Translator",
-    "UNK",
     "beam_search",
     "bleu",
     "bleu_difference",

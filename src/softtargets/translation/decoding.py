@@ -102,9 +102,9 @@ def score(
 ) -> list[list[float]]:
     """The log-probability of every token of each target, given its source and the tokens before it.
 
-    They add up to the `log_prob` that `decode` gives for the same tokens; of an empty source, for which `decode` does not
-    ask the model, they are the model's. The symbol at the end is added to targets where it is missing, unless `end` is
-    False. Sources that are too long are cut as in `decode`; such targets are refused.
+    They add up to the `log_prob` that `decode` gives for the same tokens; of an empty source, for which `decode` does
+    not ask the model, they are the model's. The symbol at the end is added to targets where it is missing, unless
+    `end` is False. Sources that are too long are cut as in `decode`; such targets are refused.
 
     >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
     >>> [len(each) for each in score(net, [[5, 6], [7]], [[5, 5, 4], []])]

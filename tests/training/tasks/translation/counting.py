@@ -6,7 +6,7 @@ import random
 
 from softtargets.recipes import Adam, InverseSqrt, ParallelText, Recipe, Transformer
 
-WORDS = "null eins zwei drei vier fünf sechs sieben acht neun".split()
+WORDS = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
 
 def write_corpus(folder, train=160, held_out=24, name="numbers"):

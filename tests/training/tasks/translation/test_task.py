@@ -13,10 +13,10 @@ from torch.nn import functional as F
 from softtargets.exceptions import DataError, RecipeError
 from softtargets.losses import REGULARISERS
 from softtargets.recipes import (
+    BLEU,
     CNN,
     MLP,
     SGD,
-    BLEU,
     Calibration,
     Digits,
     Distillation,
@@ -57,7 +57,9 @@ def steps_of(pack, task):
     """The sentences of each step of the open epoch."""
     feed = pack.on_device.feed
     train_set = task.splits["train"]
-    for begin, shape in zip(feed._begins[0].tolist(), task.epoch(pack.slots[0].recipe, 0).shapes, strict=True):
+    for begin, shape in zip(
+        feed._begins[0].tolist(), task.epoch(pack.slots[0].recipe, 0).shapes, strict=True
+    ):
         table = train_set.tables[shape.bucket]
         rows = feed._rows[0, begin : begin + shape.rows].tolist()
         yield [int(table.bucket.members[row]) for row in rows if row < len(table)]
@@ -66,7 +68,9 @@ def steps_of(pack, task):
 # --- what it computes ---
 
 
-@pytest.mark.parametrize("regulariser", [LabelSmoothing(alpha=0.1), LabelSmoothing(alpha=0.2, prior="unigram")])
+@pytest.mark.parametrize(
+    "regulariser", [LabelSmoothing(alpha=0.1), LabelSmoothing(alpha=0.2, prior="unigram")]
+)
 def test_training_is_what_plain_pytorch_would_do(task, regulariser):
     """An epoch re-derived sentence by sentence without padding: nothing of ours but model, weights and order."""
     plain = recipe(epochs=1, optimiser=SGD(lr=0.1), schedule="constant", regulariser=regulariser)
@@ -84,7 +88,9 @@ def test_training_is_what_plain_pytorch_would_do(task, regulariser):
             source, target = torch.tensor([train_set.sources[one]]), torch.tensor(train_set.targets[one])
             log = model(source, torch.tensor([[1, *train_set.targets[one][:-1]]]))[0].log_softmax(-1)
             alpha = regulariser.alpha
-            losses.append((1 - alpha) * F.nll_loss(log, target, reduction="none") - alpha * (log @ prior.double()))
+            losses.append(
+                (1 - alpha) * F.nll_loss(log, target, reduction="none") - alpha * (log @ prior.double())
+            )
             seen.append(one)
         losses = torch.cat(losses)
         total += losses.sum().item()
@@ -107,7 +113,10 @@ def by_sentence(model, split):
     model = model.double().eval()
     for one in range(len(split)):
         prefix = torch.tensor([[1, *split.targets[one][:-1]]])
-        yield model(torch.tensor([split.sources[one]]), prefix)[0].log_softmax(-1), torch.tensor(split.targets[one])
+        yield (
+            model(torch.tensor([split.sources[one]]), prefix)[0].log_softmax(-1),
+            torch.tensor(split.targets[one]),
+        )
 
 
 def test_what_is_measured_and_kept_is_that_of_every_sentence_alone(task):
@@ -123,7 +132,9 @@ def test_what_is_measured_and_kept_is_that_of_every_sentence_alone(task):
         assert kept.lengths.tolist() == [len(label) for _, label in said]
         assert kept.labels.tolist() == labels.tolist()
         assert kept.predicted.tolist() == logs.argmax(-1).tolist()
-        np.testing.assert_allclose(kept.costs, F.nll_loss(logs, labels, reduction="none"), rtol=3e-3, atol=1e-4)
+        np.testing.assert_allclose(
+            kept.costs, F.nll_loss(logs, labels, reduction="none"), rtol=3e-3, atol=1e-4
+        )
         np.testing.assert_allclose(kept.confidence, logs.exp().amax(-1), atol=1e-4)
         (row,) = pack.slots[0].history
         assert row[f"{split}_loss"] == pytest.approx(float(F.nll_loss(logs, labels)), rel=1e-5)
@@ -144,7 +155,9 @@ def test_calibration_does_not_depend_on_batches(task, monkeypatch):
 # --- exactness ---
 
 
-@pytest.mark.parametrize("changes", [{}, {"average": 0.9}, {"average_last": 2}, {"best_by": "validation_loss"}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"average": 0.9}, {"average_last": 2}, {"best_by": "validation_loss"}]
+)
 def test_a_training_that_is_cut_in_the_middle_of_an_epoch_goes_on_as_if_it_had_not_been(task, changes):
     given = recipe(epochs=3, **changes)
     whole = finished(started(given, task))
@@ -166,7 +179,9 @@ def test_seeds_differ_and_one_seed_is_one_training(task):
 # --- every loss ---
 
 
-@pytest.mark.parametrize("name", [name for name in REGULARISERS if name not in ("distillation", "forward_correction")])
+@pytest.mark.parametrize(
+    "name", [name for name in REGULARISERS if name not in ("distillation", "forward_correction")]
+)
 def test_every_loss_trains_on_tokens_or_is_refused_by_name(task, name):
     given = recipe(regulariser={"name": name})
     if name == "cs_kd":
@@ -216,7 +231,15 @@ def test_a_student_learns_what_its_teacher_says_of_every_token(task):
 @pytest.fixture(scope="module")
 def learnt(corpus, tmp_path_factory):
     """A run that has learnt to count."""
-    given = recipe(epochs=30, seed=1, probes=(BLEU(every=40), Calibration(every=1000)))
+    given = recipe(epochs=30, seed=1, probes=(BLEU(every=100), Calibration(every=1000))).replace(
+        {
+            "model.width": 32,
+            "model.inner": 64,
+            "model.norm": "pre",
+            "model.dropout": 0.0,
+            "optimiser.lr": 0.01,
+        }
+    )
     (run,) = train([given], RunStore(tmp_path_factory.mktemp("runs")), data_dir=corpus)
     return run
 
@@ -224,7 +247,8 @@ def learnt(corpus, tmp_path_factory):
 def test_it_learns_to_count(learnt):
     history = learnt.history()
     assert history[-1]["test_loss"] < 0.6 * history[0]["test_loss"]
-    assert history[-1]["bleu.validation_bleu"] > history[0].get("bleu.validation_bleu", 0) + 5
+    course = [row["bleu.validation_bleu"] for row in history if "bleu.validation_bleu" in row]
+    assert course[0] < 10 < 25 < course[-1]
     assert 0 < history[-1]["calibration.test_ece"] < 1
 
 
@@ -322,7 +346,9 @@ def test_text_that_was_changed_is_refused(tmp_path):
 
 def test_a_limit_takes_pairs_that_are_drawn_once_and_validation_can_be_cut_out(corpus):
     def prepared(**changes):
-        return prepare(recipe().replace({f"data.{key}": value for key, value in changes.items()}).data, CPU, corpus)
+        return prepare(
+            recipe().replace({f"data.{key}": value for key, value in changes.items()}).data, CPU, corpus
+        )
 
     whole, less, cut = prepared(), prepared(limit=40), prepared(validation=30, limit=100)
     pairs = set(whole.splits["train"].texts)

@@ -18,7 +18,8 @@ def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
     """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, noise, probes, teacher."""
     if isinstance(recipe.model, Transformer):
         raise RecipeError(
-            f"{recipe.model.name} translates, and {recipe.data.name} is made of images; give another network", "model"
+            f"{recipe.model.name} translates, and {recipe.data.name} is made of images; give another network",
+            "model",
         )
     examples = len(task.splits["train"])
     if recipe.batch > examples:

@@ -32,7 +32,8 @@ def read_corpus(data: TranslationDataset, data_dir: Path | None = None) -> Corpu
     kept = len(train) - data.validation
     if kept < 1:
         raise RecipeError(
-            f"{data.validation} leaves nothing to train on: {data.name} has {len(train)} pairs", "data.validation"
+            f"{data.validation} leaves nothing to train on: {data.name} has {len(train)} pairs",
+            "data.validation",
         )
     if (data.limit or 0) > kept:
         raise RecipeError(f"{data.limit} is more than the {kept} training pairs there are", "data.limit")

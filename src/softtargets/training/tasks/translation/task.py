@@ -26,7 +26,7 @@ from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teachers
 from softtargets.training.tasks.translation.corpus import Corpus, read_corpus
 from softtargets.training.tasks.translation.layout import Layout, Shape
 from softtargets.training.tasks.translation.sentences import Sentences, Table
-from softtargets.translation import Hypothesis, TokenCollector, TokenPredictions, Tokeniser, decode
+from softtargets.translation import Hypothesis, TokenCollector, Tokeniser, TokenPredictions, decode
 
 # Tokens on either side that a model is shown at a time where it is not trained.
 MEASURED = 4096
@@ -132,10 +132,12 @@ class TranslationTask(Task):
     # --- what is kept ---
 
     @torch.no_grad()
-    def states(self, recipe: Recipe, model: Classifier, split: str) -> Iterator[tuple[Tensor, Tensor, Table, Tensor]]:
+    def states(
+        self, recipe: Recipe, model: Classifier, split: str
+    ) -> Iterator[tuple[Tensor, Tensor, Table, Tensor]]:
         """Penultimate states (rows, T, width) with correct prefixes, labels (rows, T), and which sentences they are.
 
-        In evaluation mode, a batch at a time: those of `chosen` rows of a table, the last of which may be the empty one.
+        In evaluation mode, a batch at a time: those of `chosen` rows of a table, some of which may be the empty one.
         """
         was_training = model.training
         model.eval()
@@ -162,7 +164,12 @@ class TranslationTask(Task):
     def predict(self, recipe: Recipe, model: Classifier, split: str) -> dict[str, Tensor]:
         """Of each token its label, the predicted one, and codes of both probabilities; lengths of sentences."""
         said = self.token_predictions(recipe, model, split)
-        kept = {"labels": said.labels, "predicted": said.predicted, "codes": said.codes, "lengths": said.lengths}
+        kept = {
+            "labels": said.labels,
+            "predicted": said.predicted,
+            "codes": said.codes,
+            "lengths": said.lengths,
+        }
         return {name: torch.from_numpy(values) for name, values in kept.items()}
 
     def translate(
