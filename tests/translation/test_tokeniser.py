@@ -12,7 +12,7 @@ from collections import Counter
 
 import pytest
 
-from softtargets.data import load_pairs
+from softtargets.data import Pairs, clean_pairs, load_pairs
 from softtargets.exceptions import DataError, SofttargetsError
 from softtargets.translation import Tokeniser, tokeniser
 from softtargets.translation.symbols import BOS, EOS, PAD, SYMBOLS, UNK
@@ -313,6 +313,22 @@ def test_without_the_package_there_is_one_clear_line(learnt, monkeypatch):
 def test_the_room_is_entered_without_the_package():
     program = "import sys, softtargets.translation; assert 'tokenizers' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_pairs_too_long_in_pieces_are_dropped_and_counted(learnt):
+    def pieces(texts):
+        return [len(tokens) for tokens in learnt.encode(texts)]
+
+    bound = max(pieces(TEXTS[2:4]))
+    cleaned = clean_pairs(
+        Pairs((TEXTS[0], TEXTS[2], TEXTS[2] * 2), (TEXTS[1], TEXTS[3], TEXTS[3])),
+        1,
+        bound,
+        None,
+        count=pieces,
+    )
+    assert cleaned.pairs.sources == (TEXTS[0], TEXTS[2])
+    assert cleaned.report.long == 1
 
 
 def test_many_texts_go_in_blocks(learnt, monkeypatch):

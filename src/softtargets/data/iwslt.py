@@ -64,9 +64,7 @@ def _published(root: Path, year: str, source: str, target: str, part: str) -> Pa
         return _every_23rd(pairs, part == "validation") if year == "14" else pairs
     sets = SETS[year].get(part, (part,))
     if "fr" in (source, target) and part == "test":
-        sets = tuple(
-            name for name in sets if name != "dev2012"
-        )  # those talks were translated into German alone
+        sets = tuple(name for name in sets if name != "dev2012")  # published for German alone
     return join_pairs(*(_test_set(root, year, source, target, name) for name in sets))
 
 

@@ -49,7 +49,7 @@ TEXT_SOURCES = (
     Source(
         name="iwslt14",
         title="IWSLT'14",
-        what="TED talks: German and French with English, about 170,000 pairs each; validation and test as in fairseq",
+        what="TED talks: German and French with English; validation and test as in fairseq",
         citation="Cettolo, Niehues, Stüker, Bentivogli and Federico, Report on the 11th IWSLT Evaluation Campaign, "
         "IWSLT 2014",
         terms=_TALKS,
@@ -77,8 +77,7 @@ TEXT_SOURCES = (
     Source(
         name="iwslt17",
         title="IWSLT'17",
-        what="TED talks: German and French with English, about 210,000 and 240,000 pairs; validation dev2010 to "
-        "tst2015, test tst2017",
+        what="TED talks: German and French with English; dev2010 to tst2015 for validation, tst2017 as test set",
         citation="Cettolo et al., Overview of the IWSLT 2017 Evaluation Campaign, IWSLT 2017",
         terms=_TALKS,
         homepage="https://wit3.fbk.eu",
