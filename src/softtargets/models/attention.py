@@ -10,6 +10,10 @@ from torch.nn import functional
 
 from softtargets.models.dropout import Dropout
 
+# Up to so many keys torch's fast attention on a GPU adds up the gradient in one order, which is one block of keys; it
+# has its threads add up more blocks as they come. Of longer sentences few fit into a batch, and the plain way is quick.
+ONE_BLOCK = 64
+
 
 class Attention(nn.Module):
     """softmax(Q K^T / sqrt(d)) V for each head (Vaswani et al. 2017, section 3.2), and one linear layer behind it.
@@ -29,7 +33,9 @@ class Attention(nn.Module):
         """(N, heads, T, d) over (N, heads, S, d) to (N, T, width); where the mask (N or 1, 1, T or 1, S) is False,
         keys are not looked at. `causal`: none after the query's own.
         """
-        if self.training and self.dropout.p > 0:
+        drops = self.training and self.dropout.p > 0
+        in_any_order = self.training and keys.is_cuda and keys.shape[-2] > ONE_BLOCK
+        if drops or in_any_order:
             # Written out: torch's own draws from a generator, and such a training could not be gone on with.
             if causal:
                 square = torch.ones(queries.shape[-2], keys.shape[-2], dtype=torch.bool, device=keys.device)

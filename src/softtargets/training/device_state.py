@@ -49,8 +49,9 @@ class DeviceState:
         self.adviser = self.task.adviser(recipes, self.nets, alone, teachers)
         self.feed = self.task.feed(recipes, tasks, machinery)
         self._make_tables()
-        self._recorder = Recorder(self._changed(), machinery.recorded)
-        self._looker = Recorder([], machinery.recorded)
+        pool = torch.cuda.graph_pool_handle() if machinery.recorded else None  # one stream, one thing at a time
+        self._recorder = Recorder(self._changed(), machinery.recorded, pool)
+        self._looker = Recorder([], machinery.recorded, pool)
         self._stream: torch.cuda.Stream | None = None
         self._change: Callable[..., Tensor | None] = WeightUpdate(
             self.update, self.recipe.clip, self.recipe.average, self.nets.lead

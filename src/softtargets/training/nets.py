@@ -141,7 +141,8 @@ class _Link:
     def __init__(self, module: nn.Module, stacked: bool, compiled: bool, dynamic: bool) -> None:
         self._module, self._stacked = module, stacked
         self.compiled: Callable[..., Any] = self.plain
-        if compiled:
+        # Of a link that computes nothing the compiler says that `plain` is not worth compiling, and believes it of all.
+        if compiled and not getattr(module, "slight", False):
             # Tensor cores want the channels last.
             self.compiled = torch.compile(
                 self.plain, dynamic=dynamic, options={"force_layout_optimization": True}

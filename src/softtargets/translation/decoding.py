@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from softtargets.exceptions import SofttargetsError
 from softtargets.models import Cache, Transformer
@@ -184,7 +185,7 @@ class _Search:
             # Up to the next shape, with sources that are done after one step.
             capacity = min(_up(capacity), self._model.longest)
             blank = _blanks(len(sources))
-            source = torch.nn.functional.pad(
+            source = functional.pad(
                 source, (0, min(_up(source.shape[1]), self._model.longest) - source.shape[1])
             )
             source = torch.cat((source, _padded([[EOS]]).new_full((blank, source.shape[1]), PAD)))
@@ -237,8 +238,6 @@ def _recorded(step: Callable[[], None]) -> Callable[[], None]:
 
 
 def _log_probs(logits: Tensor, temperature: float) -> Tensor:
-    """In single precision at least."""
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return (logits / temperature if temperature != 1 else logits).log_softmax(-1)
 
 
