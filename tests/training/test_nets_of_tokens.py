@@ -82,7 +82,9 @@ def test_each_kind_of_link_is_compiled_once_for_batches_of_all_shapes(monkeypatc
         return graph.forward
 
     monkeypatch.setattr(
-        torch, "compile", lambda function, dynamic, options: original(function, backend=noting, dynamic=dynamic)
+        torch,
+        "compile",
+        lambda function, dynamic, options: original(function, backend=noting, dynamic=dynamic),
     )
     torch.compiler.reset()
     model = made()

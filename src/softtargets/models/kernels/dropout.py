@@ -17,11 +17,14 @@ def dropout_kernel(
 ):
     """Numbers as they come, times the scale or 0.
 
-    `philox_impl` is what `softtargets.randomness.philox` is, for counters and keys of 32 bits: products of two words are
-    two instructions, where torch has 64-bit integers only and multiplies twice as wide for each number again.
+    `philox_impl` is what `softtargets.randomness.philox` is, for counters and keys of 32 bits: products of two words
+    are two instructions, where torch has 64-bit integers only and draws all four words for each number again.
     """
     draws = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    low, high = (tl.load(place + 0) & 0xFFFFFFFF).to(tl.uint32), (tl.load(place + 1) & 0xFFFFFFFF).to(tl.uint32)
+    low, high = (
+        (tl.load(place + 0) & 0xFFFFFFFF).to(tl.uint32),
+        (tl.load(place + 1) & 0xFFFFFFFF).to(tl.uint32),
+    )
     step = (tl.load(place + 2) & 0xFFFFFFFF).to(tl.uint32)
     layer = (tl.load(position) & 0xFFFFFFFF).to(tl.uint32)
     block = draws.to(tl.uint32)
