@@ -126,16 +126,16 @@ def _parts(results: BenchResults) -> list[str]:
         parts += [
             "Target tokens per second without padding, all runs together. Rivals took turns before and after ours, and "
             "ratios are against the mean of the two; between them they differed by at most "
-            f"{_largest_spread(results)}. Of target positions {100 * max(item.padding for item in items):.1f} % are padding, for everybody. Set-up "
-            "and memory: of the runs that smaller packs did not have.",
+            f"{_largest_spread(results)}. Of target positions {100 * max(item.padding for item in items):.1f} % are "
+            "padding, for everybody. Set-up and memory: of the runs that smaller packs did not have.",
             tables.pipes(overview(results)),
         ]
     if results.of(StepResult):
         parts += ["## LABO's step\n\nMedians over epochs in turns.", tables.pipes(step_overview(results))]
     if results.of(DecodingResult):
         parts += [
-            "## Beam search\n\nFrom lists of tokens to lists of tokens. The end of a sentence is ruled out on both sides, "
-            "so that every hypothesis has as many tokens. Hugging Face is given batches of several sizes.",
+            "## Beam search\n\nFrom lists of tokens to lists of tokens. The end of a sentence is ruled out on both "
+            "sides, so that every hypothesis has as many tokens. Hugging Face is given batches of several sizes.",
             tables.pipes(decoding_overview(results)),
         ]
     return parts

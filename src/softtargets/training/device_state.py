@@ -195,11 +195,12 @@ class DeviceState:
         stacked, forward = self.machinery.stacked, self.machinery.forward(models[0])
         keys = stacked_keys([recipe.seed for recipe in recipes], "dropout", self.device)
         self.update = make_update([each.optimiser for each in recipes], names, int(stacked), self.device)
+        low = torch.bfloat16 if self.machinery.recorded and self.recipe.precision == "bf16" else None
         if stacked:
-            in_bf16 = self.machinery.recorded and self.recipe.precision == "bf16"
-            return Stacked(models, keys, forward, torch.bfloat16 if in_bf16 else None)
+            return Stacked(models, keys, forward, low)
         (model,) = models
-        return Single(model, keys, forward, self.update.bucketed())
+        # Sequences, that is: nets of images have one linear layer, and are what they were.
+        return Single(model, keys, forward, self.update.bucketed(), low if self.task.shapes_vary else None)
 
     def _make_loss(self, recipes: Sequence[Recipe]) -> SingleLoss | StackedLoss:
         classes = len(self.task.classes)
