@@ -154,7 +154,9 @@ def test_the_head_and_what_is_shared_or_no_linear_layer_is_read_as_it_is():
     assert not any(word in name for name in low for word in ("norm", "embed", "head"))
     alone, *_ = translating(torch.bfloat16, "none")
     assert "head.weight" in alone.names
-    assert {n for n, leaf in zip(alone.names, alone.leaves, strict=True) if leaf.dtype == torch.bfloat16} == low
+    assert {
+        n for n, leaf in zip(alone.names, alone.leaves, strict=True) if leaf.dtype == torch.bfloat16
+    } == low
 
 
 def test_a_state_that_is_gone_back_to_reaches_the_shadows():

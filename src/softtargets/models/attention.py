@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import sqrt
 
 import torch
@@ -109,3 +111,19 @@ def linear(inputs: int, outputs: int, bound: float | None = None) -> nn.Linear:
     nn.init.uniform_(layer.weight, -limit, limit)
     nn.init.zeros_(layer.bias)
     return layer
+
+
+@contextmanager
+def known_attention() -> Iterator[None]:
+    """Without cuDNN's attention, which makes plans for every shape anew, and need not add up in one order.
+
+    >>> with known_attention():
+    ...     torch.backends.cuda.cudnn_sdp_enabled()
+    False
+    """
+    was_on = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(was_on)

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from softtargets.models import known_attention
+
 # Before recording: libraries choose their algorithms, and what is compiled is compiled.
 _TRIALS = 3
 _KINDS = 1024
@@ -81,14 +83,3 @@ def compiling_as_often_as_needed() -> Iterator[None]:
         if hasattr(shapes, "use_duck_shape"):
             patched.enter_context(shapes.patch(use_duck_shape=False))
         yield
-
-
-@contextmanager
-def known_attention() -> Iterator[None]:
-    """Without cuDNN's attention, which prepares seconds for every shape and does not always add up in one order."""
-    was_on = torch.backends.cuda.cudnn_sdp_enabled()
-    torch.backends.cuda.enable_cudnn_sdp(False)
-    try:
-        yield
-    finally:
-        torch.backends.cuda.enable_cudnn_sdp(was_on)

@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from softtargets.exceptions import SofttargetsError
-from softtargets.models import Cache, Transformer
+from softtargets.models import Cache, Transformer, known_attention
 from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search
+from softtargets.translation.ranking import likeliest
 from softtargets.translation.symbols import BOS, EOS, PAD
 
 Progress = Callable[[int, int], None]
@@ -176,6 +177,9 @@ class _Search:
         self._model, self._beam, self._temperature = model, beam, temperature
         self._options = beam, BOS, EOS, length_penalty, penalty, nbest
         self._kinds: dict[tuple[int, int, int], _Kind] = {}
+        self._pool: Any = (
+            None  # where recorded steps, of which one is replayed at a time, have what they need
+        )
 
     def run(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> list[list[Hypothesis]]:
         device = self._model.head.weight.device
@@ -211,30 +215,46 @@ class _Search:
             beams = Beams([*limits[:-1], capacity], *self._options, source.device)
             kind = _Kind(cache, beams, lambda: self._step(cache, beams))
             if source.device.type == "cuda":
-                kind.replay = _recorded(kind.replay)
+                self._pool = self._pool or torch.cuda.graph_pool_handle()
+                kind.replay = _Recorded(kind.replay, self._pool)
             self._kinds[shape] = kind
-        kind = self._kinds[shape]
-        self._model.start(memory, cache=kind.cache)
+        else:
+            kind = self._kinds[shape]
+            self._model.start(memory, cache=kind.cache)
         kind.beams.begin(limits)
         return kind
 
     def _step(self, cache: Cache, beams: Beams) -> None:
         states, _ = self._model.advance(beams.last, cache)
-        beams.step(_log_probs(self._model.head(states), self._temperature))
+        logits = self._model.head(states)
+        beams.go_on(*likeliest(logits, beams.wanted(logits.shape[-1]), self._temperature))
         cache.reorder(beams.parents)
 
 
-def _recorded(step: Callable[[], None]) -> Callable[[], None]:
-    """A step as a CUDA graph; what it has written on the way is to be begun anew."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        step()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay
+class _Recorded:
+    """A step that is taken the first time, and recorded; from then on it is the replay of a CUDA graph."""
+
+    def __init__(self, step: Callable[[], None], pool: Any) -> None:
+        self._step, self._pool = step, pool
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        if self._graph is not None:
+            self._graph.replay()
+            return
+        here, stream = torch.cuda.current_stream(), torch.cuda.Stream()
+        stream.wait_stream(here)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.stream(stream):
+            self._step()
+            # Not by ``torch.cuda.graph``, which first gives all memory that is free back to the device.
+            graph.capture_begin(self._pool, capture_error_mode="thread_local")
+            try:
+                self._step()
+            finally:
+                graph.capture_end()
+        here.wait_stream(stream)
+        self._graph = graph
 
 
 def _log_probs(logits: Tensor, temperature: float) -> Tensor:
@@ -293,7 +313,7 @@ def _looking(model: Transformer) -> Iterator[None]:
     training = model.training
     model.eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), known_attention():
             yield
     finally:
         model.train(training)
