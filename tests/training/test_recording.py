@@ -28,9 +28,16 @@ def test_what_is_set_for_compiling_is_set_back():
 
 def test_attention_is_set_back_after_an_error():
     before = torch.backends.cuda.cudnn_sdp_enabled()
-    with pytest.raises(KeyError), known_attention():
-        assert not torch.backends.cuda.cudnn_sdp_enabled()
-        raise KeyError
+    noted = []
+
+    def broken():
+        with known_attention():
+            noted.append(torch.backends.cuda.cudnn_sdp_enabled())
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        broken()
+    assert noted == [False]
     assert torch.backends.cuda.cudnn_sdp_enabled() == before
 
 

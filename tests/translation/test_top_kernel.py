@@ -55,7 +55,7 @@ def test_what_cannot_be_comes_last_and_what_is_no_number_is_shown():
     assert tokens[0].tolist() == [4, 0, 1]
     assert values[0].tolist() == [0.0, -torch.inf, -torch.inf]
     assert values[1].isnan().any()
-    assert ((0 <= tokens) & (tokens < 6)).all()
+    assert ((tokens >= 0) & (tokens < 6)).all()
 
 
 PROGRAM = """
