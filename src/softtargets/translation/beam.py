@@ -230,7 +230,7 @@ class Beams:
         ]
 
     def _continued(self, parents: Tensor, tokens: Tensor) -> Tensor:
-        past = self.tokens.gather(1, parents[..., None].expand(-1, -1, self.most))
+        past: Tensor = self.tokens.gather(1, parents[..., None].expand(-1, -1, self.most))
         past.index_copy_(2, self.place, tokens[..., None])
         return past
 
