@@ -70,6 +70,7 @@ from softtargets.recipes import (
     Symmetric,
     TFReg,
     Timm,
+    Transformer,
     TinyImageNet,
 )
 from softtargets.recipes.probes import Information
@@ -96,6 +97,7 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "mobilenet_v2": MobileNetV2,
         "resnext29": ResNeXt29,
         "timm": Timm,
+        "transformer": Transformer,
     },
     Regulariser: {
         "cross_entropy": CrossEntropy,
