@@ -71,6 +71,7 @@ from softtargets.recipes import (
     TFReg,
     Timm,
     TinyImageNet,
+    Transformer,
 )
 from softtargets.recipes.probes import Information
 from softtargets.recipes.schema import Part, field_types
@@ -96,6 +97,7 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "mobilenet_v2": MobileNetV2,
         "resnext29": ResNeXt29,
         "timm": Timm,
+        "transformer": Transformer,
     },
     Regulariser: {
         "cross_entropy": CrossEntropy,
@@ -248,6 +250,8 @@ def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
         return options | {"decay_form": "gradient"}
     if part is PreActResNet:
         return options | {"depth": 6 * options["depth"] + 2, "stem": 2 * options["stem"] + 1}
+    if part is Transformer:
+        return options | {"width": 2 * options["width"] * options["heads"]}
     if part is Step:
         return options | {"milestones": sorted(set(options["milestones"]))}
     if part is Information:

@@ -189,6 +189,25 @@ def test_a_translator_goes_from_text_to_text():
     assert found[1] == ""
 
 
+def test_what_is_done_for_recording_changes_nothing(monkeypatch):
+    """Rounded lengths, blank sources, a trial before the first step, and shapes that come back, without a GPU."""
+
+    def recorded(step):
+        step()
+        recorded.kinds += 1
+        return step
+
+    recorded.kinds = 0
+    net, sources = make(longest=40), texts(70, seed=6, longest=12)
+    expected = decode(net, sources, 3, nbest=2)
+    monkeypatch.setattr("softtargets.translation.decoding._records", lambda device: True)
+    monkeypatch.setattr("softtargets.translation.decoding._recorded", recorded)
+    for room in (400, 100_000):
+        for a, b in zip(expected, decode(net, sources, 3, nbest=2, tokens_at_a_time=room), strict=True):
+            same(a, b)
+    assert recorded.kinds < 8
+
+
 @pytest.mark.cuda
 @pytest.mark.parametrize("beam", [1, 5])
 def test_on_a_gpu_recorded_steps_find_the_same(beam):

@@ -18,7 +18,7 @@ from softtargets.translation.symbols import BOS, EOS, PAD
 
 Progress = Callable[[int, int], None]
 # Positions of hypotheses that are kept at a time. A CPU has the smaller number in its cache; a GPU is busy with more.
-_AT_A_TIME = {"cpu": 4096, "cuda": 2**18}
+_AT_A_TIME = {"cpu": 8192, "cuda": 2**18}
 # On a GPU lengths are rounded up to multiples of this, so that few kinds of steps are recorded.
 _ROUNDED = 16
 # Steps between two questions to a GPU whether all is done.
@@ -103,8 +103,8 @@ def score(
     """The log-probability of every token of each target, given its source and the tokens before it.
 
     They add up to the `log_prob` that `decode` gives for the same tokens; of an empty source, for which `decode` does
-    not ask the model, they are the model's. The symbol at the end is added to targets where it is missing, unless
-    `end` is False. Sources that are too long are cut as in `decode`; such targets are refused.
+    not ask the model, they are the model's. The symbol at the end is added to targets where it is missing, unless `end`
+    is False. Sources that are too long are cut as in `decode`; such targets are refused.
 
     >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
     >>> [len(each) for each in score(net, [[5, 6], [7]], [[5, 5, 4], []])]
@@ -180,7 +180,8 @@ class _Search:
         device = self._model.head.weight.device
         source = _padded(sources)
         limits, capacity = list(limits), max(limits)
-        if device.type == "cuda":
+        records = _records(device)
+        if records:
             # Up to the next shape, with sources that are done after one step.
             capacity = min(_up(capacity), self._model.longest)
             blank = _blanks(len(sources))
@@ -193,7 +194,7 @@ class _Search:
         most = max(limits)
         for step in range(1, most + 1):
             kind.replay()
-            ask = device.type != "cuda" or step % _STEPS_BETWEEN_QUESTIONS == 0
+            ask = not records or step % _STEPS_BETWEEN_QUESTIONS == 0
             if ask and step < most and kind.beams.all_done():
                 break
         return kind.beams.hypotheses()[: len(sources)]
@@ -203,13 +204,14 @@ class _Search:
         shape = *source.shape, capacity
         memory = self._model.encode(source)
         if shape not in self._kinds:
-            if source.device.type != "cuda":
+            records = _records(source.device)
+            if not records:
                 self._kinds.clear()  # nothing to gain from keeping it
             cache = self._model.start(memory, self._beam, capacity)
             # Room for the whole capacity, so that it serves other limits.
             beams = Beams([*limits[:-1], capacity], *self._options, source.device)
             kind = _Kind(cache, beams, lambda: self._step(cache, beams))
-            if source.device.type == "cuda":
+            if records:
                 kind.replay = _recorded(kind.replay)
             self._kinds[shape] = kind
         kind = self._kinds[shape]
@@ -221,6 +223,10 @@ class _Search:
         states, _ = self._model.advance(beams.last, cache)
         beams.step(_log_probs(self._model.head(states), self._temperature))
         cache.reorder(beams.parents)
+
+
+def _records(device: torch.device) -> bool:
+    return device.type == "cuda"
 
 
 def _recorded(step: Callable[[], None]) -> Callable[[], None]:
