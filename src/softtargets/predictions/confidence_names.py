@@ -98,7 +98,10 @@ def find_confidences(arrays: Arrays) -> ConfidenceColumns | None:
     usual = (*CONFIDENCES, *LOGARITHMS, *(() if labels else guess.PROBABILITIES))
     others = [one for one in names if arrays[one].is_number and one not in (*predicted, *labels, *correct)]
     confidence = _first([one for one in others if arrays[one].is_floating], usual)
-    if not confidence or _has_scores(arrays, [one for one in others if one not in confidence]):
+    left = [one for one in others if one not in confidence]
+    # Beside labels, a column such as "prob" or "logit" is the score of class 1, which says more than a confidence.
+    scored = [one for one in left if labels and guess.normal(one) in set(guess.SCORES) - set(LOGARITHMS)]
+    if not confidence or scored or _has_scores(arrays, left):
         return None
     wide = len(arrays[confidence[0]].shape) > 1
     beside = correct or labels
