@@ -195,8 +195,7 @@ class Tatoeba(TranslationDataset, name="tatoeba"):
     def check(self) -> None:
         """English is always one of the two."""
         super().check()
-        if "en" not in (self.source, self.target):
-            raise RecipeError(f"{self.source} to {self.target} is not there: one side must be en", "target")
+        _check_english(self.source, self.target)
 
 
 class IWSLT14(TranslationDataset, name="iwslt14"):
@@ -210,13 +209,23 @@ class IWSLT14(TranslationDataset, name="iwslt14"):
     vocabulary: Annotated[int, Range(5)] = 10_000
     lowercase: bool = True
 
+    def check(self) -> None:
+        """English is always one of the two."""
+        super().check()
+        _check_english(self.source, self.target)
+
 
 class IWSLT17(TranslationDataset, name="iwslt17"):
     """Talks (TED) of IWSLT'17, from German and French into English at once, as in table 2 of Lu et al. 2023."""
 
-    source: Literal["de", "fr", "de+fr"] = "de+fr"
-    target: Literal["en"] = "en"
+    source: Literal["en", "de", "fr", "de+fr"] = "de+fr"
+    target: Literal["en", "de", "fr"] = "en"
     vocabulary: Annotated[int, Range(5)] = 16_000
+
+    def check(self) -> None:
+        """English is always one of the two."""
+        super().check()
+        _check_english(self.source, self.target)
 
 
 class WMT14(TranslationDataset, name="wmt14"):
@@ -238,3 +247,8 @@ class ParallelText(TranslationDataset, name="parallel-text", shorthand="corpus")
     source: str = "source"
     target: str = "target"
     digest: str = ""
+
+
+def _check_english(source: str, target: str) -> None:
+    if "en" not in (source, target):
+        raise RecipeError(f"{source} to {target} is not there: one side must be en", "target")
