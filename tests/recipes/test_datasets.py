@@ -132,3 +132,14 @@ def test_an_option_of_another_dataset_is_refused():
         RecipeError, match=r"labels: 'noisy' is not known.*; allowed: clean, aggregate, worse"
     ):
         CIFAR10(labels="noisy")
+
+
+def test_the_work_of_an_epoch_is_known_where_its_size_is():
+    assert Digits().epoch_units == 1297
+    assert Digits(validation=97, limit=100).epoch_units == 100
+    assert EMNIST().epoch_units is None
+    assert Multi30k().epoch_units == pytest.approx(443_528, rel=0.02)  # as it was counted
+    assert Tatoeba().epoch_units == pytest.approx(1_541_288, rel=0.02)
+    assert Tatoeba(source="de+fr").epoch_units == pytest.approx(2_790_659, rel=0.12)
+    assert Multi30k(limit=100).epoch_units == 1520
+    assert IWSLT14().epoch_units is None
