@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -63,21 +65,52 @@ def test_pseudo_values_of_a_mean_are_the_means_of_the_groups():
     assert pseudo_values(accuracy, test.part(np.arange(7))) == pytest.approx(test.right[:7].astype(float))
 
 
+def outcome(run, pseudo=None):
+    return SimpleNamespace(run=run, details={"pseudo_values": pseudo} if pseudo else {})
+
+
+def outcomes(seeds):
+    return [[tuple(map(outcome, pair)) for pair in pairs] for pairs in seeds]
+
+
 @pytest.mark.parametrize("measure", PER_EXAMPLE)
 def test_the_chance_of_a_difference(measure, tmp_path):
     """Of whole runs and of light ones exactly the same, and that of the logits up to the rounding of the codes."""
     store, light = RunStore(tmp_path / "whole"), RunStore(tmp_path / "light")
     seeds = [[(kept(store, seed, 3.0), kept(store, seed, 1.0))] for seed in range(4)]
     rows = [exactly(measure, seed, 3.0) - exactly(measure, seed, 1.0) for seed in range(4)]
-    found = chance_of_examples(measure, seeds)
+    found = chance_of_examples(measure, outcomes(seeds))
     assert found == pytest.approx(examples_variance(np.stack(rows)), rel=2e-3)
     pack_runs([run for (pair,) in seeds for run in pair], tmp_path / "runs.zip")
     merge_runs(tmp_path / "runs.zip", light)
     without_logits = [[tuple(Run(light.root / run.id) for run in pair)] for (pair,) in seeds]
-    assert chance_of_examples(measure, without_logits) == found
-    assert chance_of_examples("spread", seeds) is None
-    assert chance_of_examples(measure, seeds[:1]) is None
-    assert chance_of_examples(measure, [[(None, None)]] * 3) is None
+    assert chance_of_examples(measure, outcomes(without_logits)) == found
+    assert chance_of_examples("spread", outcomes(seeds)) is None
+    assert chance_of_examples(measure, outcomes(seeds[:1])) is None
+    assert chance_of_examples(measure, outcomes([[(None, None)]] * 3)) is None
+
+
+def test_pseudo_values_that_a_study_kept_are_taken_before_predictions(tmp_path):
+    """Sentences are what a test set of translations is drawn from, not their tokens."""
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(3, 2, 20))
+    store = RunStore(tmp_path)
+    runs = [(kept(store, seed, 3.0), kept(store, seed, 1.0)) for seed in range(3)]
+    seeds = [
+        [
+            tuple(
+                outcome(run, {"nll": row.tolist(), "bleu": row.tolist()})
+                for run, row in zip(pair, both, strict=True)
+            )
+        ]
+        for pair, both in zip(runs, rows, strict=True)
+    ]
+    expected = examples_variance(rows[:, 0] - rows[:, 1])
+    assert chance_of_examples("bleu", seeds) == pytest.approx(expected)
+    assert chance_of_examples("nll", seeds) == pytest.approx(expected)
+    assert chance_of_examples("accuracy", seeds) == chance_of_examples(
+        "accuracy", outcomes([[pair] for pair in runs])
+    )
 
 
 def test_the_chance_on_the_validation_split_travels_too(tmp_path):
@@ -92,14 +125,14 @@ def test_the_chance_on_the_validation_split_travels_too(tmp_path):
             with store.claim(BASE.replace({"seed": seed, "batch": int(10 * scale)})) as writer:
                 pair.append(writer.finish({}, kept, [{"epoch": 1}], {}))
         seeds.append([tuple(pair)])
-    found = chance_of_examples("nll_validation", seeds)
+    found = chance_of_examples("nll_validation", outcomes(seeds))
     rows = [exactly("nll", seed, 3.0)[:90] - exactly("nll", seed, 1.0)[:90] for seed in range(3)]
     assert found == pytest.approx(examples_variance(np.stack(rows)), rel=2e-3)
     pack_runs([run for (pair,) in seeds for run in pair], tmp_path / "runs.zip")
     merge_runs(tmp_path / "runs.zip", light)
     without_logits = [[tuple(Run(light.root / run.id) for run in pair)] for (pair,) in seeds]
-    assert chance_of_examples("nll_validation", without_logits) == found
-    assert chance_of_examples("spread_validation", seeds) is None
+    assert chance_of_examples("nll_validation", outcomes(without_logits)) == found
+    assert chance_of_examples("spread_validation", outcomes(seeds)) is None
 
 
 def test_costs_are_losses_by_hand():

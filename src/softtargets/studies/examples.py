@@ -60,13 +60,13 @@ PER_EXAMPLE: Mapping[str, Callable[[CompactPredictions], Row]] = {
 
 
 def chance_of_examples(measure: str, seeds: Sequence[Sequence[tuple[Any, Any]]]) -> float | None:
-    """The variance that test examples add to the mean difference of a measure, of pairs of runs for each seed.
+    """The variance that test examples add to the mean difference of a measure, of pairs of outcomes for each seed.
 
     None where it is not known: another measure, fewer than two seeds, or a run without its predictions. A measure
-    whose name ends in ``_validation`` is made of the examples of that split.
+    whose name ends in ``_validation`` is made of the examples of that split. Where outcomes have
+    ``details["pseudo_values"]`` of the measure, these are taken: of translations, whose tokens are not independent.
     """
-    known = measure.removesuffix(VALIDATION) in PER_EXAMPLE
-    rows = [_difference(measure, pairs) for pairs in seeds] if known else []
+    rows = [_difference(measure, pairs) for pairs in seeds]
     there = [row for row in rows if row is not None]
     if len(there) < max(len(rows), 2) or len({len(row) for row in there}) > 1 or len(there[0]) < 2:
         return None
@@ -79,7 +79,13 @@ def _difference(measure: str, pairs: Sequence[tuple[Any, Any]]) -> Row | None:
     return None if len(found) < len(both) or not found else np.asarray(np.mean(found, axis=0))
 
 
-def _row(measure: str, run: Any) -> Row | None:
+def _row(measure: str, outcome: Any) -> Row | None:
+    told = outcome.details.get("pseudo_values", {}).get(measure)
+    if told is not None:
+        return np.asarray(told, dtype=np.float64)
+    run = outcome.run
+    if measure.removesuffix(VALIDATION) not in PER_EXAMPLE:
+        return None
     split = "validation" if measure.endswith(VALIDATION) else "test"
     if not isinstance(run, Run) or not run.has_compact(split):
         return None

@@ -86,12 +86,14 @@ class Results:
             scale * mean(one[seed].measures[measure] - other[seed].measures[measure] for one, other in cells)
             for seed in seeds
         )
-        runs = [[(one[seed].run, other[seed].run) for one, other in cells] for seed in seeds]
-        chance = self._chance(json.dumps([measure, pairs, seeds]), measure, runs)
+        both = [[(one[seed], other[seed]) for one, other in cells] for seed in seeds]
+        chance = self._chance(json.dumps([measure, pairs, seeds]), measure, both)
         return Sample.of(values, None if chance is None else scale**2 * chance)
 
-    def _chance(self, compared: str, measure: str, runs: Sequence[Sequence[tuple[Any, Any]]]) -> float | None:
-        found = chance_of_examples(measure, runs)
+    def _chance(
+        self, compared: str, measure: str, both: Sequence[Sequence[tuple[Outcome, Outcome]]]
+    ) -> float | None:
+        found = chance_of_examples(measure, both)
         if found is None:
             return self.chances.get(compared)
         self.chances[compared] = found

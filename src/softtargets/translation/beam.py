@@ -123,15 +123,18 @@ class Beams:
         )  # divided by more and more: what is negative can come closer to zero
         self.penalties = _penalties(self.most, length_penalty, penalty).to(device)
         shape, kept = (self.batch, beam), (self.batch, nbest)
-        options = {"dtype": torch.int64, "device": device}
-        self.limits = torch.zeros(self.batch, 1, **options)  # type: ignore[call-overload]
-        self.tokens = torch.zeros(*shape, self.most, **options)  # type: ignore[call-overload]
-        self.last = torch.zeros(self.batch * beam, **options)  # type: ignore[call-overload]
-        self.parents = torch.arange(self.batch * beam, **options)  # type: ignore[call-overload]
-        self.place = torch.zeros(1, **options)  # type: ignore[call-overload]
+
+        def whole(*sizes: int) -> Tensor:
+            return torch.zeros(sizes, dtype=torch.int64, device=device)
+
+        self.limits = whole(self.batch, 1)
+        self.tokens = whole(*shape, self.most)
+        self.last = whole(self.batch * beam)
+        self.parents = torch.arange(self.batch * beam, device=device)
+        self.place = whole(1)
         self.log_probs = torch.zeros(shape, dtype=torch.float64, device=device)
-        self.kept_tokens = torch.zeros(*kept, self.most, **options)  # type: ignore[call-overload]
-        self.kept_lengths = torch.zeros(kept, **options)  # type: ignore[call-overload]
+        self.kept_tokens = whole(*kept, self.most)
+        self.kept_lengths = whole(*kept)
         self.kept_ends = torch.zeros(kept, dtype=torch.bool, device=device)
         self.kept_log_probs = torch.zeros(kept, dtype=torch.float64, device=device)
         self.kept_scores = torch.zeros(kept, dtype=torch.float64, device=device)
@@ -237,7 +240,7 @@ class Beams:
         ]
 
     def _continued(self, parents: Tensor, tokens: Tensor) -> Tensor:
-        past = self.tokens.gather(1, parents[..., None].expand(-1, -1, self.most))
+        past: Tensor = self.tokens.gather(1, parents[..., None].expand(-1, -1, self.most))
         past.index_copy_(2, self.place, tokens[..., None])
         return past
 

@@ -20,7 +20,7 @@ from softtargets.translation.symbols import BOS, EOS, PAD
 
 Progress = Callable[[int, int], None]
 # Positions of hypotheses that are kept at a time. A CPU has the smaller number in its cache; a GPU is busy with more.
-_AT_A_TIME = {"cpu": 4096, "cuda": 2**18}
+_AT_A_TIME = {"cpu": 8192, "cuda": 2**18}
 # On a GPU lengths are rounded up to multiples of this, so that few kinds of steps are recorded.
 _ROUNDED = 16
 # Steps between two questions to a GPU whether all is done.
@@ -105,8 +105,8 @@ def score(
     """The log-probability of every token of each target, given its source and the tokens before it.
 
     They add up to the `log_prob` that `decode` gives for the same tokens; of an empty source, for which `decode` does
-    not ask the model, they are the model's. The symbol at the end is added to targets where it is missing, unless
-    `end` is False. Sources that are too long are cut as in `decode`; such targets are refused.
+    not ask the model, they are the model's. The symbol at the end is added to targets where it is missing, unless `end`
+    is False. Sources that are too long are cut as in `decode`; such targets are refused.
 
     >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
     >>> [len(each) for each in score(net, [[5, 6], [7]], [[5, 5, 4], []])]
@@ -177,15 +177,14 @@ class _Search:
         self._model, self._beam, self._temperature = model, beam, temperature
         self._options = beam, BOS, EOS, length_penalty, penalty, nbest
         self._kinds: dict[tuple[int, int, int], _Kind] = {}
-        self._pool: Any = (
-            None  # where recorded steps, of which one is replayed at a time, have what they need
-        )
+        self._graphs: list[torch.cuda.CUDAGraph] = []
 
     def run(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> list[list[Hypothesis]]:
         device = self._model.head.weight.device
         source = _padded(sources)
         limits, capacity = list(limits), max(limits)
-        if device.type == "cuda":
+        records = _records(device)
+        if records:
             # Up to the next shape, with sources that are done after one step.
             capacity = min(_up(capacity), self._model.longest)
             blank = _blanks(len(sources))
@@ -198,7 +197,7 @@ class _Search:
         most = max(limits)
         for step in range(1, most + 1):
             kind.replay()
-            ask = device.type != "cuda" or step % _STEPS_BETWEEN_QUESTIONS == 0
+            ask = not records or step % _STEPS_BETWEEN_QUESTIONS == 0
             if ask and step < most and kind.beams.all_done():
                 break
         return kind.beams.hypotheses()[: len(sources)]
@@ -208,15 +207,15 @@ class _Search:
         shape = *source.shape, capacity
         memory = self._model.encode(source)
         if shape not in self._kinds:
-            if source.device.type != "cuda":
+            records = _records(source.device)
+            if not records:
                 self._kinds.clear()  # nothing to gain from keeping it
             cache = self._model.start(memory, self._beam, capacity)
             # Room for the whole capacity, so that it serves other limits.
             beams = Beams([*limits[:-1], capacity], *self._options, source.device)
             kind = _Kind(cache, beams, lambda: self._step(cache, beams))
-            if source.device.type == "cuda":
-                self._pool = self._pool or torch.cuda.graph_pool_handle()
-                kind.replay = _Recorded(kind.replay, self._pool)
+            if records:
+                kind.replay = _Recorded(kind.replay, self._graphs)
             self._kinds[shape] = kind
         else:
             kind = self._kinds[shape]
@@ -231,11 +230,18 @@ class _Search:
         cache.reorder(beams.parents)
 
 
-class _Recorded:
-    """A step that is taken the first time, and recorded; from then on it is the replay of a CUDA graph."""
+def _records(device: torch.device) -> bool:
+    return device.type == "cuda"
 
-    def __init__(self, step: Callable[[], None], pool: Any) -> None:
-        self._step, self._pool = step, pool
+
+class _Recorded:
+    """A step that is taken the first time, and recorded; from then on it is the replay of a CUDA graph.
+
+    Graphs of one search have in common where they keep what they need, since one is replayed at a time.
+    """
+
+    def __init__(self, step: Callable[[], None], others: list[torch.cuda.CUDAGraph]) -> None:
+        self._step, self._others = step, others
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
@@ -245,15 +251,17 @@ class _Recorded:
         here, stream = torch.cuda.current_stream(), torch.cuda.Stream()
         stream.wait_stream(here)
         graph = torch.cuda.CUDAGraph()
+        pool = self._others[0].pool() if self._others else torch.cuda.graph_pool_handle()
         with torch.cuda.stream(stream):
             self._step()
             # Not by ``torch.cuda.graph``, which first gives all memory that is free back to the device.
-            graph.capture_begin(self._pool, capture_error_mode="thread_local")
+            graph.capture_begin(pool, capture_error_mode="thread_local")
             try:
                 self._step()
             finally:
                 graph.capture_end()
         here.wait_stream(stream)
+        self._others.append(graph)
         self._graph = graph
 
 

@@ -113,8 +113,8 @@ class Sentences:
         device: torch.device,
     ) -> Sentences:
         """From pieces, without symbols."""
-        ended = (Ragged.of([(*row, EOS) for row in side]) for side in (sources, targets))
-        return cls(*ended, texts, parts, device)
+        source, target = (Ragged.of([(*row, EOS) for row in side]) for side in (sources, targets))
+        return cls(source, target, texts, parts, device)
 
     def __len__(self) -> int:
         return len(self.sources)

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from softtargets import models
 from softtargets.data import CleaningReport, clean_pairs
 from softtargets.exceptions import RecipeError
 from softtargets.losses import REGULARISERS, BetaSmoothing, SoftTargetLoss
@@ -176,6 +177,7 @@ class TranslationTask(Task):
         self, recipe: Recipe, model: Classifier, split: str, most: int | None = None, **options: Any
     ) -> list[list[Hypothesis]]:
         """Translations of the first so many sentences of a split; options as for `softtargets.translation.decode`."""
+        assert isinstance(model, models.Transformer)
         sentences = self.splits[split]
         chosen = range(min(len(sentences), most or len(sentences)))
         with autocast(recipe.precision, sentences.device):

@@ -1,0 +1,162 @@
+"""What studies measure on translation models: translations, BLEU, and tokens over temperatures.
+
+Measuring needs the weights, so it is done where a run was trained, and what comes of it is kept with the run. Several
+studies ask for the same translations: they are made once in a process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softtargets.calibration import SweepSums, TemperatureSweep
+from softtargets.models import Classifier
+from softtargets.recipes import Recipe
+from softtargets.runs import Run
+from softtargets.studies.measures import TrainedNets
+from softtargets.studies.study import Place
+from softtargets.training.tasks import TranslationTask
+from softtargets.translation import (
+    Hypothesis,
+    TokenPredictions,
+    bleu_of,
+    chrf,
+    rows_of,
+    sentence_statistics,
+)
+
+BEAM = 5
+# What is no mean over sentences is computed without each of so many groups of them.
+GROUPS = 50
+_REMEMBERED = 64
+_TRANSLATIONS: dict[tuple[Any, ...], Translations] = {}
+
+
+@dataclass(frozen=True)
+class Translations:
+    """The best translation of each sentence of a split, and what it is compared with.
+
+    `parts` are the directions of a model of several languages: which sentences belong to each.
+    """
+
+    texts: list[str]
+    references: list[str]
+    hypotheses: list[Hypothesis]
+    sources: list[list[int]]
+    parts: dict[str, slice]
+    lowercase: bool
+
+    def bleu(self, chosen: Any = slice(None), lowercase: bool | None = None) -> float:
+        """Corpus BLEU of some sentences; cased, unless the model knows no capitals or it is asked for."""
+        return bleu_of(self.statistics(lowercase)[chosen])
+
+    def statistics(self, lowercase: bool | None = None) -> NDArray[np.uint16]:
+        """Of each sentence what corpus BLEU needs of it."""
+        low = self.lowercase if lowercase is None else lowercase
+        return sentence_statistics(self.texts, self.references, lowercase=low)
+
+    def quality(self) -> dict[str, float]:
+        """BLEU, cased and uncased, and chrF."""
+        return {
+            "bleu": self.bleu(),
+            "bleu_uncased": self.bleu(lowercase=True),
+            "chrf": chrf(self.texts, self.references, lowercase=self.lowercase).value,
+        }
+
+
+class TranslatedRuns:
+    """Models of a study's runs, and what they say; loaded when they are first asked for."""
+
+    def __init__(self, place: Place) -> None:
+        self._nets = TrainedNets(place)
+
+    def loaded(self, run: Run) -> tuple[TranslationTask, Recipe, Classifier]:
+        """The corpus, the recipe and the finished model of a run."""
+        supplies = self._nets.supplies(run)
+        task = supplies.task(run.recipe.data)
+        assert isinstance(task, TranslationTask)
+        return task, run.recipe, supplies.finished(run.recipe)
+
+    def translations(
+        self,
+        run: Run,
+        split: str = "test",
+        temperature: float = 1.0,
+        beam: int = BEAM,
+        most: int | None = None,
+    ) -> Translations:
+        """The first so many sentences of a split, translated by beam search; length penalty 1, as in fairseq."""
+        key = (run.directory, run.provenance.get("finished"), split, temperature, beam, most)
+        if key not in _TRANSLATIONS:
+            while len(_TRANSLATIONS) >= _REMEMBERED:
+                _TRANSLATIONS.pop(next(iter(_TRANSLATIONS)))
+            _TRANSLATIONS[key] = self._translated(run, split, temperature, beam, most)
+        return _TRANSLATIONS[key]
+
+    def _translated(
+        self, run: Run, split: str, temperature: float, beam: int, most: int | None
+    ) -> Translations:
+        task, recipe, model = self.loaded(run)
+        found = task.translate(recipe, model, split, most, beam=beam, temperature=temperature)
+        sentences, count = task.splits[split], len(found)
+        best = [hypotheses[0] for hypotheses in found]
+        return Translations(
+            task.tokeniser.decode([one.tokens for one in best]),
+            list(sentences.texts.targets[:count]),
+            best,
+            [sentences.sources[row][:-1] for row in range(count)],
+            {name: slice(part.start, min(part.stop, count)) for name, part in sentences.parts.items()},
+            task.tokeniser.lowercase,
+        )
+
+    def tokens(self, run: Run, split: str = "test") -> TokenPredictions:
+        """What the model says of every token, given a correct prefix."""
+        task, recipe, model = self.loaded(run)
+        return task.token_predictions(recipe, model, split)
+
+    def sweep(self, run: Run, temperatures: Sequence[float], split: str = "test") -> TemperatureSweep:
+        """Likelihood and calibration of tokens with a correct prefix, at each temperature."""
+        task, recipe, model = self.loaded(run)
+        sums = SweepSums(temperatures)
+        for states, labels, *_ in task.states(recipe, model, split):
+            for logits, targets in rows_of(states, labels, model.head):
+                sums.add(logits, targets)
+        return sums.result()
+
+    def states(self, run: Run, split: str = "test") -> Iterator[tuple[Any, Any]]:
+        """Penultimate states and labels, a batch at a time; padding has the label -100."""
+        task, recipe, model = self.loaded(run)
+        for states, labels, *_ in task.states(recipe, model, split):
+            yield states, labels
+
+
+def pseudo_values(of: Callable[[NDArray[np.int64]], float], sentences: int) -> list[float]:
+    r"""Tukey's pseudo-values of a measure of a test set: what each of G groups of sentences contributes.
+
+    .. math:: G\,\theta - (G - 1)\,\theta_{(-g)}
+
+    with :math:`\theta_{(-g)}` computed without the sentences of group g, every G-th. `of` takes places of sentences.
+    Results takes them, as ``details["pseudo_values"]``, for the chance of the test set.
+
+    >>> pseudo_values(lambda chosen: float(chosen.mean()), 4)
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    groups = min(GROUPS, sentences)
+    places = np.arange(sentences)
+    whole = of(places)
+    without = (of(places[places % groups != group]) for group in range(groups))
+    return [round(groups * whole - (groups - 1) * each, 10) for each in without]
+
+
+def chances(translations: Translations, tokens: TokenPredictions) -> dict[str, list[float]]:
+    """Pseudo-values of what most studies of translation compare."""
+    statistics, count = translations.statistics(), len(tokens.lengths)
+    return {
+        "bleu": pseudo_values(lambda chosen: bleu_of(statistics[chosen]), len(statistics)),
+        "nll": pseudo_values(lambda chosen: tokens.part(chosen).nll, count),
+        "ece": pseudo_values(lambda chosen: tokens.part(chosen).ece(), count),
+    }
