@@ -151,7 +151,18 @@ def hugging_face(
         bos_token_id=BOS,
         eos_token_id=EOS,
         decoder_start_token_id=BOS,
-        forced_eos_token_id=None,
+    )
+    # All of it said here: what a configuration of a model leaves to `generate` differs from version to version.
+    asked = transformers.GenerationConfig(
+        num_beams=case.beam,
+        do_sample=False,
+        min_new_tokens=case.length,
+        max_new_tokens=case.length,
+        use_cache=True,
+        pad_token_id=PAD,
+        bos_token_id=BOS,
+        eos_token_id=EOS,
+        decoder_start_token_id=BOS,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
@@ -167,15 +178,8 @@ def hugging_face(
             chosen = order[begin : begin + batch]
             tokens = _padded([sources[place] for place in chosen]).to(device)
             with _same_products(case.precision):
-                said = model.generate(
-                    input_ids=tokens,
-                    attention_mask=(tokens != PAD).long(),
-                    num_beams=case.beam,
-                    do_sample=False,
-                    min_new_tokens=case.length,
-                    max_new_tokens=case.length,
-                    use_cache=True,
-                )
+                seen = (tokens != PAD).long()
+                said = model.generate(input_ids=tokens, attention_mask=seen, generation_config=asked)
             for place, row in zip(chosen, said[:, 1:].tolist(), strict=True):
                 found[place] = row
         return found

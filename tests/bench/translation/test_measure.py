@@ -132,16 +132,16 @@ class FakeModel:
     def eval(self):
         return self
 
-    def generate(self, input_ids, attention_mask, max_new_tokens, **options):
-        self.asked.append((input_ids, attention_mask, max_new_tokens, options))
+    def generate(self, input_ids, attention_mask, generation_config):
+        self.asked.append((input_ids, attention_mask, generation_config))
         first = torch.ones(len(input_ids), 1, dtype=torch.int64)
-        return torch.cat((first, input_ids[:, :1].expand(-1, max_new_tokens)), 1)
+        return torch.cat((first, input_ids[:, :1].expand(-1, generation_config["max_new_tokens"])), 1)
 
 
 @pytest.fixture
 def faked(monkeypatch):
     FakeModel.asked.clear()
-    module = SimpleNamespace(MarianConfig=lambda **options: options, MarianMTModel=FakeModel)
+    module = SimpleNamespace(MarianConfig=dict, GenerationConfig=dict, MarianMTModel=FakeModel)
     monkeypatch.setitem(sys.modules, "transformers", module)
     monkeypatch.setattr(contestants, "installed", lambda *_, **__: module)
     return FakeModel
@@ -154,10 +154,10 @@ def test_hugging_face_is_asked_for_the_same(text, faked):
     # In the order of the sources, though batches are of similar length.
     assert [row[0] for row in found] == [source[0] for source in text.sources]
     assert [len(ids) for ids, *_ in faked.asked] == [4, 2]
-    lengths = [int(row.sum()) for _, mask, *_ in faked.asked for row in mask]
+    lengths = [int(row.sum()) for _, mask, _ in faked.asked for row in mask]
     assert lengths == sorted(len(source) + 1 for source in text.sources)
-    _, _, most, options = faked.asked[0]
-    assert (most, options["min_new_tokens"], options["num_beams"]) == (7, 7, 3)
+    options = faked.asked[0][2]
+    assert [options[name] for name in ("min_new_tokens", "max_new_tokens", "num_beams")] == [7, 7, 3]
 
 
 def test_decoding_is_timed_in_turns_and_who_is_absent_is_named(text, faked, monkeypatch):
