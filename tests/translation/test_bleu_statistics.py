@@ -76,7 +76,9 @@ def test_intervals_are_those_of_plain_resampling(corpus):
     assert apart.value == pytest.approx(bleu(better, references).value - bleu(worse, references).value)
     assert apart.low > 0
     assert apart.share_above_zero == 1
-    # Paired: the same sentences, so narrower than two intervals together.
+    # Paired: a system beside itself does not scatter at all.
+    same = bleu_difference(counts, counts, resamples=50)
+    assert (same.low, same.high) == (0, 0)
     alone = bleu_interval(others, resamples=400, seed=1)
     assert apart.high - apart.low < (found.high - found.low) + (alone.high - alone.low)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from softtargets.exceptions import SofttargetsError
-from softtargets.translation import bleu, chrf, sentence_scores
+from softtargets.translation import bleu, bleu_of, chrf, sentence_scores, sentence_statistics
 
 pytest.importorskip("sacrebleu")
 
@@ -37,13 +40,15 @@ OTHERS = [
 ]
 
 
-def command(folder: Path, references: list[list[str]], *options: str) -> list[dict]:
+def command(
+    folder: Path, references: list[list[str]], *options: str, hypotheses: list[str] = HYPOTHESES
+) -> list[dict]:
     """What the command says of files."""
     paths = []
     for place, stream in enumerate(references):
         paths.append(folder / f"references.{place}")
         paths[-1].write_text("".join(f"{line}\n" for line in stream), encoding="utf-8")
-    (folder / "hypotheses").write_text("".join(f"{line}\n" for line in HYPOTHESES), encoding="utf-8")
+    (folder / "hypotheses").write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
     words = [sys.executable, "-m", "sacrebleu", *map(str, paths), "-i", str(folder / "hypotheses"), "-w", "8"]
     done = subprocess.run([*words, "-f", "json", *options], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
@@ -64,6 +69,20 @@ def test_the_command_says_the_same(tmp_path, lowercase, references):
         assert found.value == pytest.approx(said["score"], abs=1e-7)
         assert found.signature == said["signature"]
         assert f"nrefs:{len(references)}|case:{'lc' if lowercase else 'mixed'}" in found.signature
+
+
+@pytest.mark.realdata
+def test_the_command_says_the_same_of_a_real_test_set(tmp_path):
+    path = Path(os.environ.get("SOFTTARGETS_DATA", "")) / "multi30k" / "test_2016_flickr.de.gz"
+    if not path.is_file():
+        pytest.skip(f"{path} is missing")
+    references = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()
+    draw = random.Random(0)
+    hypotheses = [" ".join(w for w in line.split() if draw.random() < 0.9) for line in references]
+    (said,) = command(tmp_path, [references], "-m", "bleu", hypotheses=hypotheses)
+    assert len(references) == 1000
+    assert bleu(hypotheses, references).value == pytest.approx(said["score"], abs=1e-7)
+    assert bleu_of(sentence_statistics(hypotheses, references)) == pytest.approx(said["score"], abs=1e-7)
 
 
 def test_case_matters_unless_told():

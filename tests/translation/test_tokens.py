@@ -172,6 +172,10 @@ def test_damaged_files_are_refused(tmp_path, sentences):
     )
     with pytest.raises(SofttargetsError, match="add up to"):
         TokenPredictions.load(path)
+    path.write_bytes(content)
+    assert len(TokenPredictions.load(path)) == 25
+    with pytest.raises(SofttargetsError, match="missing"):
+        TokenPredictions.load(tmp_path / "missing.npz")
 
 
 def test_refusals():

@@ -3,7 +3,7 @@
 from softtargets.calibration.bias import BiasCorrectedTemperature, bias_corrected_temperature
 from softtargets.calibration.binning import Reliability, ReliabilityBin, normal_quantile, reliability, wilson
 from softtargets.calibration.chunks import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
-from softtargets.calibration.confidence_cells import bin_edges
+from softtargets.calibration.confidence_cells import Cells, bin_edges
 from softtargets.calibration.confidences import (
     ConfidenceCalibration,
     ConfidenceSums,
@@ -50,6 +50,7 @@ __all__ = [
     "Calibration",
     "CalibrationMetric",
     "CalibrationSums",
+    "Cells",
     "Chunks",
     "ConfidenceCalibration",
     "ConfidenceSums",

@@ -17,9 +17,9 @@ from softtargets.exceptions import SofttargetsError
 
 if TYPE_CHECKING:
     from softtargets.inspection.calibrate.finding import Diagnosis
-    from softtargets.predictions import Predictions
+    from softtargets.predictions import Arrays, Predictions
 
-PREDICTIONS = "Predictions: .npz .npy .csv .tsv .parquet .safetensors .pt. Or a run: RUN_ID[:SPLIT]"
+PREDICTIONS = "Predictions: .npz .npy .csv .tsv .jsonl .parquet .safetensors .pt. Or a run: RUN_ID[:SPLIT]"
 
 
 def calibrate(
@@ -30,6 +30,34 @@ def calibrate(
     scores_name: pages.Scores = None,
     labels_name: pages.Label = None,
     ignore_index: pages.IgnoreIndex = None,
+    confidence_name: Annotated[
+        str | None,
+        Option(
+            "--confidence",
+            metavar="NAME",
+            help="The array or column with the probability of what was predicted, or its logarithm: for files without "
+            "scores of all classes, as of tokens.",
+            show_default="found out from names",
+        ),
+    ] = None,
+    correct_name: Annotated[
+        str | None,
+        Option(
+            "--correct",
+            metavar="NAME",
+            help="With confidences: the array or column that says which predictions are right, 1 or 0.",
+            show_default="found out from names",
+        ),
+    ] = None,
+    prediction_name: Annotated[
+        str | None,
+        Option(
+            "--prediction",
+            metavar="NAME",
+            help="With confidences: the array or column with what was predicted, to be compared with the labels.",
+            show_default="found out from names",
+        ),
+    ] = None,
     bins: pages.Bins = 15,
     out: Annotated[
         Path | None,
@@ -50,6 +78,7 @@ def calibrate(
     """Say whether a model's confidence can be believed, and how to correct it if a correction helps."""
     from softtargets.inspection.calibrate import finding, page, words
     from softtargets.inspection.shared import check_bins
+    from softtargets.predictions import open_arrays
     from softtargets.report import plural
 
     started = time.monotonic()
@@ -58,8 +87,11 @@ def calibrate(
         path = pages.located(file, runs_dir)
         if save_calibrated is not None:
             refuse_taken(save_calibrated, overwrite)
-        predictions = pages.opened(path, context)
+        arrays = open_arrays(path)
         directory = out or pages.own_directory("calibrate", file=path)
+        if pages.only_confidences(arrays, context):
+            return calibrate_confidences(context, arrays, directory, started, as_json=as_json)
+        predictions = pages.opened(arrays, context)
         with pages.making(directory) as told:
             found = finding.inspect(predictions, bins, told)
             saved = save(found, predictions, directory, save_calibrated, told, overwrite=overwrite)
@@ -82,6 +114,41 @@ def calibrate(
             typer.echo(f"{what}: {where}")
     if save_calibrated is not None and not saved:
         raise SofttargetsError(f"nothing was written to {save_calibrated}: {' '.join(words.advice(found))}")
+
+
+def calibrate_confidences(
+    context: typer.Context, arrays: Arrays, directory: Path, started: float, *, as_json: bool
+) -> None:
+    """The same for a file that has only the confidence of predictions and which of them are right."""
+    from softtargets.inspection.confidences import finding, page
+    from softtargets.predictions import open_confidences
+    from softtargets.report import plural
+
+    given = context.params
+    if given["save_calibrated"] is not None:
+        raise SofttargetsError(
+            f"nothing can be written to {given['save_calibrated']}: {arrays.path} has confidences alone, and a "
+            "correction needs the scores of all classes"
+        )
+    if given["kind"] == "logits":
+        raise SofttargetsError(
+            "must be probabilities or left out with confidences: a logit of one class is no confidence",
+            argument="kind",
+        )
+    if given["labels"] is not None:
+        raise SofttargetsError(
+            "must be left out with confidences: labels must be in the same file", argument="labels"
+        )
+    names = ("confidence_name", "correct_name", "prediction_name", "labels_name", "ignore_index")
+    confidences = open_confidences(arrays, **{name: given[name] for name in names})
+    with pages.making(directory) as told:
+        found = finding.inspect(confidences, given["bins"], told)
+    made = pages.signed(page.confidences_page(found), context, started, file=arrays.path)
+    if as_json:
+        pages.as_json(made, directory, found.numbers(), warnings=made.warnings, saved={})
+        return
+    rows = [("metric", "as they are (95 % interval)"), *page.summary_rows(found)]
+    pages.as_text(made, directory, f"{plural(found.examples, 'prediction')}; {found.reason}", rows)
 
 
 def refuse_taken(out: Path, overwrite: bool) -> None:

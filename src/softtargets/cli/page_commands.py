@@ -20,7 +20,7 @@ from softtargets.cli.options import find_run
 from softtargets.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from softtargets.predictions import Predictions
+    from softtargets.predictions import Arrays, Predictions
     from softtargets.report import Page
 
 Labels = Annotated[
@@ -91,7 +91,17 @@ def _is_free(place: Path, files: Mapping[str, Path]) -> bool:
     return all(sources[name].absolute() == path.absolute() for name, path in files.items())
 
 
-def opened(path: Path, context: typer.Context, *, labels_needed: bool = True) -> Predictions:
+def only_confidences(arrays: Arrays, context: typer.Context) -> bool:
+    """Whether a file has confidences of predictions instead of scores: by what the user says, or by its names."""
+    from softtargets.predictions import find_confidences
+
+    given = context.params
+    if any(given[name] is not None for name in ("confidence_name", "correct_name", "prediction_name")):
+        return True
+    return not given["scores_name"] and given["labels"] is None and find_confidences(arrays) is not None
+
+
+def opened(path: Path | Arrays, context: typer.Context, *, labels_needed: bool = True) -> Predictions:
     """Open predictions with the options of the command line that are for `READING`."""
     from softtargets.inspection.shared import check_choice
     from softtargets.predictions import open_predictions

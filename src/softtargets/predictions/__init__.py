@@ -2,6 +2,8 @@
 
 from softtargets.predictions.activations import Activations, open_activations
 from softtargets.predictions.array import FileArray
+from softtargets.predictions.confidence_names import find_confidences
+from softtargets.predictions.confidences import Confidences, open_confidences
 from softtargets.predictions.errors import PredictionFileError
 from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.kinds import Kind
@@ -11,13 +13,16 @@ from softtargets.predictions.writing import Written, refuse_existing, refuse_rep
 __all__ = [
     "Activations",
     "Arrays",
+    "Confidences",
     "FileArray",
     "Kind",
     "PredictionFileError",
     "Predictions",
     "Written",
+    "find_confidences",
     "open_activations",
     "open_arrays",
+    "open_confidences",
     "open_predictions",
     "refuse_existing",
     "refuse_replacing",

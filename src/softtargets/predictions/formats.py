@@ -11,6 +11,7 @@ from typing import NamedTuple
 from softtargets.predictions.archive import ZIP_PROBLEMS, open_npz
 from softtargets.predictions.array import FileArray
 from softtargets.predictions.errors import FoundFile, InFile, PredictionFileError, find_file, reading
+from softtargets.predictions.json_lines import JsonLines
 from softtargets.predictions.npy import MAGIC, open_npy
 from softtargets.predictions.parquet import ParquetTable
 from softtargets.predictions.safetensors_file import HEADER_BYTES, open_safetensors
@@ -23,6 +24,7 @@ READERS: dict[str, Callable[[FoundFile], dict[str, FileArray] | Table]] = {
     ".npy": open_npy,
     ".csv": TextTable,
     ".tsv": TextTable,
+    ".jsonl": JsonLines,
     ".parquet": ParquetTable,
     ".safetensors": open_safetensors,
     ".pt": open_torch,
@@ -51,7 +53,7 @@ CONTENTS = {
     b"\x89HDF": Content("an HDF5 file"),
     **{bytes([0x80, protocol]): PICKLE for protocol in (2, 3, 4, 5)},
 }
-TEXT = (".csv", ".tsv")  # the only files whose first bytes may be anything
+TEXT = (".csv", ".tsv", ".jsonl")  # the only files whose first bytes may be anything
 
 
 class Arrays(InFile, dict[str, FileArray]):
@@ -70,7 +72,7 @@ class Arrays(InFile, dict[str, FileArray]):
 
 
 def open_arrays(path: str | os.PathLike[str]) -> Arrays:
-    """Open a file of arrays or columns: .npz, .npy, .csv, .tsv, .parquet, .safetensors, .pt or .pth.
+    """Open a file of arrays or columns: .npz, .npy, .csv, .tsv, .jsonl, .parquet, .safetensors, .pt or .pth.
 
     Nothing in the file is executed, and no array is read before it is asked for.
 

@@ -182,7 +182,7 @@ class Columns:
     @property
     def called(self) -> str:
         """What the scores are called: the common beginning of the columns, or the name of the first."""
-        group = _group(self.classes[0])
+        group = group_of(self.classes[0])
         return group[0] if group else self.classes[0]
 
     @property
@@ -242,7 +242,7 @@ def _grouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
     """Two columns or more with a common beginning that is a usual name of scores."""
     groups: dict[str, Pairs] = {}
     for name in numbers:
-        if group := _group(name):
+        if group := group_of(name):
             groups.setdefault(group[0], []).append((name, group[1]))
     usual = PROBABILITIES if kind == "probabilities" else LOGITS
     found = [prefix for prefix, columns in groups.items() if len(columns) > 1]
@@ -257,7 +257,7 @@ def _ungrouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
     found = [name for name in numbers if not (normal(name) in OTHERS or name.lower().endswith("_id"))]
     called = _among(SCORES)(found)
     if len(found) == 1:
-        if not called and not _group(found[0]):
+        if not called and not group_of(found[0]):
             problem = "has one column of numbers beside the labels, and it is not called a score"
             raise unclear(arrays, problem, "scores_name")
     elif called:
@@ -271,12 +271,12 @@ def _among(usual: Sequence[str]) -> Callable[[Names], Names]:
     return lambda names: [name for name in names if normal(name) in usual]
 
 
-def _group(name: str) -> tuple[str, str] | None:
+def group_of(name: str) -> tuple[str, str] | None:
     """The beginning that is a usual name of scores, and the rest.
 
-    >>> _group("prob_cat"), _group("P(cat)"), _group("logits[3]"), _group("class7"), _group("price")
+    >>> group_of("prob_cat"), group_of("P(cat)"), group_of("logits[3]"), group_of("class7"), group_of("price")
     (('prob', 'cat'), ('p', 'cat'), ('logits', '3'), ('class', '7'), None)
-    >>> _group("prob_-1"), _group("prob-1"), _group("y_prob - cat")
+    >>> group_of("prob_-1"), group_of("prob-1"), group_of("y_prob - cat")
     (('prob', '-1'), ('prob', '1'), ('y_prob', 'cat'))
     """
     for prefix, pattern in GROUPS.items() if normal(name) not in OTHERS else ():

@@ -151,6 +151,8 @@ class LabelledRows:
 
     def _out_of_range(self, label: float, place: str) -> PredictionFileError:
         advice = "check that the labels belong to these scores"
+        if self.values.shape[1:] in ((), (1,)):  # one score, that of class 1
+            advice += "; if the score is the probability of what was predicted, call it 'confidence'"
         if label < 0:
             advice = f"if it marks examples without a label, use ignore_index={label:.0f}"
         elif label == self._classes:

@@ -51,7 +51,8 @@ class Predictions:
         self.classes = 2 if self._single else scores.shape[-1]
         self._rows = LabelledRows(scores, labels, self.classes, ignore_index, numbers, files)
         self.class_names = None if self._single or class_names is None else tuple(map(line, class_names))
-        self.source = line("; ".join(part for part in (source, self._rows.note) if part))
+        tokens = "each position of a sequence is an example" if len(scores.shape) > 2 else ""
+        self.source = line("; ".join(part for part in (source, tokens, self._rows.note) if part))
         named = guess.kind_of_name(called or scores.name)
         self._judgement = judge(self._look(), scores, forced=kind, named=named, single=self._single)
         self.kind, self.reason = self._judgement.kind, self._judgement.reason
@@ -123,7 +124,7 @@ class Predictions:
 
 
 def open_predictions(
-    path: PathLike,
+    path: PathLike | Arrays,
     *,
     labels: PathLike | None = None,
     kind: Kind | None = None,
@@ -132,7 +133,7 @@ def open_predictions(
     ignore_index: int | None = None,
     labels_needed: bool = True,
 ) -> Predictions:
-    """Open predictions of any model: .npz, .npy, .csv, .tsv, .parquet, .safetensors, .pt or .pth.
+    """Open predictions of any model: .npz, .npy, .csv, .tsv, .jsonl, .parquet, .safetensors, .pt or .pth.
 
     Scores are logits or probabilities (examples, classes), one column per class in tables, or one score for the second
     of two classes; tokens (sequences, positions, classes) become rows. Labels are class indices, one-hot rows, or names
@@ -156,7 +157,7 @@ def open_predictions(
     """
     if kind is not None and kind not in get_args(Kind):
         raise ValueError(f"kind must be 'logits' or 'probabilities', not {kind!r}")
-    arrays = open_arrays(path)
+    arrays = path if isinstance(path, Arrays) else open_arrays(path)
     other = open_arrays(labels) if labels is not None else None
     if _is_table(arrays):
         return _from_columns(arrays, other, kind, scores_name, labels_name, ignore_index, labels_needed)

@@ -2,7 +2,7 @@
 
 Token calibration, with a correct prefix (`softtargets.translation.tokens`), is what Müller et al. 2019 measure; Kumar
 and Sarawagi 2019 study it for encoder-decoder models, and Ott et al. 2018 the calibration of sequences (as Müller et
-al. describe both, section 6). A translation is one outcome among very many, so that its probability is small and an
+al. describe both, section 5). A translation is one outcome among very many, so that its probability is small and an
 exact match with one reference is rare even for a good model. Three views are therefore given, each for what it is:
 
 - exact match: p(y|x) = exp(log-probability) as the confidence of "this is the reference, word for word";

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from softtargets.calibration import (
     perplexity,
 )
 from softtargets.exceptions import SofttargetsError
-from softtargets.storage import read_bounded
+from softtargets.storage import read_bounded, storage_errors
 from softtargets.translation.rows import Head, rows_of
 from softtargets.translation.symbols import IGNORED
 
@@ -168,9 +169,11 @@ class TokenPredictions:
             ) from None
 
     @classmethod
-    def load(cls, path: Any) -> TokenPredictions:
+    def load(cls, path: Path) -> TokenPredictions:
         """From a file that `to_bytes` was written to."""
-        return cls.from_bytes(read_bounded(path, _MOST), str(path))
+        with storage_errors(path, "read"):
+            content = read_bounded(path, _MOST)
+        return cls.from_bytes(content, str(path))
 
 
 class TokenCollector:

@@ -42,7 +42,7 @@ def handed_over(found: Selection) -> str:
 def area_rows(found: Diagnosis) -> list[tuple[str, str, str]]:
     """Areas for a terminal."""
     areas = [name for name in AREAS if name != "augrc"]
-    return [(AREAS[name][0], _area(found.selection, name), "–") for name in areas]
+    return [(AREAS[name][0], area(found.selection, name), "–") for name in areas]
 
 
 def section(found: Diagnosis) -> Section:
@@ -63,7 +63,7 @@ def section(found: Diagnosis) -> Section:
         *words,
         figure,
         _at_coverage(found),
-        _at_accuracy(found),
+        at_accuracy(found.selection),
         _areas(found),
         *code,
     )
@@ -86,8 +86,8 @@ def normalising_code(found: Diagnosis) -> Code:
 def _excess(found: Diagnosis) -> str:
     one = found.selection
     return (
-        f"The mean error rate over all coverages (AURC) is {_area(one, 'aurc')}. With as many mistakes, the best "
-        f"possible order has {percent(one.best_aurc, 3)}; the excess over that is {_area(one, 'excess_aurc')}."
+        f"The mean error rate over all coverages (AURC) is {area(one, 'aurc')}. With as many mistakes, the best "
+        f"possible order has {percent(one.best_aurc, 3)}; the excess over that is {area(one, 'excess_aurc')}."
     )
 
 
@@ -132,7 +132,8 @@ def _sampled(found: Diagnosis) -> str:
     return f"Measured on {count(used, 'example')} of {there:,}{also}, chosen by a hash of their place."
 
 
-def _area(found: Selection, name: str) -> str:
+def area(found: Selection, name: str) -> str:
+    """An area and its interval."""
     return estimated(Estimate(getattr(found, name), *found.intervals[name]), 3)
 
 
@@ -165,14 +166,15 @@ def _at_coverage(found: Diagnosis) -> Table:
     )
 
 
-def _at_accuracy(found: Diagnosis) -> Table:
+def at_accuracy(found: Selection) -> Table:
+    """How many predictions can be used for a wanted accuracy."""
     rows = [
         {
             **vars(one),
             "from": "–" if one.threshold is None else _threshold(one.threshold),
             "shown": estimated(Estimate(one.coverage, one.low, one.high)),
         }
-        for one in found.selection.at_accuracy
+        for one in found.at_accuracy
     ]
     return Table.of(
         "at_accuracy",
@@ -191,7 +193,7 @@ def _areas(found: Diagnosis) -> Table:
         for side, one in both.items():
             row |= {
                 **Estimate(getattr(one, key), *one.intervals[key]).cells(side),
-                f"{side}_shown": _area(one, key),
+                f"{side}_shown": area(one, key),
             }
         rows.append(row)
     more = " | normalised_shown: normalised logits (held out)" if found.normalised else ""

@@ -14,7 +14,7 @@ What to do about it is decided by the rule of `softtargets.inspection.calibrate.
 
 from __future__ import annotations
 
-from softtargets.calibration import Calibration
+from softtargets.calibration import Calibration, ConfidenceCalibration
 from softtargets.inspection.calibrate.corrections import Candidate
 from softtargets.inspection.calibrate.finding import Diagnosis
 from softtargets.inspection.calibrate.rejecting import handing_over
@@ -63,7 +63,7 @@ READ = "If this is not what you meant, say so with --kind, --scores, --label or 
 
 def verdict_on(found: Diagnosis) -> Verdict:
     """The verdict on one file: is it calibrated, how well do we know, and what to do about it."""
-    tone, headline, sentences = _judged(found.before, found.overconfidence)
+    tone, headline, sentences = judged(found.before, found.overconfidence)
     sentences = [*sentences, *advice(found), *handing_over(found)]
     if hint := training_hint(found.before):
         tone = "care" if tone == "good" else tone
@@ -71,7 +71,8 @@ def verdict_on(found: Diagnosis) -> Verdict:
     return Verdict(tone, headline, tuple(sentences))
 
 
-def _judged(found: Calibration, lean: Estimate) -> tuple[Tone, str, list[str]]:
+def judged(found: Calibration | ConfidenceCalibration, lean: Estimate) -> tuple[Tone, str, list[str]]:
+    """The tone, the headline and the first sentences of a verdict, from a calibration and how overconfident it is."""
     error = corrected_estimate(found, "smooth_calibration_error")
     told = f"The smooth calibration error is {_with_plain(error, found.smooth_calibration_error)}."
     examples = count(found.examples, "example")
@@ -163,7 +164,7 @@ def _fall(gain: Estimate) -> str:
     return estimated(-gain, 4, share=False, sign=True)
 
 
-def training_hint(found: Calibration) -> str:
+def training_hint(found: Calibration | ConfidenceCalibration) -> str:
     """A warning if these look like predictions on training data; empty if not."""
     if (
         found.examples < TRAINING_EXAMPLES

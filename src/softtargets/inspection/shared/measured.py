@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import softtargets.calibration as calibration
-from softtargets.calibration import Calibration, calibration_of
+from softtargets.calibration import Calibration, Cells, ConfidenceCalibration, calibration_of
 from softtargets.inspection.shared.numbers import (
     LEVEL,
     Estimate,
@@ -133,13 +133,13 @@ def also_at(found: Measured, temperature: float | None, second: SecondPass, plac
     return replace(found, curves=dict(sorted(curves.items())))
 
 
-def overconfidence(sums: calibration.CalibrationSums) -> Estimate:
+def overconfidence(sums: Cells) -> Estimate:
     """Mean confidence less accuracy, from the cells of a stream."""
     counts, correct = sums.cell_counts.double(), sums.cell_correct.double()
     confidence = sums.cell_confidence
     mean = confidence / counts.clamp(min=1)
     squares = (confidence * mean - 2 * mean * correct + correct).sum()
-    return Estimate.of_mean(float((confidence - correct).sum()), float(squares), sums.examples)
+    return Estimate.of_mean(float((confidence - correct).sum()), float(squares), int(counts.sum()))
 
 
 def numbers_of(found: Calibration | None) -> dict[str, Any] | None:
@@ -191,18 +191,21 @@ METRICS = (
 BY_KEY = {metric.key: metric for metric in METRICS}
 
 
-def estimate_of(found: Calibration, key: str) -> Estimate:
+def estimate_of(found: Calibration | ConfidenceCalibration, key: str) -> Estimate:
     """A metric as it was measured, and its interval."""
     return Estimate(float(getattr(found, key)), *found.intervals[key])
 
 
-def corrected_estimate(found: Calibration, key: str) -> Estimate:
+def corrected_estimate(found: Calibration | ConfidenceCalibration, key: str) -> Estimate:
     """The same, corrected for scatter: it lies inside its interval."""
     return Estimate(found.corrected[key], *found.intervals[key])
 
 
 def metric_rows(
-    columns: Mapping[str, Calibration], bins: int, classes: int, floored: Mapping[str, Estimate] | None = None
+    columns: Mapping[str, Calibration] | Mapping[str, ConfidenceCalibration],
+    bins: int,
+    classes: int,
+    floored: Mapping[str, Estimate] | None = None,
 ) -> list[dict[str, Any]]:
     """A row for each metric, with the cells of each column: numbers for files, and how they are shown.
 
@@ -213,6 +216,8 @@ def metric_rows(
     for metric in METRICS:
         if metric.key == "top_5_accuracy" and classes <= 5:
             continue
+        if not all(hasattr(found, metric.key) for found in columns.values()):
+            continue  # it takes the scores of all classes
         row: dict[str, Any] = {"metric": metric.name}
         beneath: dict[str, Any] = {}
         for name, found in columns.items():
@@ -236,7 +241,7 @@ def metric_rows(
     return rows
 
 
-def _matters(found: Calibration, key: str) -> bool:
+def _matters(found: Calibration | ConfidenceCalibration, key: str) -> bool:
     """Whether correction changes an error by more than nothing, compared with the width of its interval."""
     if key not in found.corrected:
         return False

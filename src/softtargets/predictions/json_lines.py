@@ -1,0 +1,187 @@
+"""Lines of JSON: an object per example, or an object per sentence with a list for its tokens."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+import torch
+from torch import Tensor
+
+from softtargets.predictions.errors import FoundFile, listed, reading
+from softtargets.predictions.table import Codes, Table
+
+BLOCK = 1 << 22
+LONGEST = 1 << 26  # bytes of a line
+LOOK = 200  # lines that decide what is in a column
+
+
+class _Block(NamedTuple):
+    offset: int
+    size: int
+    row: int  # its first row
+    line: int  # its first line, from 1
+
+
+class JsonLines(Table):
+    """A .jsonl file whose lines are objects with the same fields: numbers, true and false, texts, or lists of these.
+
+    Where fields are lists, as with the tokens of a sentence, each element is a row, and the lists of a line have one
+    length; fields with one value for the whole line are then not used. Opening goes through the file once to count the
+    rows.
+    """
+
+    def __init__(self, file: FoundFile) -> None:
+        self.path = file.path
+        look = self._first_objects()
+        self._lists = any(isinstance(value, list) for one in look for value in one.values())
+        fields = list(dict.fromkeys(name for one in look for name in one))
+        self.names = tuple(name for name in fields if not self._lists or self._is_list(look, name))
+        self.kinds = {name: _kind(self._values(look, name)) for name in self.names}
+        unused = [name for name in fields if name not in self.kinds]
+        self.note = "each element of a list is a row" if self._lists else ""
+        if unused:
+            self.note += f", and fields with one value for all of them are not used: {listed(unused)}"
+        self._index = list(self._scan())
+        if not self.rows:
+            raise self.refused("has no rows", "save the predictions again")
+
+    def blocks(
+        self, columns: Sequence[str], rows: int, start: int, codes: Mapping[str, Codes]
+    ) -> Iterator[Tensor]:
+        """Numbers of some columns; `rows` does not matter, blocks are as large as they are."""
+        number = max(0, bisect_right(self._index, start, key=lambda block: block.row) - 1)
+        with reading(self.path), open(self.path, "rb") as file:
+            for block in self._index[number:]:
+                found = [
+                    [self._number(cell, name, line, codes) for cell, name in zip(cells, columns, strict=True)]
+                    for line, one in self._objects(file, block)
+                    for cells in self._cells(one, columns, line)
+                ]
+                table = torch.tensor(found, dtype=torch.float64).reshape(-1, len(columns))
+                yield table[max(0, start - block.row) :]
+
+    def place(self, row: int) -> str:
+        """The line of the file, from 1, and the element of its lists, from 0."""
+        block = self._index[bisect_right(self._index, row, key=lambda block: block.row) - 1]
+        before = block.row
+        with reading(self.path), open(self.path, "rb") as file:
+            for line, one in self._objects(file, block):
+                count = self._count(one, line)
+                if row < before + count:
+                    return f"line {line}, element {row - before}" if self._lists else f"line {line}"
+                before += count
+        return f"row {row}"
+
+    def _first_objects(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        with reading(self.path), open(self.path, "rb") as file:
+            for number in range(1, LOOK + 1):
+                text = file.readline(LONGEST)
+                if not text:
+                    break
+                if text.strip():
+                    found.append(self._object(text, number))
+        if not found:
+            raise self.refused("has no rows", "save the predictions again")
+        return found
+
+    def _scan(self) -> Iterator[_Block]:
+        self.rows = offset = size = count = 0
+        line = first = 1
+        with reading(self.path), open(self.path, "rb") as file:
+            while text := file.readline(LONGEST):
+                if len(text) == LONGEST and not text.endswith(b"\n"):
+                    raise self.refused(
+                        f"has more than {LONGEST >> 20} MiB in line {line}", "write a line per sentence"
+                    )
+                if text.strip():
+                    count += self._count(self._object(text, line), line)
+                size, line = size + len(text), line + 1
+                if size >= BLOCK:
+                    yield _Block(offset, size, self.rows, first)
+                    self.rows += count
+                    offset, size, count, first = offset + size, 0, 0, line
+            if size:
+                yield _Block(offset, size, self.rows, first)
+                self.rows += count
+
+    def _objects(self, file: BinaryIO, block: _Block) -> Iterator[tuple[int, dict[str, Any]]]:
+        file.seek(block.offset)
+        text = file.read(block.size)
+        if len(text) < block.size:
+            raise self.refused("became shorter while it was read", "try again")
+        for line, one in enumerate(text.split(b"\n"), block.line):
+            if one.strip():
+                yield line, self._object(one, line)
+
+    def _object(self, text: bytes, line: int) -> dict[str, Any]:
+        try:
+            found = json.loads(text.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as problem:
+            reason = str(problem)[:80] or type(problem).__name__
+            raise self.refused(
+                f"has no JSON in line {line} ({reason})", "write one object per line"
+            ) from None
+        if not isinstance(found, dict):
+            raise self.refused(
+                f"has no object in line {line} but {type(found).__name__}",
+                'each line must be like {"confidence": 0.9, "correct": true}',
+            )
+        return found
+
+    def _count(self, one: Mapping[str, Any], line: int) -> int:
+        if not self._lists:
+            return 1
+        lengths = {name: len(value) for name in self.names if isinstance(value := one.get(name), list)}
+        if len(lengths) < len(self.names) or len(set(lengths.values())) > 1:
+            told = lengths or "none"
+            raise self.refused(
+                f"has lists of different lengths in line {line}: {told}", "write one value per token"
+            )
+        return next(iter(lengths.values()))
+
+    def _cells(self, one: Mapping[str, Any], columns: Sequence[str], line: int) -> Iterator[tuple[Any, ...]]:
+        if missing := [name for name in columns if name not in one]:
+            raise self.refused(
+                f"has no '{missing[0]}' in line {line}", "every line must have the same fields"
+            )
+        if self._lists:
+            self._count(one, line)
+            yield from zip(*(one[name] for name in columns), strict=True)
+        else:
+            yield tuple(one[name] for name in columns)
+
+    def _number(self, cell: Any, name: str, line: int, codes: Mapping[str, Codes]) -> float:
+        if name in codes and isinstance(cell, str):
+            if cell not in codes[name]:
+                raise self.no_class(cell, f"line {line}", name, codes[name])
+            return float(codes[name][cell])
+        if not isinstance(cell, int | float):
+            raise self.refused(
+                f"has {json.dumps(cell)[:40]} in line {line}, field '{name}'",
+                "each value of it must be a number",
+            )
+        try:
+            return float(cell)
+        except OverflowError:
+            raise self.refused(f"has a number that is too large in line {line}, field '{name}'") from None
+
+    @staticmethod
+    def _is_list(look: Sequence[Mapping[str, Any]], name: str) -> bool:
+        return any(isinstance(one.get(name), list) for one in look)
+
+    @staticmethod
+    def _values(look: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+        cells = [one[name] for one in look if name in one]
+        return [cell for one in cells for cell in (one if isinstance(one, list) else [one])][:LOOK]
+
+
+def _kind(values: Sequence[Any]) -> str:
+    # A few that are none do not make a column disappear: they are refused when they are reached.
+    numbers = sum(isinstance(value, int | float) for value in values)
+    if values and numbers >= len(values) / 2:
+        return "number"
+    return "text" if any(isinstance(value, str) for value in values) else "other"

@@ -1,0 +1,89 @@
+"""Lines of JSON as a table: rows, lists, refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from softtargets.predictions import PredictionFileError, json_lines, open_arrays, open_predictions
+
+
+def written(path, *lines):
+    path.write_text("".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def column(arrays, name, rows=100, start=0):
+    return torch.cat(list(arrays[name].blocks(rows, start))).tolist()
+
+
+def test_an_object_per_row(tmp_path):
+    path = written(
+        tmp_path / "a.jsonl", {"p": 0.5, "ok": True, "t": "x"}, "\n", {"p": 1, "ok": False, "t": "y"}
+    )
+    arrays = open_arrays(path)
+    assert set(arrays) == {"p", "ok", "t"}
+    assert column(arrays, "p") == [0.5, 1.0]
+    assert column(arrays, "ok") == [1.0, 0.0]
+    assert arrays["t"].dtype == "text"
+    assert arrays["p"].place(1) == "line 3"
+
+
+def test_lists_are_rows_and_single_values_are_not_used(tmp_path):
+    path = written(
+        tmp_path / "a.jsonl",
+        {"id": 7, "p": [0.1, 0.2], "y": [4, 5]},
+        {"id": 8, "p": [], "y": []},
+        {"id": 9, "p": [0.3], "y": [6]},
+    )
+    arrays = open_arrays(path)
+    assert set(arrays) == {"p", "y"}
+    assert arrays["p"].shape == (3,)
+    assert column(arrays, "y") == [4, 5, 6]
+    assert arrays["p"].place(2) == "line 3, element 0"
+    assert "not used: id" in arrays.note
+
+
+def test_blocks_and_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_lines, "BLOCK", 100)
+    path = written(tmp_path / "a.jsonl", *({"p": [i, i + 0.5], "y": [0, 1]} for i in range(60)))
+    arrays = open_arrays(path)
+    whole = [i + j for i in range(60) for j in (0, 0.5)]
+    assert column(arrays, "p", rows=7) == whole
+    for start in (0, 1, 33, 118):
+        assert column(arrays, "p", rows=7, start=start) == whole[start:]
+    assert arrays["p"].place(97) == "line 49, element 1"
+
+
+def test_classes_in_fields_are_predictions_too(tmp_path):
+    path = written(tmp_path / "a.jsonl", *({"logit_0": i, "logit_1": 1.0, "label": i % 2} for i in range(4)))
+    found = open_predictions(path)
+    assert (found.examples, found.classes, found.kind) == (4, 2, "logits")
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["{}\n", "[1]\n"], "no object in line 2 but list"),
+        (['{"p": 1}\n', '{"p": \n'], "no JSON in line 2"),
+        ([{"p": 1}, {"q": 1}], "no 'p' in line 2"),
+        ([{"p": 1}, {"p": None}], "has null in line 2, field 'p'"),
+        ([{"p": [1, 2], "q": [1]}], "lists of different lengths in line 1"),
+        ([{"p": [1, 2]}, {"p": 3}], "lists of different lengths in line 2"),
+        (["\n\n"], "has no rows"),
+        ([{"p": 1}, f'{{"p": {"9" * 400}}}\n'], "too large in line 2"),
+    ],
+)
+def test_refusals(tmp_path, lines, words):
+    path = written(tmp_path / "a.jsonl", *lines)
+    with pytest.raises(PredictionFileError, match=words):
+        column(open_arrays(path), "p")
+
+
+def test_a_pickle_by_this_name_is_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\x80\x04abc")
+    with pytest.raises(PredictionFileError, match="pickle"):
+        open_arrays(path)
