@@ -12,7 +12,7 @@ from softtargets.data.corpora import load_pairs
 from softtargets.data.directory import data_directory, where
 from softtargets.data.examples import Examples
 from softtargets.data.fetch import fetch
-from softtargets.data.files import read_lines
+from softtargets.data.files import lines_of, read_lines
 from softtargets.data.leaks import LeakReport, leaks
 from softtargets.data.own_text import digest_of, hold_out, keep_text, text_name
 from softtargets.data.reading import load, load_human_labels
@@ -40,6 +40,7 @@ __all__ = [
     "join_pairs",
     "keep_text",
     "leaks",
+    "lines_of",
     "load",
     "load_human_labels",
     "load_pairs",

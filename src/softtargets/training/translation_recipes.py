@@ -35,7 +35,7 @@ TRANSLATION_SIZES: Mapping[str, tuple[Mapping[str, Any], float]] = MappingProxyT
 # The most pairs that each size is for where a GPU trains.
 _PAIRS = {"small": 60_000, "iwslt": 1_000_000}
 # Steps that a training has unless told: enough for a first look on a CPU, about what papers do on a GPU.
-_STEPS = {"cpu": 3_000, "small": 10_000, "iwslt": 40_000, "base": 100_000}
+_STEPS = {"cpu": 2_000, "small": 10_000, "iwslt": 40_000, "base": 100_000}
 _LONGEST_WARMUP = 4000
 _LABO_WARMUP = 5000  # steps (Lu et al. 2023)
 _MOST_EPOCHS = 100

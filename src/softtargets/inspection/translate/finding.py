@@ -131,7 +131,13 @@ class Assessment:
             return []
         columns = zip(self.sweep.temperatures, self.sweep.nll, self.sweep.ece, strict=True)
         return [
-            {"temperature": t, "bleu": self.bleu_at.get(t), "nll": nll, "perplexity": perplexity(nll), "ece": ece}
+            {
+                "temperature": t,
+                "bleu": self.bleu_at.get(t),
+                "nll": nll,
+                "perplexity": perplexity(nll),
+                "ece": ece,
+            }
             for t, nll, ece in columns
         ]
 

@@ -112,7 +112,12 @@ def _metrics(found: Assessment) -> Table:
 def _sequences(found: Assessment) -> Table:
     whole = found.sequences
     rows = [
-        ("exact matches", whole.observed_exact, f"{whole.observed_exact:,}", "translations that are the reference"),
+        (
+            "exact matches",
+            whole.observed_exact,
+            f"{whole.observed_exact:,}",
+            "translations that are the reference",
+        ),
         (
             "exact matches promised",
             whole.expected_exact,

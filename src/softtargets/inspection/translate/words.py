@@ -12,7 +12,9 @@ TOKENS = (
     "Each token of the reference translations is predicted given the source sentence and the correct tokens before it. "
     "Padding counts for nothing, and the end of a sentence is a token."
 )
-DEPENDENT = "Tokens count as independent. Those of one sentence are not, so that the true intervals may be wider."
+DEPENDENT = (
+    "Tokens count as independent. Those of one sentence are not, so that the true intervals may be wider."
+)
 SEQUENCES = (
     "A translation is one outcome among very many, so that a good model gives each a small probability. The first two "
     "rows compare exact matches with those that the probabilities promise. The rank correlation says whether more "
@@ -24,7 +26,8 @@ TEMPERATURE = (
 )
 PERPLEXITY = "of pieces, so that it compares models of one vocabulary only"
 SAMPLE_NOTE = (
-    "The interval is over sentences: how the score would differ on others of the same kind, not for another training."
+    "The interval is over sentences: it says how the score would differ on others of the same kind, and nothing of "
+    "another training."
 )
 
 
@@ -75,8 +78,8 @@ def bleu_words(found: TextScore) -> str:
 def likelihood_words(found: Assessment) -> str:
     """NLL and perplexity of tokens."""
     return (
-        f"NLL is {number(found.tokens.nll, 3)} nats per token and perplexity {number(found.tokens.perplexity, 2)}, over "
-        f"{count(len(found.tokens), 'token')}."
+        f"NLL is {number(found.tokens.nll, 3)} nats per token and perplexity {number(found.tokens.perplexity, 2)}, "
+        f"over {count(len(found.tokens), 'token')}."
     )
 
 
