@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,27 +13,15 @@ from softtargets.cli import options, resumable
 from softtargets.cli import translate_options as given
 from softtargets.cli.command_line import naming_options
 from softtargets.cli.output import print_json
+from softtargets.cli.translate_corpus import as_option, corpus_text, own_text
 from softtargets.exceptions import RecipeError, RunError, SofttargetsError, nearest
 
 if TYPE_CHECKING:
-    from softtargets.data import Pairs
     from softtargets.inspection.translate.finding import Assessment
-    from softtargets.recipes import Recipe, Regulariser, TranslationDataset
+    from softtargets.recipes import Recipe, Regulariser
     from softtargets.runs import Run
     from softtargets.training import Resources
     from softtargets.training.tasks import TranslationTask
-
-_FIELDS = {"source": "--from", "target": "--to", "vocabulary": "--vocabulary", "alpha": "--alpha"}
-
-
-@dataclass(frozen=True)
-class Text:
-    """What is trained on: the data of the recipe, the training pairs, own text to be kept, and where it came from."""
-
-    data: TranslationDataset
-    train: Pairs
-    own: dict[str, Pairs] | None
-    told: str
 
 
 def train(
@@ -77,7 +64,7 @@ def train(
     until = options.deadline(time_for, time.monotonic())
     with naming_options(context):
         regulariser = _loss(loss, alpha)
-        text = _corpus(context) if corpus is not None else _own(context)
+        text = corpus_text(context) if corpus is not None else own_text(context)
 
         from softtargets.training import choose_device, translation_recipe
 
@@ -133,9 +120,7 @@ def train(
             raise RunError(f"run {run.id} failed: {run.provenance['reason']}")
         found = _assessed(run, task, device)
     if as_json:
-        print_json(
-            {"id": run.id, "directory": str(run.directory), "summary": run.summary, "test": found.numbers()}
-        )
+        print_json({"id": run.id, "directory": str(run.directory), "test": found.numbers()})
     else:
         _print_result(run, found, text.own is not None, data_dir)
 
@@ -157,115 +142,7 @@ def _loss(name: str, alpha: float | None) -> Regulariser:
     try:
         return build(Regulariser, {"name": name, **({} if alpha is None else {"alpha": alpha})})
     except RecipeError as error:
-        raise _as_option(error) from None
-
-
-def _as_option(error: RecipeError) -> SofttargetsError:
-    """The same, about the option that the field comes from."""
-    option = _FIELDS.get(error.field, error.field)
-    return SofttargetsError(f"{option}: {error.message}" if option else error.message)
-
-
-def _corpus(context: typer.Context) -> Text:
-    """A corpus of the catalogue."""
-    from softtargets.data import load_pairs
-    from softtargets.recipes import TranslationDataset, build, kinds
-
-    asked = context.params
-    name = asked["corpus"]
-    files = ("src", "tgt", "tsv", "valid_src", "valid_tgt", "test_src", "test_tgt")
-    for one in files:
-        if asked[one] is not None:
-            raise SofttargetsError(
-                f"and --corpus cannot be used together: {name} has text of its own", argument=one
-            )
-    known = [kind for kind in kinds(TranslationDataset) if kind != "parallel-text"]
-    if name not in known:
-        raise SofttargetsError(
-            f"must be one of {', '.join(known)}, not {name}{nearest(name, known)}; your own text is given by --src and "
-            "--tgt",
-            argument="corpus",
-        )
-    wanted = {"source": asked["from_language"], "target": asked["to_language"]}
-    wanted |= {"vocabulary": asked["vocabulary"], "lowercase": asked["lowercase"] or None}
-    try:
-        data = build(TranslationDataset, {"name": name, **{k: v for k, v in wanted.items() if v is not None}})
-    except RecipeError as error:
-        raise _as_option(error) from None
-    direction = " and ".join(f"{one} to {other}" for one, other in data.languages)
-    from softtargets.data import join_pairs
-
-    train = join_pairs(*(load_pairs(name, *pair, "train", asked["data_dir"]) for pair in data.languages))
-    return Text(data, train, None, f"Text: {name}, {direction}, {len(train):,} training pairs.")
-
-
-def _own(context: typer.Context) -> Text:
-    """Files of the user, with held-out pairs where no validation or test set is given."""
-    from softtargets.data import hold_out, read_tsv, text_name
-    from softtargets.recipes import ParallelText
-    from softtargets.training import vocabulary_for
-
-    asked = context.params
-    for one in ("from_language", "to_language"):
-        if asked[one] is not None:
-            raise SofttargetsError(
-                "is for --corpus: your own files say which language is which, --src and --tgt", argument=one
-            )
-    if asked["tsv"] is not None:
-        if asked["src"] is not None or asked["tgt"] is not None:
-            raise SofttargetsError("has both sides: leave out --src and --tgt", argument="tsv")
-        pairs, files = read_tsv(asked["tsv"]), f"{asked['tsv']}"
-    else:
-        found = _side_by_side(asked, "src", "tgt")
-        if found is None:
-            raise SofttargetsError(
-                "there is no text to train on: give --src and --tgt, or --tsv, or --corpus (multi30k, tatoeba, "
-                "iwslt14, iwslt17, wmt14)"
-            )
-        pairs, files = found, f"{asked['src']} and {asked['tgt']}"
-    if not len(pairs):
-        raise SofttargetsError(f"{files} has no sentence pair")
-    if pairs.sources == pairs.targets:
-        raise SofttargetsError(
-            f"{files}: source and target are the same text; a translation is into another language"
-        )
-    splits = {"validation": _side_by_side(asked, "valid_src", "valid_tgt")}
-    splits["test"] = _side_by_side(asked, "test_src", "test_tgt")
-    missing = tuple(name for name, split in splits.items() if split is None)
-    whole = hold_out(pairs, missing) | {name: split for name, split in splits.items() if split is not None}
-    folder, digest = text_name(whole)
-    pieces = asked["vocabulary"] or vocabulary_for(whole["train"])
-    data = ParallelText(
-        corpus=folder,
-        source="source",
-        target="target",
-        digest=digest,
-        vocabulary=pieces,
-        lowercase=asked["lowercase"],
-    )
-    counts = " and ".join(
-        f"{len(whole[name]):,} {'are held out' if name in missing else 'are given'} for {name}"
-        for name in ("validation", "test")
-    )
-    return Text(data, whole["train"], whole, f"Text: {len(pairs):,} sentence pairs of {files}; {counts}.")
-
-
-def _side_by_side(asked: dict[str, Any], source: str, target: str) -> Pairs | None:
-    """The pairs of two files that come together, or None where neither is given."""
-    from softtargets.data import read_parallel
-
-    one, other = asked[source], asked[target]
-    if one is None and other is None:
-        return None
-    for name, path, beside in ((source, one, target), (target, other, source)):
-        if path is None:
-            raise SofttargetsError(f"is missing: it comes with --{beside.replace('_', '-')}", argument=name)
-    if Path(one) == Path(other):
-        raise SofttargetsError(f"is the file of --{target.replace('_', '-')} too, {one}", argument=source)
-    pairs = read_parallel(one, other)
-    if not len(pairs):
-        raise SofttargetsError(f"{one} and {other} hold no sentence")
-    return pairs
+        raise as_option(error) from None
 
 
 def loss_words(recipe: Recipe) -> str:
@@ -280,9 +157,8 @@ def loss_words(recipe: Recipe) -> str:
     said = f"Loss: {part.name}{f' ({numbers})' if numbers else ''}. {first_sentence(type(part))}."
     if part.name == "labo" and part.to_dict()["alpha"] is None and part.to_dict()["reading"] == "literal":
         said += (
-            " Read literally, as here, its paper moves at least half of the mass, which made models "
-            "underconfident in our one-seed tries; "
-            "--alpha 0.1 or --set regulariser.reading=reversed moves less."
+            " Read literally, as here, its paper moves at least half of the mass, which made models underconfident "
+            "in our one-seed tries; --alpha 0.1 or --set regulariser.reading=reversed moves less."
         )
     return said.replace("`", "")
 
@@ -347,7 +223,7 @@ def _print_result(run: Run, found: Assessment, own: bool, data_dir: Path | None)
 
     typer.echo(f"run {run.id} in {run.directory}")
     typer.echo(
-        f"On {found.text.sentences:,} test sentences, beam {found.beam}: {words.bleu_words(found.text)}"
+        f"On {found.text.sentences:,} test sentences, beam {found.beam}: {words.bleu_words(found.text, signed=True)}"
     )
     typer.echo(words.likelihood_words(found))
     ece = percent(found.calibration.expected_calibration_error)

@@ -67,7 +67,7 @@ def temperature_figure(found: Assessment) -> Figure:
 
 
 def _draw(found: Assessment) -> Drawing:
-    figure = canvas(4.6, 5.4)
+    figure = canvas(7.4, 5.2)
     above, beneath = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [3, 1]})
     draw_diagram(above, found.calibration.reliability, BLUE, level=LEVEL)
     draw_counts(beneath, found.calibration.reliability, BLUE)

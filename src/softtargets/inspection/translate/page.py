@@ -151,7 +151,7 @@ def _examples(found: Assessment) -> Table:
     shown = list(zip(found.sources, found.references, found.translations, strict=True))[:EXAMPLES]
     return Table.of(
         "examples",
-        "Some sentences",
+        "Sentences.",
         "source | reference | translation",
         [dict(zip(("source", "reference", "translation"), row, strict=True)) for row in shown],
         f"The first {len(shown)} of the test set.",

@@ -66,13 +66,12 @@ def trust(found: Assessment) -> str:
     return f"The token probabilities cannot be taken at their word: tokens are right {than} often than the model says."
 
 
-def bleu_words(found: TextScore) -> str:
-    """BLEU with its interval and signature."""
+def bleu_words(found: TextScore, signed: bool = False) -> str:
+    """BLEU with its interval and, if `signed`, its signature, which is too long a word for a phone."""
     ends = found.bleu_interval
-    return (
-        f"BLEU is {number(found.bleu.value, 1)} (95 % interval {between(ends.low, ends.high, share=False)}; "
-        f"{found.bleu.signature})."
-    )
+    signature = f"; {found.bleu.signature}" if signed else ""
+    between_ends = between(ends.low, ends.high, share=False)
+    return f"BLEU is {number(found.bleu.value, 1)} (95 % interval {between_ends}{signature})."
 
 
 def likelihood_words(found: Assessment) -> str:
