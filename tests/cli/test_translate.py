@@ -457,6 +457,14 @@ def test_a_light_run_cannot_translate_and_says_what_to_do(trained, run, tmp_path
 # --- score ---
 
 
+def test_calibrate_says_which_command_measures_a_model_that_translates(trained, run):
+    folder, out, _ = trained
+    name = re.search(r"^run (\w{16}) in", out, re.M)[1]
+    code, _, err = run("calibrate", name, "--runs-dir", folder / "runs")
+    assert code == 2
+    assert f"softtargets translate score {name} --src FILE --ref FILE measures its calibration" in err
+
+
 @pytest.fixture
 def held_out(trained):
     (folder,) = (trained[0] / "data").iterdir()

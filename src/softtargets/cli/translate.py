@@ -21,7 +21,7 @@ from softtargets.exceptions import RunError, SofttargetsError
 
 if TYPE_CHECKING:
     from softtargets.runs import Run
-    from softtargets.translation import Hypothesis, Translator
+    from softtargets.translation import Hypothesis, Penalty, Translator
 
 app = typer.Typer(help="Train models that translate; translate; score.", no_args_is_help=True)
 app.command()(translate_train.train)
@@ -41,6 +41,7 @@ def decode(
     ] = STANDARD,
     beam: given.Beam = 5,
     length_penalty: given.LengthPenalty = 1.0,
+    penalty: given.Penalty = "length",
     temperature: given.Temperature = 1.0,
     nbest: Annotated[
         int,
@@ -82,6 +83,7 @@ def decode(
             )
         if top_k is not None and not sample:
             raise SofttargetsError("is for --sample: beam search looks at all tokens", argument="top_k")
+        form = checked_penalty(penalty)
         refuse_output(out, overwrite)
         translator = loaded(run, device, runs_dir)
         lines = text_lines(source)
@@ -93,7 +95,14 @@ def decode(
             encoded = translator.tokeniser.encode(block)
             if not sample:
                 return search(
-                    translator.model, encoded, beam, length_penalty, temperature, nbest=nbest, progress=told
+                    translator.model,
+                    encoded,
+                    beam,
+                    length_penalty,
+                    temperature,
+                    nbest=nbest,
+                    penalty=form,
+                    progress=told,
                 )
             drawn = sample_translations(
                 translator.model, encoded, temperature, top_k, seed, first=first, progress=told
@@ -146,6 +155,7 @@ def score(
     ] = False,
     beam: given.Beam = 5,
     length_penalty: given.LengthPenalty = 1.0,
+    penalty: given.Penalty = "length",
     temperatures: Annotated[
         str,
         Option(
@@ -206,6 +216,7 @@ def score(
                 temperatures=wanted,
                 beam=beam,
                 length_penalty=length_penalty,
+                penalty=checked_penalty(penalty),
                 bins=bins,
                 lowercase=lowercase,
                 told=told,
@@ -260,6 +271,13 @@ def temperatures_of(text: str) -> list[float]:
             argument="temperatures",
         )
     return list(dict.fromkeys(found))
+
+
+def checked_penalty(word: str) -> Penalty:
+    """One of the two forms of the length penalty."""
+    if word == "length" or word == "google":
+        return word
+    raise SofttargetsError(f"must be length or google, not {word}", argument="penalty")
 
 
 def run_of(word: str, runs_dir: Path | None) -> Run:

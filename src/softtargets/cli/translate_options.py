@@ -116,7 +116,14 @@ Beam = Annotated[int, Option(min=1, help="Hypotheses that beam search follows; 1
 LengthPenalty = Annotated[
     float,
     Option(
-        help="Hypotheses are ranked by log-probability / length ** this; 0 is by probability, more favours long ones."
+        help="The power in the length penalty: 0 ranks by probability alone, more favours long translations."
+    ),
+]
+Penalty = Annotated[
+    str,
+    Option(
+        help="What the log-probability of a translation is divided by: length ** the length penalty (length), or "
+        "((5 + length) / 6) ** it (google)."
     ),
 ]
 Temperature = Annotated[float, Option(help="Logits are divided by this before the softmax.")]

@@ -1,6 +1,6 @@
 """Translation: text to tokens and back, beam search, BLEU, and how far probabilities of tokens can be trusted."""
 
-from softtargets.translation.beam import Hypothesis, beam_search
+from softtargets.translation.beam import Hypothesis, Penalty, beam_search
 from softtargets.translation.bleu_statistics import (
     BleuInterval,
     bleu_difference,
@@ -46,6 +46,7 @@ __all__ = [
     "ChosenProbabilities",
     "FrequencySplits",
     "Hypothesis",
+    "Penalty",
     "Score",
     "SequenceCalibration",
     "TemperatureOptima",

@@ -20,6 +20,7 @@ from softtargets.inspection.shared.measured import overconfidence
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.reading import Told, quiet
 from softtargets.translation import (
+    Penalty,
     Score,
     SequenceCalibration,
     TemperatureOptima,
@@ -163,6 +164,7 @@ def assess(
     temperatures: Sequence[float] = (),
     beam: int = 5,
     length_penalty: float = 1.0,
+    penalty: Penalty = "length",
     bins: int = 15,
     lowercase: bool = False,
     told: Told = quiet,
@@ -188,6 +190,7 @@ def assess(
             beam,
             length_penalty,
             temperature,
+            penalty=penalty,
             progress=lambda done, every: told(said, done, every),
         )
         first = [one[0] for one in best]

@@ -24,7 +24,6 @@ TEMPERATURE = (
     "All logits are divided by the temperature, before the softmax, in beam search as in the measures of tokens. "
     "Choosing a temperature by these numbers and quoting them is choosing on the test set: choose on a validation set."
 )
-PERPLEXITY = "of pieces, so that it compares models of one vocabulary only"
 SAMPLE_NOTE = (
     "The interval is over sentences: it says how the score would differ on others of the same kind, and nothing of "
     "another training."
