@@ -344,12 +344,11 @@ def test_lines_go_in_and_come_out_in_order(translate, translator):
 
 
 def test_options_of_the_search_are_those_of_decode(translate, translator):
-    _, out, _ = translate(
-        "decode", "--beam", 2, "--length-penalty", 0, "--temperature", 1.7, given=b"3 1\n2 2\n"
-    )
-    assert out.splitlines() == translator.translate(
-        ["3 1", "2 2"], beam=2, length_penalty=0.0, temperature=1.7
-    )
+    given = ["3 1", "2 2", "9 8 7 6 5"]
+    words = ("--beam", 2, "--length-penalty", 0.6, "--penalty", "google", "--temperature", 1.7)
+    _, out, _ = translate("decode", *words, given="\n".join(given).encode())
+    options = {"beam": 2, "length_penalty": 0.6, "penalty": "google", "temperature": 1.7}
+    assert out.splitlines() == translator.translate(given, **options)
 
 
 def test_several_translations_have_ranks_and_scores(translate):
@@ -406,6 +405,7 @@ def test_drawn_translations_depend_on_the_seed(translate):
         (("--out", "no/where"), b"1\n", "cannot write no/where: no is not a directory"),
         (("--nbest", 6), b"1\n", "--nbest must be from 1 to the beam, 5, not 6"),
         (("--nbest", 2, "--sample"), b"1\n", "--nbest must be 1 with --sample"),
+        (("--penalty", "lenght"), b"1\n", "--penalty must be length or google, not lenght"),
         (("--top-k", 2), b"1\n", "--top-k is for --sample"),
         (("--temperature", 0), b"1\n", "--temperature must be above 0, not 0.0"),
     ],

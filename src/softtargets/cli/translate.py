@@ -275,9 +275,10 @@ def temperatures_of(text: str) -> list[float]:
 
 def checked_penalty(word: str) -> Penalty:
     """One of the two forms of the length penalty."""
-    if word == "length" or word == "google":
-        return word
-    raise SofttargetsError(f"must be length or google, not {word}", argument="penalty")
+    forms: dict[str, Penalty] = {"length": "length", "google": "google"}
+    if word not in forms:
+        raise SofttargetsError(f"must be length or google, not {word}", argument="penalty")
+    return forms[word]
 
 
 def run_of(word: str, runs_dir: Path | None) -> Run:

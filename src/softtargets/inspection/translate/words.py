@@ -89,8 +89,8 @@ def temperature_words(found: Assessment) -> list[str]:
     decoded = ", ".join(f"{t:g}" for t in found.bleu_at)
     said = f"Of the temperatures decoded at ({decoded}), BLEU is highest at {best.bleu:g}."
     lost = (
-        f"The least ECE, at {best.ece:g}, costs {number(best.lost_by_ece, 2)} points of BLEU; the least NLL, at "
-        f"{best.nll:g}, costs {number(best.lost_by_nll, 2)}."
+        f"Among them, choosing the one with the least ECE, {best.ece:g}, costs {number(best.lost_by_ece, 2)} points of "
+        f"BLEU, and choosing the one with the least NLL, {best.nll:g}, costs {number(best.lost_by_nll, 2)}."
     )
     return [said, lost, TEMPERATURE]
 
