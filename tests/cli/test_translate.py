@@ -26,7 +26,7 @@ OPTIONS += [
     "--set=data.ratio=null",
     "--set=optimiser.lr=0.01",
     "--vocabulary=60",
-    "--epochs=40",
+    "--epochs=30",
     "--device=cpu",
 ]
 
@@ -220,7 +220,7 @@ def test_a_corpus_of_the_catalogue_can_be_named(run, tmp_path):
 
 def test_a_training_that_is_out_of_time_goes_on(run, tmp_path):
     words = ["translate", "train", *write(tmp_path, texts(80)), *OPTIONS, "--epochs", "100000"]
-    words += ["--for", "4s", "--data-dir", "data"]
+    words += ["--for", "3s", "--data-dir", "data"]
     code, _, err = run(*words)
     assert code == 3
     assert re.search(
