@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from softtargets.studies.translation.measures import TranslatedRuns, Translation
 from softtargets.studies.translation.protocols import SENTENCES
 from softtargets.translation import TokenPredictions, bleu_of, chosen_token_probabilities
 
+Places = NDArray[np.int64]
 THIRDS = ("most", "medium", "least")
 # News of 2014: text of another kind for models of everyday sentences.
 NEWS = "newstest2014"
@@ -33,25 +35,36 @@ def bleu_in_parts(
     own = {name: statistics[chosen] for name, chosen in parts.items()}
     return (
         {name: bleu_of(rows) for name, rows in own.items()},
-        {name: pseudo_values(_bleu(rows), len(rows)) for name, rows in own.items()},
+        {name: pseudo_values(partial(_bleu, rows), len(rows)) for name, rows in own.items()},
     )
 
 
 def tokens_in_parts(
-    tokens: TokenPredictions, parts: dict[str, NDArray[np.int64]]
+    tokens: TokenPredictions, parts: dict[str, Places]
 ) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Likelihood and calibration of tokens in some parts of a set of sentences, and their pseudo-values."""
-    measures, pseudo = {}, {}
+    measures: dict[str, float] = {}
+    pseudo: dict[str, list[float]] = {}
     for name, chosen in parts.items():
         own = tokens.part(chosen)
         measures |= {f"nll_{name}": own.nll, f"ece_{name}": own.ece()}
-        pseudo[f"nll_{name}"] = pseudo_values(lambda rows, own=own: own.part(rows).nll, len(chosen))  # type: ignore[misc]
-        pseudo[f"ece_{name}"] = pseudo_values(lambda rows, own=own: own.part(rows).ece(), len(chosen))  # type: ignore[misc]
+        pseudo |= {
+            f"nll_{name}": pseudo_values(partial(_nll, own), len(chosen)),
+            f"ece_{name}": pseudo_values(partial(_ece, own), len(chosen)),
+        }
     return measures, pseudo
 
 
-def _bleu(rows: NDArray[np.uint16]) -> Any:
-    return lambda chosen: bleu_of(rows[chosen])
+def _nll(tokens: TokenPredictions, chosen: Places) -> float:
+    return tokens.part(chosen).nll
+
+
+def _ece(tokens: TokenPredictions, chosen: Places) -> float:
+    return tokens.part(chosen).ece()
+
+
+def _bleu(rows: NDArray[np.uint16], chosen: Places) -> float:
+    return bleu_of(rows[chosen])
 
 
 def _step(run: Run) -> dict[str, float]:
