@@ -17,7 +17,7 @@ from softtargets.translation.frequencies import (
     frequency_splits,
 )
 from softtargets.translation.plane import TokenStates, choose_tokens
-from softtargets.translation.rows import rows_of
+from softtargets.translation.rows import divided, rows_of
 from softtargets.translation.sampling import greedy, sample
 from softtargets.translation.scoring import Score, bleu, chrf, sentence_scores
 from softtargets.translation.sequences import (
@@ -60,6 +60,7 @@ __all__ = [
     "chosen_token_probabilities",
     "chrf",
     "decode",
+    "divided",
     "exact_matches",
     "frequencies",
     "frequency_scores",
