@@ -18,6 +18,7 @@ from softtargets.studies.labo_translation.protocol import (
     SEVERAL,
     SEVERAL_WARM_UP,
     SMALL_BLEU,
+    fitted,
     loss,
 )
 from softtargets.studies.labo_translation.telling import (
@@ -31,7 +32,7 @@ from softtargets.studies.labo_translation.telling import (
 )
 from softtargets.studies.results import Results, Row
 from softtargets.studies.study import LU, Findings, Settings, Study, Trial
-from softtargets.studies.translation.protocols import AXES, KEEP, sized
+from softtargets.studies.translation.protocols import AXES, KEEP
 from softtargets.studies.words import answered
 
 METHODS = (HARD, LS, *READINGS)
@@ -47,7 +48,7 @@ def trials(settings: Settings) -> list[Trial]:
     cells = [
         ({"regulariser": loss(method, size, SEVERAL_WARM_UP[size])}, {"method": method}) for method in METHODS
     ]
-    return each_seed(settings, sized(settings, SEVERAL[size]), cells)
+    return each_seed(settings, fitted(settings, SEVERAL[size]), cells)
 
 
 def findings(results: Results) -> Findings:

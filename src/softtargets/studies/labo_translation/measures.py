@@ -14,7 +14,15 @@ from softtargets.runs import Measured, Run
 from softtargets.studies.study import Place, Trial
 from softtargets.studies.translation.measures import TranslatedRuns, Translations, chances, pseudo_values
 from softtargets.studies.translation.protocols import SENTENCES
-from softtargets.translation import TokenPredictions, bleu_of, chosen_token_probabilities
+from softtargets.translation import (
+    TokenPredictions,
+    bleu_of,
+    chosen_token_probabilities,
+    exact_matches,
+    sentence_scores,
+    sequence_calibration,
+    spearman,
+)
 
 Places = NDArray[np.int64]
 THIRDS = ("most", "medium", "least")
@@ -165,3 +173,90 @@ class ChosenTokens:
             }
             shares[name] = [round(float(share), 5) for share in found.shares]
         return Measured(measures, {"chosen": shares})
+
+
+class ByReference:
+    """BLEU, likelihood and calibration, on the test set and on its thirds by the frequency of target tokens."""
+
+    def __init__(self, place: Place) -> None:
+        self._runs = TranslatedRuns(place)
+
+    def __call__(self, trial: Trial, run: Run) -> Measured:
+        """`bleu`, `bleu_most` and the like; NLL and ECE of all sentences, also where few are translated."""
+        most = sentences_of(trial)
+        found, tokens = self._runs.translations(run, most=most), self._runs.tokens(run)
+        translated, scored = (
+            dict(zip(THIRDS, self._runs.thirds(run, side="target", most=count), strict=True))
+            for count in (most, None)
+        )
+        bleu, bleu_values = bleu_in_parts(found, {f"bleu_{name}": part for name, part in translated.items()})
+        own, values = tokens_in_parts(tokens, scored)
+        measures = {"bleu": found.bleu(), "nll": tokens.nll, "ece": tokens.ece(), **bleu, **own, **_step(run)}
+        return Measured(measures, {"pseudo_values": chances(found, tokens) | bleu_values | values})
+
+
+class Trusted:
+    """How far probabilities of tokens and of whole translations can be trusted, before and after a temperature."""
+
+    def __init__(self, place: Place) -> None:
+        self._runs = TranslatedRuns(place)
+
+    def __call__(self, trial: Trial, run: Run) -> Measured:
+        """On the test set; the temperature is the one with the best likelihood on the validation set.
+
+        Names end in `_scaled` at that temperature. Translations are those of beam search without it, so that their
+        probabilities alone change.
+        """
+        temperature = self._runs.best_temperature(run)
+        measures: dict[str, float] = {"temperature": temperature, **_step(run)}
+        pseudo: dict[str, list[float]] = {}
+        bins: dict[str, Any] = {}
+        for ending, at in (("", 1.0), ("_scaled", temperature)):
+            tokens = self._runs.tokens(run, temperature=at)
+            own, values = tokens_in_parts(tokens, {"all": np.arange(len(tokens.lengths))})
+            sequences, ordered = self._sequences(run, at, sentences_of(trial))
+            found = {key.replace("_all", ""): value for key, value in own.items()} | {
+                "gap": float(tokens.confidence.mean()) - tokens.accuracy,
+                **sequences,
+            }
+            measures |= {f"{key}{ending}": value for key, value in found.items()}
+            pseudo |= {f"{key.replace('_all', '')}{ending}": value for key, value in values.items()}
+            pseudo[f"rank_correlation{ending}"] = ordered
+            bins[f"reliability{ending}"] = _bins(tokens)
+        return Measured(measures, {"pseudo_values": pseudo, **bins})
+
+    def _sequences(
+        self, run: Run, temperature: float, most: int | None
+    ) -> tuple[dict[str, float], list[float]]:
+        found = self._runs.translations(run, most=most)
+        log_probs = self._runs.chosen(run, temperature=temperature, most=most)
+        sums = np.array([sum(row) for row in log_probs])
+        lengths = np.array([len(row) for row in log_probs])
+        scores = np.array(sentence_scores(found.texts, found.references, lowercase=found.lowercase)) / 100
+        whole = sequence_calibration(
+            sums, lengths, exact_matches(found.texts, found.references), scores.clip(0, 1)
+        )
+        per_token = sums / lengths
+        ordered = pseudo_values(lambda rows: spearman(per_token[rows], scores[rows]), len(scores))
+        return {
+            "token_probability": whole.mean_token_probability,
+            "score": whole.mean_score,
+            "graded_gap": whole.graded_gap,
+            "rank_correlation": whole.rank_correlation,
+            "expected_exact": whole.expected_exact / whole.sentences,
+            "observed_exact": whole.observed_exact / whole.sentences,
+        }, ordered
+
+
+def _bins(tokens: TokenPredictions) -> dict[str, list[float]]:
+    """Confidence, accuracy and number of tokens of each bin that has some."""
+    found = tokens.reliability()
+    there = [bool(count) for count in found.counts]
+    return {
+        key: [round(float(value), 5) for value, kept in zip(values, there, strict=True) if kept]
+        for key, values in (
+            ("confidence", found.confidence),
+            ("accuracy", found.accuracy),
+            ("tokens", found.counts),
+        )
+    }
