@@ -221,11 +221,11 @@ def claims(results: Results) -> tuple[Claim, ...]:
         ),
         Claim(
             "LABO as printed makes the probabilities of different tokens more alike than LS does.",
-            sources(FIGURE, "ls", "labo"),
+            sources("lu-2023/text/discrepancy"),
             f"standard deviation of the probabilities with LABO minus that with LS: {where}",
             *below(0, followed.gain("spread_all", [(cell(LITERAL), cell(LS))])),
             followed.then("spread_all", ".2f", cell(LS), cell(LITERAL)),
-            "The paper says that LABO reduces “the discrepancy between predicted probabilities of different tokens”.",
+            "A smaller standard deviation is a smaller discrepancy.",
             zone=zone(SMALL_SPREAD),
             **fixed,
         ),

@@ -102,6 +102,10 @@ def _several(size: str) -> tuple[str, ...]:
     }[size]
 
 
+def _key(pair: str, what: str = "bleu") -> str:
+    return f"{what}_{pair.partition('-')[0]}"
+
+
 def _printed(size: str, pair: str, method: str) -> float | None:
     if size == "small" or method in READINGS[1:]:
         return None
@@ -114,14 +118,14 @@ def _table(results: Results, size: str) -> Table:
         row: Row = {"method": NAMES[method], "best_step": results.sample("best_step", method=method)}
         for pair in PAIRS:
             row |= {
-                f"printed_{pair}": _printed(size, pair, method),
-                f"bleu_{pair}": results.sample(f"bleu_{pair}", method=method),
-                f"gain_{pair}": _gained(results, pair, method, LS) if method != LS else None,
+                _key(pair, "printed"): _printed(size, pair, method),
+                _key(pair): results.sample(_key(pair), method=method),
+                _key(pair, "gain"): _gained(results, pair, method, LS) if method != LS else None,
             }
         rows.append(row)
     columns = [
-        (f"printed_{pair} .1f: {pair}, paper | " if size != "small" else "")
-        + f"bleu_{pair} .2f: {pair}, ours | gain_{pair} .2f: {pair}, gain over LS"
+        (f"{_key(pair, 'printed')} .1f: {pair}, paper | " if size != "small" else "")
+        + f"{_key(pair)} .2f: {pair}, ours | {_key(pair, 'gain')} .2f: {pair}, gain over LS"
         for pair in PAIRS
     ]
     step = " | best_step .0f: step of the checkpoint" if any(row["best_step"].n for row in rows) else ""
@@ -138,7 +142,7 @@ def _figure(results: Results, size: str) -> Figure:
     shown = [
         Gains(
             f"{TEXTS[size]}, {pair_name(pair)}",
-            f"bleu_{pair}",
+            _key(pair),
             {},
             LS,
             (HARD, *READINGS),
@@ -160,7 +164,7 @@ def _figure(results: Results, size: str) -> Figure:
 
 
 def _gained(results: Results, pair: str, this: str, that: str) -> Sample:
-    return results.gain(f"bleu_{pair}", [({"method": this}, {"method": that})])
+    return results.gain(_key(pair), [({"method": this}, {"method": that})])
 
 
 def claims(results: Results) -> tuple[Claim, ...]:
@@ -179,14 +183,15 @@ def claims(results: Results) -> tuple[Claim, ...]:
 
 def _both(results: Results, size: str, this: str, that: str, statement: str) -> Claim:
     fixed: dict[str, Any] = {"digits": 2, "seeds": SEEDS, "zone": zone(SMALL_BLEU)}
-    keys = (paper_name(this), paper_name(that))
+    keys = {LS: (LS, HARD), LITERAL: ("labo",)}.get(this, ())
+    printed = tuple(one for pair in PAIRS if keys for one in sources(f"lu-2023/bleu/iwslt17-{pair}", *keys))
     return Claim.every(
         f"One model for German and French: {statement}",
-        tuple(one for pair in PAIRS for one in sources(f"lu-2023/bleu/iwslt17-{pair}", *keys)),
+        printed if this == LS else (*sources("lu-2023/text/several"), *printed),
         f"BLEU of {NAMES[this]} minus BLEU of {NAMES[that]}, {TEXTS[size]}",
         {pair_name(pair): _gained(results, pair, this, that) for pair in PAIRS},
         Region(low=0),
-        results.then("bleu_de-en", ".1f", {"method": that}, {"method": this}) + " (German to English)",
+        results.then(_key("de-en"), ".1f", {"method": that}, {"method": this}) + " (German to English)",
         "The paper does not say which reading it trained." if this in READINGS else "",
         **fixed,
     )
@@ -200,7 +205,7 @@ def _number(results: Results, pair: str) -> Claim:
         sources(key, "ls", "labo"),
         "BLEU of LABO, equation 16 as printed, minus BLEU of LS",
         *above(0, _gained(results, pair, LITERAL, LS)),
-        results.then(f"bleu_{pair}", ".1f", {"method": LS}, {"method": LITERAL}),
+        results.then(_key(pair), ".1f", {"method": LS}, {"method": LITERAL}),
         "The table prints no deviation. The margin is what those of table 1 leave open of a difference.",
         digits=2,
         seeds=SEEDS,

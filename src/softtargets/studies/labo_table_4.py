@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softtargets.claims import Claim, Region, Sample, above, judge, published, sources, zone
+from softtargets.claims import Claim, Published, Region, Sample, above, judge, published, sources, zone
 from softtargets.report import Curve, Figure, Panel, Section, Table, lines
 from softtargets.report.drawing import GREY, ORANGE
 from softtargets.studies.labo_translation.measures import THIRDS, ByFrequency
@@ -193,13 +193,12 @@ def claims(results: Results) -> tuple[Claim, ...]:
 _FIXED: dict[str, Any] = {"digits": 2, "seeds": SEEDS}
 
 
-def _printed_for(*methods: str) -> Any:
-    return tuple(
-        one
-        for split in SPLITS
-        for third in THIRDS
-        for one in sources(f"lu-2023/bleu/iwslt14-de-en-{split}-{third}", *methods)
-    )
+def _cited(said: str, *methods: str) -> tuple[Published, ...]:
+    """What the paper says of it, and what it printed for these methods; each number stands beside one claim."""
+    keys = [
+        f"iwslt14-de-en-{split}-{third}/{name}" for split in SPLITS for third in THIRDS for name in methods
+    ]
+    return (*sources(f"lu-2023/text/{said}"), *(published(f"lu-2023/bleu/{key}") for key in keys))
 
 
 def _easier(results: Results, size: str) -> Claim:
@@ -215,7 +214,7 @@ def _easier(results: Results, size: str) -> Claim:
     }
     return Claim.every(
         "All models do better on sentences with the most frequent tokens than on the others.",
-        _printed_for("ls", "labo"),
+        _cited("frequent", "ls"),
         f"BLEU on the third with the most frequent tokens minus BLEU on another, {CORPORA[size]}",
         cells,
         Region(low=0),
@@ -229,7 +228,7 @@ def _easier(results: Results, size: str) -> Claim:
 def _everywhere(results: Results, size: str, method: str) -> Claim:
     return Claim.every(
         f"{NAMES[method]}, translates better than LS on every third of both sets.",
-        _printed_for("ls", "labo"),
+        _cited("every-third", *(("labo",) if method == LITERAL else ())),
         f"BLEU of {NAMES[method]} minus BLEU of LS, German to English, {CORPORA[size]}",
         {f"{split}, {third}": _gained(results, split, third, method) for split in SPLITS for third in THIRDS},
         Region(low=0),
@@ -252,7 +251,7 @@ def _rare_too(results: Results, size: str) -> Claim:
 
     return Claim.every(
         "LABO as printed gains with medium and rare tokens at least what it gains with the most frequent ones.",
-        _printed_for("ls", "labo"),
+        _cited("rare"),
         f"gain over LS on a third minus gain on the most frequent third, {CORPORA[size]}",
         {f"{split}, {third}": more(split, third) for split in SPLITS for third in THIRDS[1:]},
         Region(low=-SAME),

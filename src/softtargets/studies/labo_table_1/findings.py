@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softtargets.claims import Claim, Region, Sample, above, judge, published, zone
+from softtargets.claims import Claim, Published, Region, Sample, above, judge, published, sources, zone
 from softtargets.report import Figure, Section, Table, lines
 from softtargets.studies.labo_translation.figures import Gains
 from softtargets.studies.labo_translation.protocol import (
@@ -162,7 +162,8 @@ def claims(results: Results) -> tuple[Claim, ...]:
             (method, HARD),
             Region(low=0),
             size,
-            "The paper finds it of all methods but FL." + _reading_remark(method),
+            _cited(size, "regularisers", *((method, HARD) if method == LS else (method,))),
+            _reading_remark(method),
         )
         for method in HELPFUL
     ]
@@ -172,6 +173,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
         (HARMFUL, HARD),
         Region(high=0),
         size,
+        _cited(size, "regularisers", HARMFUL),
     )
     labo = [
         _every(
@@ -180,7 +182,8 @@ def claims(results: Results) -> tuple[Claim, ...]:
             (method, LS),
             Region(low=0),
             size,
-            _reading_remark(method).strip(),
+            _cited(size, "labo", *((method,) if method == LITERAL else ())),
+            _reading_remark(method),
         )
         for method in READINGS
     ]
@@ -189,11 +192,23 @@ def claims(results: Results) -> tuple[Claim, ...]:
 
 
 def _reading_remark(method: str) -> str:
-    return " The paper does not say which reading it trained." if method in READINGS else ""
+    return "The paper does not say which reading it trained." if method in READINGS else ""
+
+
+def _cited(size: str, said: str, *methods: str) -> tuple[Published, ...]:
+    """What the paper says of it, and what it printed for these methods; each number stands beside one claim."""
+    names = [paper_name(method) for method in methods]
+    return (*sources(f"lu-2023/text/{said}"), *(printed_for(size, PAIRS[size], *names) if names else ()))
 
 
 def _every(
-    results: Results, statement: str, pair_of: tuple[str, str], region: Region, size: str, remark: str = ""
+    results: Results,
+    statement: str,
+    pair_of: tuple[str, str],
+    region: Region,
+    size: str,
+    cited: tuple[Published, ...],
+    remark: str = "",
 ) -> Claim:
     this, that = pair_of
     pairs = PAIRS[size]
@@ -205,7 +220,7 @@ def _every(
     first = {"pair": pairs[0]}
     return Claim.every(
         statement,
-        printed_for(size, pairs, paper_name(this), paper_name(that)),
+        cited,
         f"BLEU of {NAMES[this]} minus BLEU of {NAMES[that]}",
         {pair_name(pair): gained(pair) for pair in pairs},
         region,

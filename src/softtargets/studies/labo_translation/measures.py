@@ -114,14 +114,16 @@ class OnEachLanguage:
         self._runs = TranslatedRuns(place)
 
     def __call__(self, trial: Trial, run: Run) -> Measured:
-        """`bleu_de-en` and `bleu_fr-en`; at the small size of as many sentences each."""
+        """`bleu_de` and `bleu_fr`; at the small size of as many sentences each."""
         task, *_ = self._runs.loaded(run)
         test, most = task.splits["test"], sentences_of(trial)
         measures: dict[str, float] = {**_step(run)}
         pseudo: dict[str, list[float]] = {}
         for name, part in test.parts.items():
             own = Pairs(test.texts.sources[part][:most], test.texts.targets[part][:most])
-            bleu, values = bleu_in_parts(self._runs.elsewhere(run, own), {f"bleu_{name}": slice(None)})
+            bleu, values = bleu_in_parts(
+                self._runs.elsewhere(run, own), {f"bleu_{name.partition('-')[0]}": slice(None)}
+            )
             measures |= bleu
             pseudo |= values
         return Measured(measures, {"pseudo_values": pseudo})
