@@ -150,9 +150,9 @@ def _sequences(results: Results) -> Table:
         "translations",
         "Probabilities of whole translations, test set.",
         "name: trained with | observed_exact .1%: exact matches | expected_exact .1%: expected | expected_exact_scaled "
-        ".1%: expected at fitted T | score .2f: chrF of a sentence | token_probability .2f: probability of a token | "
-        "token_probability_scaled .2f: the same at fitted T | rank_correlation .3f: rank correlation | "
-        "rank_correlation_scaled .3f: the same at fitted T",
+        ".1%: at fitted T | score .2f: chrF of a sentence | token_probability .2f: probability of a token | "
+        "token_probability_scaled .2f: at fitted T | rank_correlation .3f: rank correlation | "
+        "rank_correlation_scaled .3f: at fitted T",
         rows,
         "Mean ± standard deviation over seeds, beam 5, translations found without a temperature. Expected: what the "
         "probabilities of the translations add up to. chrF is from 0 to 1.",
@@ -239,8 +239,8 @@ study = Study(
     name="beyond-token-labo",
     title="Are next tokens calibrated with LABO, and what temperature repairs them?",
     lead=(
-        "Müller et al. (2019) show that label smoothing calibrates next tokens of translation models. Lu et al. (2023) "
-        "train towards probabilities around 0.4 and do not measure calibration. This page does, for tokens and for "
+        "Müller et al. (2019) find that label smoothing calibrates next tokens of translation models. Lu et al. (2023) "
+        "report probabilities around 0.4 with LABO and do not measure calibration. This page does, for tokens and for "
         "whole translations, before and after a temperature."
     ),
     papers=(MULLER, LU),

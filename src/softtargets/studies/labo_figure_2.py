@@ -80,9 +80,9 @@ def _answer(made: tuple[Claim, ...]) -> str:
     judged = judge(made)
     first = answered(
         judged[1].verdict,
-        "Yes: with LABO as printed they concentrate around 0.4.",
-        "No: with LABO as printed they concentrate elsewhere.",
-        whether="they concentrate around 0.4 with LABO as printed",
+        "Yes: with LABO as printed the probabilities of chosen tokens concentrate around 0.4.",
+        "No: with LABO as printed the probabilities of chosen tokens concentrate elsewhere.",
+        whether="probabilities concentrate around 0.4 with LABO as printed",
     )
     other = judged[4].verdict
     return first + (" With the other readings of alpha they do not." if other == "reproduced" else "")
@@ -171,11 +171,11 @@ def _table(results: Results, size: str) -> Table:
         "peaks",
         f"Where the probabilities of chosen tokens concentrate, {CORPORA[size]}, German to English, test set.",
         "name: trained with | paper: peak, paper | theory .2f: peak, theory | mode_all .3f: peak, ours | mode_most "
-        ".3f: most frequent | mode_medium .3f: medium | mode_least .3f: least frequent | mean_all .2f: average | "
-        "spread_all .2f: standard deviation",
+        ".3f: peak, most frequent | mode_medium .3f: peak, medium | mode_least .3f: peak, least frequent | "
+        "mean_all .2f: average | spread_all .2f: standard deviation",
         rows,
-        "A peak is the middle of the fullest of 20 equal parts; the last four columns but two are peaks on thirds of "
-        "the test set. Mean ± standard deviation over seeds.",
+        "A peak is the middle of the fullest of 20 equal parts, on the test set and on its thirds by the frequency of "
+        "source tokens. Mean ± standard deviation over seeds.",
     )
 
 
@@ -234,7 +234,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             (),
             f"middle of the fullest of 20 equal parts: {where}",
             followed.sample("mode_all", **cell(LITERAL)),
-            Region(round(rest - NEAR, 3), round(rest + NEAR, 3)),
+            Region(round(rest - NEAR, 2), round(rest + NEAR, 2)),
             shown(LITERAL),
             "Our own statement. Theory takes the next token as certain and all others as alike, which they are not.",
             **fixed,
@@ -254,7 +254,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
 
 study = Study(
     name="labo-figure-2",
-    title="How likely are the tokens that beam search chooses: around 0.4 with LABO?",
+    title="Do chosen tokens have probabilities around 0.4 with LABO?",
     lead=(
         "Figure 2 of Lu et al. (2023) shows how likely a model finds the tokens that beam search chooses. With label "
         "smoothing these probabilities concentrate on 0.9, with LABO around 0.4. That number tells how the paper's "

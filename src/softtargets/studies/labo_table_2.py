@@ -23,6 +23,7 @@ from softtargets.studies.labo_translation.protocol import (
 )
 from softtargets.studies.labo_translation.telling import (
     NAMES,
+    SAID,
     by_protocol,
     claimed_size,
     pair_name,
@@ -174,7 +175,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
     made = [
         _both(followed, size, LS, HARD, "LS translates both languages better than hard targets."),
         *(
-            _both(followed, size, name, LS, f"{NAMES[name]}, translates both languages better than LS.")
+            _both(followed, size, name, LS, f"{SAID[name]} translates both languages better than LS.")
             for name in READINGS
         ),
     ]
@@ -188,7 +189,7 @@ def _both(results: Results, size: str, this: str, that: str, statement: str) -> 
     return Claim.every(
         f"One model for German and French: {statement}",
         printed if this == LS else (*sources("lu-2023/text/several"), *printed),
-        f"BLEU of {NAMES[this]} minus BLEU of {NAMES[that]}, {TEXTS[size]}",
+        f"BLEU of {SAID[this]} minus BLEU of {SAID[that]}, {TEXTS[size]}",
         {pair_name(pair): _gained(results, pair, this, that) for pair in PAIRS},
         Region(low=0),
         results.then(_key("de-en"), ".1f", {"method": that}, {"method": this}) + " (German to English)",
@@ -203,7 +204,7 @@ def _number(results: Results, pair: str) -> Claim:
     return Claim(
         f"LABO as printed gains over LS what the paper prints, {pair_name(pair)}.",
         sources(key, "ls", "labo"),
-        "BLEU of LABO, equation 16 as printed, minus BLEU of LS",
+        "BLEU of LABO as printed minus BLEU of LS",
         *above(0, _gained(results, pair, LITERAL, LS)),
         results.then(_key(pair), ".1f", {"method": LS}, {"method": LITERAL}),
         "The table prints no deviation. The margin is what those of table 1 leave open of a difference.",

@@ -21,6 +21,7 @@ from softtargets.studies.labo_translation.telling import (
     CORPORA,
     LOOKS,
     NAMES,
+    SAID,
     by_protocol,
     claimed_size,
     size_of,
@@ -207,7 +208,7 @@ def _easier(results: Results, size: str) -> Claim:
         return results.contrast(((_key(split, "most"), own), (_key(split, third), own)))
 
     cells = {
-        f"{NAMES[method]}, {split}, {third}": apart(method, split, third)
+        f"{SAID[method]}, {split}, {third}": apart(method, split, third)
         for method in (LS, LITERAL)
         for split in SPLITS
         for third in THIRDS[1:]
@@ -227,9 +228,9 @@ def _easier(results: Results, size: str) -> Claim:
 
 def _everywhere(results: Results, size: str, method: str) -> Claim:
     return Claim.every(
-        f"{NAMES[method]}, translates better than LS on every third of both sets.",
+        f"{SAID[method]} translates better than LS on every third of both sets.",
         _cited("every-third", *(("labo",) if method == LITERAL else ())),
-        f"BLEU of {NAMES[method]} minus BLEU of LS, German to English, {CORPORA[size]}",
+        f"BLEU of {SAID[method]} minus BLEU of LS, German to English, {CORPORA[size]}",
         {f"{split}, {third}": _gained(results, split, third, method) for split in SPLITS for third in THIRDS},
         Region(low=0),
         results.then(_key("test", "least"), ".1f", cell(LS), cell(method)) + " (least frequent third, test)",
@@ -266,7 +267,7 @@ def _number(results: Results, split: str, third: str) -> Claim:
     return Claim(
         f"LABO as printed gains over LS what the paper prints, {split} set, {third} frequent tokens.",
         sources(key, "ls", "labo"),
-        "BLEU of LABO, equation 16 as printed, minus BLEU of LS",
+        "BLEU of LABO as printed minus BLEU of LS",
         *above(0, _gained(results, split, third, LITERAL)),
         results.then(_key(split, third), ".1f", cell(LS), cell(LITERAL)),
         "The table prints no deviation. The margin is what those of table 1 leave open of a difference.",

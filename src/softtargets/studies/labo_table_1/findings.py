@@ -20,6 +20,7 @@ from softtargets.studies.labo_translation.protocol import (
 from softtargets.studies.labo_translation.telling import (
     CORPORA,
     NAMES,
+    SAID,
     by_protocol,
     claimed_size,
     pair_name,
@@ -65,9 +66,9 @@ def _answer(made: tuple[Claim, ...]) -> str:
         whether="LABO as printed translates better than label smoothing in every direction",
     )
     better = [
-        NAMES[name] for name, one in zip(READINGS[1:], others, strict=True) if one.verdict == "reproduced"
+        SAID[name] for name, one in zip(READINGS[1:], others, strict=True) if one.verdict == "reproduced"
     ]
-    return first + (f" Other readings that do: {'; '.join(better)}." if better else "")
+    return first + (f" Other readings that do: {', '.join(better)}." if better else "")
 
 
 def _sections(results: Results) -> tuple[Section, ...]:
@@ -158,7 +159,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
     better = [
         _every(
             followed,
-            f"{NAMES[method]} translates better than hard targets in every direction of {text}.",
+            f"{SAID[method]} translates better than hard targets in every direction of {text}.",
             (method, HARD),
             Region(low=0),
             size,
@@ -178,7 +179,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
     labo = [
         _every(
             followed,
-            f"{NAMES[method]}, translates better than LS in every direction of {text}.",
+            f"{SAID[method]} translates better than LS in every direction of {text}.",
             (method, LS),
             Region(low=0),
             size,
@@ -221,7 +222,7 @@ def _every(
     return Claim.every(
         statement,
         cited,
-        f"BLEU of {NAMES[this]} minus BLEU of {NAMES[that]}",
+        f"BLEU of {SAID[this]} minus BLEU of {SAID[that]}",
         {pair_name(pair): gained(pair) for pair in pairs},
         region,
         f"{results.then('bleu', '.1f', {**first, 'method': that}, {**first, 'method': this})} ({pair_name(pairs[0])})",
@@ -240,7 +241,7 @@ def _gain(results: Results, size: str, pair: str) -> Claim:
     return Claim(
         f"LABO as printed gains over LS what the paper prints, {pair_name(pair)}.",
         printed_for(size, (pair,), "ls", "labo"),
-        "BLEU of LABO, equation 16 as printed, minus BLEU of LS",
+        "BLEU of LABO as printed minus BLEU of LS",
         *above(0, results.gain("bleu", [(this, that)])),
         results.then("bleu", ".1f", that, this),
         "The margin is two standard deviations of the difference of the printed numbers.",

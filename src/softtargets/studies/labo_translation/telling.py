@@ -23,6 +23,13 @@ NAMES: Mapping[str, str] = {
     "labo-fixed": "LABO, alpha fixed at 0.1",
     "labo-reversed": "LABO, alpha reversed",
 }
+# For sentences.
+SAID = {
+    **NAMES,
+    "labo-literal": "LABO as printed",
+    "labo-fixed": "LABO with alpha fixed at 0.1",
+    "labo-reversed": "LABO with alpha reversed",
+}
 # For ticks, where long names would run into their neighbours.
 SHORT = {**NAMES, "labo-literal": "LABO", "labo-fixed": "fixed", "labo-reversed": "reversed"}
 LOOKS: Mapping[str, tuple[str, Line]] = {
@@ -106,9 +113,10 @@ def which_labo(size: str, warm_up: int | None = None) -> str:
     """A sentence with the settings of LABO."""
     steps = WARM_UP[size] if warm_up is None else warm_up
     return (
-        f"LABO has tau = {TAU:g} of the two that the paper tried, rho = 0.5, and {steps:,} steps of warm-up with "
-        "uniform smoothing of 0.1. Equation 16 as printed moves the share 1 − 0.5 H(p)/log K of the mass, most where "
-        "the model is confident. The reversed reading moves 0.5 H(p)/log K, and the third one a fixed 0.1."
+        f"LABO has tau = {TAU:g}, one of the two that the paper tried (1.15 and 1.25), rho = 0.5, and {steps:,} steps "
+        "of warm-up with uniform smoothing of 0.1. Equation 16 as printed moves the share 1 − 0.5 H(p)/log K of the "
+        "mass, most where the model is confident. The reversed reading moves 0.5 H(p)/log K, and the third "
+        "one a fixed 0.1."
     )
 
 
