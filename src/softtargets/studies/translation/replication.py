@@ -164,8 +164,8 @@ HOW = (
     "constant rate of 1e-4, 18 epochs, 29,000 captions from English to German."
 )
 WHAT_ITS_CODE_DOES = (
-    "Its code also counts padding. Sentences of a batch are filled up to the longest, and what the model predicts there "
-    "enters the calibration error, although it was never trained to predict anything there. This is computed here "
+    "Its code also counts padding. Sentences of a batch are filled up to the longest, and the predictions there enter "
+    "the calibration error, although the model was never trained to predict anything there. This is computed here "
     "too, on the same models: batches of 128 sentences of the validation set, as there."
 )
 

@@ -117,8 +117,8 @@ def findings(results: Results) -> Findings:
         ),
         Section.of(
             "Reliability diagrams",
-            "The replication draws hard targets, hard targets with a temperature, and smoothing of 0.3. The first diagram "
-            "leaves padding out, the second counts it.",
+            "The replication draws hard targets, hard targets with a temperature, and smoothing of 0.3. The first "
+            "diagram leaves padding out, the second counts it.",
             *_figure(results, "", "without padding"),
             *_figure(results, "padded_", "with padding, as in the replication"),
         ),
