@@ -147,7 +147,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             **fixed,
         ),
         Claim(
-            "Unigram smoothing is worse for rare tokens than for frequent ones.",
+            "Compared with uniform smoothing, unigram smoothing does worse with rare tokens than with frequent ones.",
             (),
             "NLL of a token, unigram minus uniform smoothing: on the third with the least frequent reference tokens "
             "less that on the third with the most frequent ones",

@@ -171,7 +171,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             ),
             f"{followed.shown('agreement_hard', '.1%', taught)}, then "
             f"{followed.shown('agreement_ls', '.1%', smoothed)}",
-            "Our own statement: smoothing erases what a student could learn from.",
+            "Our own statement: so it would be if smoothing erased what a student learns from.",
             zone=zone(SMALL_AGREEMENT),
             unit="points",
             **fixed,

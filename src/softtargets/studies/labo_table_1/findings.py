@@ -33,7 +33,7 @@ from softtargets.studies.labo_translation.telling import (
 )
 from softtargets.studies.results import Results, Row
 from softtargets.studies.study import Findings, Settings, Trial
-from softtargets.studies.translation.protocols import methods
+from softtargets.studies.translation.protocols import WARM_UP, methods
 from softtargets.studies.words import answered
 
 METHODS = tuple(methods())
@@ -112,15 +112,16 @@ def _table(results: Results, size: str, pair: str) -> Table:
     return Table.of(
         f"bleu_{pair}",
         f"{CORPORA[size]}, {pair_name(pair)}, test set.",
-        f"method | {paper}bleu .2f: BLEU, ours | gain .2f: gain over hard targets | {news}bleu_uncased .2f: BLEU, "
-        f"uncased | chrf .2f: chrF | nll .3f: NLL of a token | ece .3f: ECE of tokens{step}",
+        f"method | {paper}bleu .2f: BLEU, ours | gain .2f: gain over hard targets | {news}chrf .2f: chrF | "
+        f"ece .3f: ECE of tokens | nll .3f: NLL of a token | bleu_uncased .2f: BLEU, uncased{step}",
         rows,
         "Ours: mean ± standard deviation over seeds, beam 5. NLL and ECE are of the next token after a correct prefix."
         + (
             " News of 2014 (newstest2014) are text of another kind than the models were trained on."
             if news
             else ""
-        ),
+        )
+        + (f" LABO's warm-up ends at step {WARM_UP[size]:,}." if step else ""),
     )
 
 
@@ -145,8 +146,8 @@ def _figure(results: Results, size: str, pairs: tuple[str, ...]) -> Figure:
         [one.panel(results) for one in shown],
         [row for one in shown for row in one.rows(results)],
         "Circles are means over seeds, bars one standard deviation, small dots single seeds."
-        f"{paper} Above 0 a method translates better than hard targets with the same seed. “Fixed” and “reversed” are "
-        "other readings of LABO's alpha.",
+        f"{paper} Above 0 a method translates better than hard targets with the same seed. “Fix” and “rev” are "
+        "LABO with alpha fixed at 0.1 and with alpha reversed.",
         "BLEU that each method gains over hard targets, in each direction.",
     )
 
