@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,13 +76,16 @@ class TranslatedRuns:
 
     def __init__(self, place: Place) -> None:
         self._nets = TrainedNets(place)
+        self._last: tuple[Path, tuple[TranslationTask, Recipe, Classifier]] | None = None
 
     def loaded(self, run: Run) -> tuple[TranslationTask, Recipe, Classifier]:
-        """The corpus, the recipe and the finished model of a run."""
-        supplies = self._nets.supplies(run)
-        task = supplies.task(run.recipe.data)
-        assert isinstance(task, TranslationTask)
-        return task, run.recipe, supplies.finished(run.recipe)
+        """The corpus, the recipe and the finished model of a run; the last one is kept, since it is asked for often."""
+        if self._last is None or self._last[0] != run.directory:
+            supplies = self._nets.supplies(run)
+            task = supplies.task(run.recipe.data)
+            assert isinstance(task, TranslationTask)
+            self._last = run.directory, (task, run.recipe, supplies.finished(run.recipe))
+        return self._last[1]
 
     def translations(
         self,
