@@ -22,7 +22,7 @@ def data_dir(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory, data_dir):
-    """Six small models."""
+    """Three small models."""
     found = RunStore(tmp_path_factory.mktemp("translations") / "runs")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -47,7 +47,7 @@ def _numbers(results: Results) -> tuple[Claim, ...]:
 
 def _claims(results: Results, corpus: Corpus) -> tuple[Claim, ...]:
     printed = (*sources("muller-2019/clusters/en-de"), *sources("response-2019/clusters/en-de"))
-    errors = (*sources("muller-2019/token-errors/en-de"), *sources("response-2019/token-errors/en-de"))
+    errors = (*sources("muller-2019/wrong-tokens/en-de"), *sources("response-2019/wrong-tokens/en-de"))
     spreads = {split: _tighter(results, corpus, split) for split in ("train", "validation")}
     right = {
         f"{shown_alpha(alpha)}, {name}": results.sample(f"{split}_accuracy", corpus=corpus.key, alpha=alpha)

@@ -46,8 +46,8 @@ def findings(results: Results) -> Findings:
         ),
         Section.of(
             "Errors on the training set",
-            "Of images a network learns nearly all labels of its training set. Of translations the paper's learns "
-            "around 80 % of the next tokens, so that its pictures show errors on both sets.",
+            "Networks for images learn nearly all labels of their training set. The paper's translation model learns "
+            "around 80 % of the next tokens, so its pictures show errors on both sets.",
             *(_accuracies(results, corpus) for corpus in corpora),
         ),
         Section.of(
@@ -55,7 +55,8 @@ def findings(results: Results) -> Findings:
             *deviations(
                 results,
                 "The paper does not say which tokens it shows. Ours are chosen by a rule about the training text: the "
-                "three most frequent words, and the three most frequent nouns, which German writes with a capital.",
+                "three most frequent words, and the three most frequent nouns. German writes nouns with a capital, so "
+                "these are capitalised words that do not begin a sentence.",
             ),
         ),
     )
@@ -117,9 +118,9 @@ def _first(results: Results, corpus: Corpus, which: str, alpha: float) -> Outcom
 def _clusters(results: Results, corpus: Corpus) -> Table:
     keys = [f"{split}_{key}" for key in ("spread", "triangle", "scale") for split in SPLITS]
     rows = [
-        {"tokens": told, "targets": shown_alpha(alpha)}
+        {"tokens": which, "targets": shown_alpha(alpha)}
         | {key: results.sample(f"{key}_{which}", corpus=corpus.key, alpha=alpha) for key in keys}
-        for which, told in TRIPLES.items()
+        for which in TRIPLES
         for alpha in ALPHAS
     ]
     return Table.of(
@@ -127,10 +128,10 @@ def _clusters(results: Results, corpus: Corpus) -> Table:
         f"{corpus.title}: clusters as numbers.",
         "tokens | targets | train_spread: spread, training | validation_spread: spread, held out | "
         "train_triangle: triangle, training | validation_triangle: triangle, held out | "
-        "train_scale .2f: distance of means, training | validation_scale .2f: distance of means, held out",
+        "train_scale .2f: distance of means",
         rows,
         "Mean ± standard deviation over seeds. Spread: deviation from the token's mean over the mean distance of "
-        "means; triangle: 1 is equilateral.",
+        "means; triangle: 1 is equilateral. Distances of means are of the training set.",
     )
 
 

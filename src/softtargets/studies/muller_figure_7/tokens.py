@@ -17,20 +17,28 @@ def chosen_tokens(
 ) -> dict[str, tuple[int, ...]]:
     """The three most frequent words of the training text, and the three most frequent nouns.
 
-    A word is a piece that begins one and has two letters or more. German writes nouns with a capital, and every first
-    word: so nouns are capitalised words that do not begin a sentence. `labels` are the tokens of all sentences, one
-    after another, and `begins` says where each sentence begins. A kind with fewer than three words is left out.
+    A word is a piece of two letters or more that begins one, and it counts where no piece goes on with it. German
+    writes nouns with a capital, and every first word: so nouns are capitalised words that do not begin a sentence.
+    `labels` are the tokens of all sentences, one after another, and `begins` says where each sentence begins. A kind
+    with fewer than three words is left out.
 
     >>> pieces = ["▁ein", "▁Mann", "▁Frau", "▁Hund", "▁Ein", "en", "▁und", "▁mit"]
     >>> labels = np.array([4, 1, 6, 0, 2, 7, 0, 3, 4, 2, 0, 1, 6, 5, 1], np.int32)
     >>> chosen_tokens(pieces, labels, np.array([0, 8, 15]))
     {'words': (0, 1, 2), 'nouns': (1, 2, 3)}
     """
-    all_counts = np.bincount(labels, minlength=len(pieces))
-    first = np.bincount(labels[begins[:-1][np.diff(begins) > 0]], minlength=len(pieces))
+    goes_on = np.array([not piece.startswith(_SPACE) and piece.isalpha() for piece in pieces])
+    whole = np.append(~goes_on[labels[1:]], True)
+    whole[begins[1:][begins[1:] > 0] - 1] = True
+    first = np.zeros(len(labels), bool)
+    first[begins[:-1][np.diff(begins) > 0]] = True
     words = [place for place, piece in enumerate(pieces) if _is_word(piece)]
     nouns = [place for place in words if pieces[place][1].isupper()]
-    found = {"words": _most(words, all_counts), "nouns": _most(nouns, all_counts - first)}
+    counts = (np.bincount(labels[seen], minlength=len(pieces)) for seen in (whole, whole & ~first))
+    found = {
+        name: _most(places, count)
+        for name, places, count in zip(TRIPLES, (words, nouns), counts, strict=True)
+    }
     return {name: tokens for name, tokens in found.items() if len(tokens) == 3}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,15 +82,18 @@ class TranslatedRuns:
 
     def __init__(self, place: Place) -> None:
         self._nets = TrainedNets(place)
+        self._last: tuple[Path, tuple[TranslationTask, Recipe, Transformer]] | None = None
 
     def loaded(self, run: Run) -> tuple[TranslationTask, Recipe, Transformer]:
-        """The corpus, the recipe and the finished model of a run."""
-        supplies = self._nets.supplies(run)
-        task = supplies.task(run.recipe.data)
-        model = supplies.finished(run.recipe)
-        assert isinstance(task, TranslationTask)
-        assert isinstance(model, Transformer)
-        return task, run.recipe, model
+        """The corpus, the recipe and the finished model of a run; the last one is kept, since it is asked for often."""
+        if self._last is None or self._last[0] != run.directory:
+            supplies = self._nets.supplies(run)
+            task = supplies.task(run.recipe.data)
+            model = supplies.finished(run.recipe)
+            assert isinstance(task, TranslationTask)
+            assert isinstance(model, Transformer)
+            self._last = run.directory, (task, run.recipe, model)
+        return self._last[1]
 
     def translations(
         self,

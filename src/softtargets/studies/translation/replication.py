@@ -23,9 +23,8 @@ from softtargets.studies.results import Results
 from softtargets.studies.study import Settings, Trial
 from softtargets.studies.translation.measures import TranslatedRuns
 from softtargets.studies.translation.protocols import REPLICATED, sized
-from softtargets.training.precision import autocast
-from softtargets.training.tasks import TranslationTask
-from softtargets.training.tasks.translation.sentences import prefixes
+from softtargets.training import autocast
+from softtargets.training.tasks import TranslationTask, prefixes
 from softtargets.translation import IGNORED, PAD, TokenCollector, TokenPredictions, bleu_of, divided, rows_of
 from softtargets.translation import sentence_statistics as statistics_of
 
