@@ -72,7 +72,7 @@ def overview() -> Iterator[str]:
             yield _wrapped("", describe(hint), 0)
             continue
         for name, part in kinds(places[field]).items():
-            yield _wrapped(name, _first_sentence(part), 2)
+            yield _wrapped(name, first_sentence(part), 2)
 
 
 def detail(name: str) -> Iterator[str]:
@@ -148,7 +148,8 @@ def _says_more(base: type) -> bool:
     return issubclass(base, Part) and base is not Part and bool(fields(base)) and not base.name
 
 
-def _first_sentence(part: type[Part]) -> str:
+def first_sentence(part: type[Part]) -> str:
+    """What a part does, without its options."""
     text = _paragraphs(part)[0]
     return re.split(r"\.(?:\s|$)", text, maxsplit=1)[0]
 
