@@ -116,6 +116,42 @@ def test_the_page_of_a_merged_store_is_that_of_the_whole_one(whole, light, tmp_p
     assert "measured earlier" not in before["provenance"]
 
 
+def test_what_computes_with_the_models_may_give_details_too_and_both_travel(whole, light, tmp_path):
+    places, called = [], []
+
+    def again(place):
+        places.append(place)
+
+        def measured(trial, run):
+            called.append(run.id)
+            return Measured(
+                {"bleu": 30 + trial.recipe.seed + 10 * trial.labels["alpha"]},
+                {"pseudo_values": {"bleu": [29.0 + 2 * trial.labels["alpha"], 31.0]}},
+            )
+
+        return measured
+
+    def told(results):
+        assert all({"bins", "pseudo_values"} <= one.details.keys() for one in results.outcomes)
+        gain = results.difference("bleu", {"alpha": 0.1}, {"alpha": 0.0})
+        claim = Claim("BLEU differs.", (), "bleu", *above(0, gain), seeds=3)
+        return Findings((Section.of("Said", Table.of("t", "T", "bleu", [{"bleu": gain}])),), (claim,))
+
+    chosen = compared(again=again, findings=told)
+    before = page(whole, tmp_path / "one", chosen)
+    assert (len(places), sorted(called)) == (1, sorted(run.id for run in all_runs(whole)))
+    assert len(before["kept"]["chances"]) == 1, "pseudo-values are what sentences add to the chance"
+    for run in all_runs(whole):
+        kept = measured_by(run, chosen.name)
+        assert kept.measures.keys() == {"accuracy", "nll", "ece", "bleu"}
+        assert kept.details.keys() == {"bins", "pseudo_values"}
+    pack_runs(all_runs(whole), tmp_path / "p.zip")
+    merge_runs(tmp_path / "p.zip", light)
+    after = page(light, tmp_path / "two", chosen, train=None)
+    assert (after["claims"], after["tables"]) == (before["claims"], before["tables"])
+    assert len(called) == len(all_runs(whole)), "light runs are not computed with"
+
+
 def test_the_page_of_a_merged_results_directory_is_that_of_the_whole_store(whole, light, tmp_path):
     before = page(whole, tmp_path / "one")
     merge_runs(tmp_path / "one", light)

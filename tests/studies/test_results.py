@@ -146,3 +146,47 @@ def test_the_lowest_seed_chooses_and_the_others_judge(tmp_path):
 
 def test_what_nothing_was_measured_of_is_a_dash(tmp_path):
     assert plane(tmp_path).shown("other", ".3f", {}) == "–"
+
+
+def two_measures(tmp_path, values) -> Results:
+    """By (side, seed): two measures, and what four groups of sentences contribute to each."""
+    found = []
+    for (side, seed), (a, b, first, second) in values.items():
+        kept = {"pseudo_values": {"a": first, "b": second}}
+        trial = Trial(BASE.replace({"seed": seed}), {"side": side})
+        found.append(Outcome(trial, Run(tmp_path), {"a": a, "b": b}, kept))
+    return Results(tuple(found))
+
+
+def test_a_contrast_has_a_measure_of_its_own_on_each_side_and_the_chance_of_both(tmp_path):
+    draw = np.random.default_rng(1)
+    values = {
+        (side, seed): (seed + 1.0, 10.0 * seed, draw.normal(size=4), draw.normal(size=4))
+        for side in ("l", "r")
+        for seed in (0, 1, 2)
+    }
+    del values["r", 1]
+    results = two_measures(tmp_path, values)
+    left, right = ({"side": side} for side in ("l", "r"))
+    found = results.contrast((("a", left), ("b", right)), scale=2.0)
+    assert found.values == (2.0, 2 * (3.0 - 20.0))
+    rows = np.stack([values["l", seed][2] - values["r", seed][3] for seed in (0, 2)])
+    assert found.examples == pytest.approx(4 * examples_variance(rows))
+    alone = results.contrast((("b", left), None))
+    assert alone.values == (0.0, 10.0, 20.0)
+    assert alone.examples == pytest.approx(
+        examples_variance(np.stack([values["l", seed][3] for seed in range(3)]))
+    )
+    both = results.contrast((("a", left), ("b", left)), (("b", left), None))
+    assert both.values == (0.5, 1.0, 1.5), "the mean of a - b and b"
+
+
+def test_the_chance_of_a_contrast_is_kept_for_pages_without_predictions(tmp_path):
+    draw = np.random.default_rng(2)
+    values = {("l", seed): (1.0, 2.0, draw.normal(size=4), draw.normal(size=4)) for seed in (0, 1)}
+    results = two_measures(tmp_path, values)
+    pair = (("a", {"side": "l"}), ("b", {"side": "l"}))
+    found = results.contrast(pair)
+    bare = Results(tuple(Outcome(o.trial, o.run, o.measures) for o in results.outcomes), results.chances)
+    assert bare.contrast(pair).examples == found.examples
+    assert Results(bare.outcomes).contrast(pair).examples is None

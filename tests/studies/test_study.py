@@ -53,6 +53,29 @@ def test_studies_are_found_by_name_and_names_are_unique():
         find_study(STUDIES, "quickstrat")
 
 
+@pytest.mark.parametrize(
+    ("short", "whole"),
+    [
+        ("muller-fig1", "muller-figure-1"),
+        ("muller-fig-6", "muller-figure-6"),
+        ("Muller-Tab2", "muller-table-2"),
+        ("re-fig3", "wagner-figure-3"),
+        ("re-tab3", "wagner-table-3"),
+        ("labo-tab5", "labo-table-5"),
+        ("cifar10-resnet56", "cifar10-resnet56"),
+    ],
+)
+def test_studies_have_short_names(short, whole):
+    assert find_study(STUDIES, short).name == whole
+
+
+def test_a_short_name_of_nothing_is_refused_as_it_was_written():
+    with pytest.raises(StudyError, match=r"no study 're-fig99'"):
+        find_study(STUDIES, "re-fig99")
+    there = [study(name="fig1"), study(name="figure-1")]
+    assert find_study(there, "fig1").name == "fig1", "a study's own name comes first"
+
+
 @pytest.mark.parametrize("known", STUDIES, ids=lambda s: s.name)
 def test_every_study_declares_distinct_runs_for_every_seed(known):
     trials = known.trials(known.settings(seeds=3))

@@ -17,6 +17,8 @@ from softtargets.claims import examples_variance
 from softtargets.runs import CompactPredictions, Run
 
 Row: TypeAlias = NDArray[np.float64]
+# A measure, and the outcome it was measured on.
+Term: TypeAlias = tuple[str, Any]
 
 # Measures on the validation split are called like those on the test set, with this at the end.
 VALIDATION = "_validation"
@@ -66,15 +68,22 @@ def chance_of_examples(measure: str, seeds: Sequence[Sequence[tuple[Any, Any]]])
     whose name ends in ``_validation`` is made of the examples of that split. Where outcomes have
     ``details["pseudo_values"]`` of the measure, these are taken: of translations, whose tokens are not independent.
     """
-    rows = [_difference(measure, pairs) for pairs in seeds]
+    return chance_of_contrast(
+        [[((measure, this), (measure, that)) for this, that in pairs] for pairs in seeds]
+    )
+
+
+def chance_of_contrast(seeds: Sequence[Sequence[tuple[Term, Term | None]]]) -> float | None:
+    """The same where the two of a pair have measures of their own, or where there is nothing to take away."""
+    rows = [_difference(pairs) for pairs in seeds]
     there = [row for row in rows if row is not None]
     if len(there) < max(len(rows), 2) or len({len(row) for row in there}) > 1 or len(there[0]) < 2:
         return None
     return examples_variance(np.stack(there))
 
 
-def _difference(measure: str, pairs: Sequence[tuple[Any, Any]]) -> Row | None:
-    both = [(_row(measure, this), _row(measure, that)) for this, that in pairs]
+def _difference(pairs: Sequence[tuple[Term, Term | None]]) -> Row | None:
+    both = [(_row(*this), 0.0 if that is None else _row(*that)) for this, that in pairs]
     found = [this - that for this, that in both if this is not None and that is not None]
     return None if len(found) < len(both) or not found else np.asarray(np.mean(found, axis=0))
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from softtargets.exceptions import DataError, RunError
 from softtargets.runs import Measured, Run, RunStore, keep_measures, measured_by
-from softtargets.studies.study import Measure, Outcome, Place, Settings, Study, Trial
+from softtargets.studies.study import Again, Outcome, Place, Settings, Study, Trial
 
 Trained = tuple[Trial, Run]
 
@@ -32,7 +33,7 @@ def measure_runs(study: Study, trained: Sequence[Trained], place: Place, some_mi
 
     some_missing: runs of the grid are not there, so that a student may be there without its teacher.
     """
-    measures = [study.measure, *([study.again(place)] if study.again else [])]
+    measures: list[Again] = [study.measure, *([study.again(place)] if study.again else [])]
     finished = [(trial, run) for trial, run in trained if run.status == "finished"]
     lenient = some_missing or any(run.left_out for _, run in finished)
     found = Measurements()
@@ -49,15 +50,15 @@ def measure_runs(study: Study, trained: Sequence[Trained], place: Place, some_mi
 
 
 def _measured(
-    study: Study, measures: Sequence[Measure], trained: Trained, found: Measurements, lenient: bool
+    study: Study, measures: Sequence[Again], trained: Trained, found: Measurements, lenient: bool
 ) -> Outcome | None:
     """One run measured, or as it was measured before; none where neither can be had, which is noted in `found`."""
     trial, run = trained
     before = measured_by(run, study.name)
     if before is None or not run.left_out:
         try:
-            measured = {key: value for measure in measures for key, value in measure(trial, run).items()}
-            return Outcome(trial, run, measured, study.details(trial, run))
+            numbers, details = _both(measures, trial, run)
+            return Outcome(trial, run, numbers, study.details(trial, run) | details)
         except (
             ValueError
         ) as error:  # an instrument's refusal: a collapsed model, for instance, has no template plane
@@ -71,6 +72,20 @@ def _measured(
             # Its teacher is light, for instance.
     found.kept[run.id] = before
     return Outcome(trial, run, before.measures, before.details)
+
+
+def _both(measures: Sequence[Again], trial: Trial, run: Run) -> tuple[dict[str, float], dict[str, Any]]:
+    """The numbers and the details of several measurements; of the same name the last one's."""
+    numbers: dict[str, float] = {}
+    details: dict[str, Any] = {}
+    for measure in measures:
+        found = measure(trial, run)
+        if isinstance(found, Measured):
+            numbers |= found.measures
+            details |= found.details
+        else:
+            numbers |= found
+    return numbers, details
 
 
 def _leave_out(found: Measurements, run: Run, error: Exception, lenient: bool) -> bool:

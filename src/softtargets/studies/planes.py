@@ -76,7 +76,12 @@ def shown_view(kept: Mapping[str, Any], net: str, split: str) -> PlaneView:
     )
 
 
-def planes_figure(name: str, title: str, views: Sequence[PlaneView], caption: str = "") -> Figure:
+_ALT = "Scatter plots of three classes: training and held-out images, with hard targets and with smoothing."
+
+
+def planes_figure(
+    name: str, title: str, views: Sequence[PlaneView], caption: str = "", alt: str = _ALT
+) -> Figure:
     """Panels of the same three classes side by side, in activations as they are, as in the papers."""
     rows = (
         {"net": view.net, "split": view.split, "class": view.names[view.classes.index(int(label))]}
@@ -90,7 +95,7 @@ def planes_figure(name: str, title: str, views: Sequence[PlaneView], caption: st
         lambda: _draw(views),
         rows,
         caption,
-        "Scatter plots of three classes: training and held-out images, with hard targets and with smoothing.",
+        alt,
         widget=Widget("plane", _data(views)),
     )
 

@@ -11,10 +11,12 @@ from typing import Any
 
 from softtargets.claims import Sample, split_seeds
 from softtargets.exceptions import StudyError
-from softtargets.studies.examples import chance_of_examples
+from softtargets.studies.examples import chance_of_contrast
 from softtargets.studies.study import Outcome
 
 Row = dict[str, Any]
+# A measure, and the labels of the runs whose it is.
+Cell = tuple[str, Mapping[str, Any]]
 
 
 def over(**axes: Iterable[Any]) -> list[Row]:
@@ -78,22 +80,39 @@ class Results:
 
         With the chance of the test examples, where their predictions are stored and the measure is made of them.
         """
-        cells = [(self._by_seed(measure, this), self._by_seed(measure, that)) for this, that in pairs]
-        seeds = (
-            sorted(set.intersection(*(one.keys() & other.keys() for one, other in cells))) if cells else []
-        )
+        both = [((measure, this), (measure, that)) for this, that in pairs]
+        return self._compared(both, [measure, pairs], scale)
+
+    def contrast(self, *pairs: tuple[Cell, Cell | None], scale: float = 1.0) -> Sample:
+        """The same where each of a pair has a measure of its own: ``(("bleu", hot), ("bleu_scaled", cold))``.
+
+        None in the place of the second: nothing is taken away.
+        """
+        return self._compared(pairs, [pairs], scale)
+
+    def _compared(self, pairs: Sequence[tuple[Cell, Cell | None]], called: list[Any], scale: float) -> Sample:
+        terms = [[self._by_seed(*cell) if cell else None for cell in pair] for pair in pairs]
+        known = [found.keys() for pair in terms for found in pair if found is not None]
+        seeds = sorted(set.intersection(*map(set, known))) if known else []
         values = (
-            scale * mean(one[seed].measures[measure] - other[seed].measures[measure] for one, other in cells)
+            scale * mean(_value(pair, found, seed) for pair, found in zip(pairs, terms, strict=True))
             for seed in seeds
         )
-        both = [[(one[seed], other[seed]) for one, other in cells] for seed in seeds]
-        chance = self._chance(json.dumps([measure, pairs, seeds]), measure, both)
+        both = [
+            [
+                ((this[0], ours[seed]), (that[0], theirs[seed]) if that and theirs is not None else None)
+                for (this, that), (ours, theirs) in zip(pairs, terms, strict=True)
+                if ours is not None
+            ]
+            for seed in seeds
+        ]
+        chance = self._chance(json.dumps([*called, seeds]), both)
         return Sample.of(values, None if chance is None else scale**2 * chance)
 
     def _chance(
-        self, compared: str, measure: str, both: Sequence[Sequence[tuple[Outcome, Outcome]]]
+        self, compared: str, both: Sequence[Sequence[tuple[tuple[str, Outcome], tuple[str, Outcome] | None]]]
     ) -> float | None:
-        found = chance_of_examples(measure, both)
+        found = chance_of_contrast(both)
         if found is None:
             return self.chances.get(compared)
         self.chances[compared] = found
@@ -145,3 +164,11 @@ class Results:
     def then(self, measure: str, form: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
         """Two means beside each other as papers print them: ``0.049, then 0.065``."""
         return f"{self.shown(measure, form, first)}, then {self.shown(measure, form, second)}"
+
+
+def _value(pair: tuple[Cell, Cell | None], found: Sequence[Mapping[int, Outcome] | None], seed: int) -> float:
+    this, that = (
+        0.0 if cell is None or of is None else of[seed].measures[cell[0]]
+        for cell, of in zip(pair, found, strict=True)
+    )
+    return this - that

@@ -197,7 +197,7 @@ def _failures(study: Study, trained: list[Trained], wanted: int) -> list[str]:
 
 
 def _check_splits(study: Study, trials: list[Trial]) -> None:
-    if "validation" in study.keep and not all(trial.recipe.data.validation for trial in trials):
+    if "validation" in study.keep and not all("validation" in trial.recipe.data.splits for trial in trials):
         raise StudyError(f"the study '{study.name}' needs validation examples; leave data.validation above 0")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from softtargets.claims import Claim, paper
 from softtargets.exceptions import StudyError, nearest
 from softtargets.recipes import Recipe
 from softtargets.report import Section
-from softtargets.runs import Run
+from softtargets.runs import Measured, Run
 
 if TYPE_CHECKING:
     from softtargets.studies.recorded import RecordedRun
@@ -47,6 +48,8 @@ class Trial:
 
 Measure = Callable[[Trial, Run], dict[str, float]]
 Details = Callable[[Trial, Run], dict[str, Any]]
+# What computes with the models gives numbers alone, or details as well.
+Again = Callable[[Trial, Run], dict[str, float] | Measured]
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ class Study:
     findings: tables, figures and claims from all of them.
     axes:     fields the grid itself varies, which ``--set`` therefore may not change.
     again:    makes one more measurement for a whole call, where stored predictions are not enough: it may compute
-              with the models and the data, and keep what several runs share.
+              with the models and the data, and keep what several runs share. What it makes gives numbers, or, for
+              figures that need the model too, ``Measured(measures, details)``.
     claims:   the claims alone, which are known before there are runs.
     sizes:    names of the sizes that the grid comes in, the default first; ``--set size=NAME`` chooses.
     """
@@ -127,7 +131,7 @@ class Study:
     details: Details = _no_details
     axes: tuple[str, ...] = ("seed",)
     seeds: int = 5
-    again: Callable[[Place], Measure] | None = None
+    again: Callable[[Place], Again] | None = None
     sizes: tuple[str, ...] = ()
     claims: Callable[[Results], Sequence[Claim]] = _no_claims
 
@@ -158,9 +162,24 @@ class Study:
         return str(name)
 
 
+# How people shorten names of studies, part by part.
+_SHORT = {"fig": "figure", "tab": "table", "re": "wagner"}
+
+
 def find_study(studies: Iterable[Study], name: str) -> Study:
-    """A study by name, or an error with the nearest one."""
+    """A study by name, or an error with the nearest one; short names are understood too (`long_name`)."""
     known = {study.name: study for study in studies}
-    if name not in known:
+    found = known.get(name) or known.get(long_name(name))
+    if found is None:
         raise StudyError(f"no study '{name}'{nearest(name, known)}; there are: {', '.join(known)}")
-    return known[name]
+    return found
+
+
+def long_name(name: str) -> str:
+    """What a short name of a study stands for.
+
+    >>> long_name("muller-fig3"), long_name("re-fig-4"), long_name("labo-tab1"), long_name("quickstart")
+    ('muller-figure-3', 'wagner-figure-4', 'labo-table-1', 'quickstart')
+    """
+    parts = re.findall(r"[^\W\d]+|\d+|[^-]", name.lower())
+    return "-".join(_SHORT.get(part, part) for part in parts)

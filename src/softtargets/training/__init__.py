@@ -4,7 +4,7 @@ from softtargets.training.devices import choose_device
 from softtargets.training.engine import CHECKPOINT_SECONDS, train
 from softtargets.training.events import Plan, Watcher, Watchers
 from softtargets.training.packing import kind_of_run, most_together
-from softtargets.training.precision import float32_products
+from softtargets.training.precision import autocast, float32_products
 from softtargets.training.progress import ProgressLine
 from softtargets.training.scheduling import Resources
 from softtargets.training.tensorboard import TensorBoard
@@ -23,6 +23,7 @@ __all__ = [
     "TimedTraining",
     "Watcher",
     "Watchers",
+    "autocast",
     "choose_device",
     "cores",
     "float32_products",

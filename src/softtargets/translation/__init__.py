@@ -19,7 +19,7 @@ from softtargets.translation.frequencies import (
 )
 from softtargets.translation.next_tokens import predict_tokens
 from softtargets.translation.plane import TokenStates, choose_tokens
-from softtargets.translation.rows import rows_of
+from softtargets.translation.rows import divided, rows_of
 from softtargets.translation.sampled import sample_translations
 from softtargets.translation.sampling import greedy, sample
 from softtargets.translation.scoring import Score, bleu, chrf, sentence_scores
@@ -65,6 +65,7 @@ __all__ = [
     "chrf",
     "chrf_interval",
     "decode",
+    "divided",
     "exact_matches",
     "frequencies",
     "frequency_scores",

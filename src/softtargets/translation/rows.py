@@ -40,6 +40,15 @@ def rows_of(
             yield head(flat[start : start + step]), y[start : start + step]
 
 
+def divided(head: Head, temperature: float) -> Head:
+    """A head whose logits are divided by a temperature.
+
+    >>> divided(lambda states: 2 * states, 4.0)(torch.ones(2))
+    tensor([0.5000, 0.5000])
+    """
+    return head if temperature == 1 else lambda states: head(states) / temperature
+
+
 def _cut(logits: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     step = max(1, AT_ONCE // logits.shape[1])
     yield from zip(logits.split(step), labels.split(step), strict=True)

@@ -8,24 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from softtargets.calibration import SweepSums, TemperatureSweep
-from softtargets.models import Classifier
+from softtargets.data import Pairs
+from softtargets.models import Transformer
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
 from softtargets.studies.measures import TrainedNets
 from softtargets.studies.study import Place
+from softtargets.training import autocast
 from softtargets.training.tasks import TranslationTask
 from softtargets.translation import (
+    FrequencySplits,
     Hypothesis,
     TokenPredictions,
     bleu_of,
     chrf,
+    decode,
+    frequency_splits,
     rows_of,
+    score,
     sentence_statistics,
 )
 
@@ -33,6 +41,7 @@ BEAM = 5
 # What is no mean over sentences is computed without each of so many groups of them.
 GROUPS = 50
 _REMEMBERED = 64
+_TENTHS = tuple(step / 10 for step in range(3, 31))
 _TRANSLATIONS: dict[tuple[Any, ...], Translations] = {}
 
 
@@ -73,13 +82,18 @@ class TranslatedRuns:
 
     def __init__(self, place: Place) -> None:
         self._nets = TrainedNets(place)
+        self._last: tuple[Path, tuple[TranslationTask, Recipe, Transformer]] | None = None
 
-    def loaded(self, run: Run) -> tuple[TranslationTask, Recipe, Classifier]:
-        """The corpus, the recipe and the finished model of a run."""
-        supplies = self._nets.supplies(run)
-        task = supplies.task(run.recipe.data)
-        assert isinstance(task, TranslationTask)
-        return task, run.recipe, supplies.finished(run.recipe)
+    def loaded(self, run: Run) -> tuple[TranslationTask, Recipe, Transformer]:
+        """The corpus, the recipe and the finished model of a run; the last one is kept, since it is asked for often."""
+        if self._last is None or self._last[0] != run.directory:
+            supplies = self._nets.supplies(run)
+            task = supplies.task(run.recipe.data)
+            model = supplies.finished(run.recipe)
+            assert isinstance(task, TranslationTask)
+            assert isinstance(model, Transformer)
+            self._last = run.directory, (task, run.recipe, model)
+        return self._last[1]
 
     def translations(
         self,
@@ -113,24 +127,67 @@ class TranslatedRuns:
             task.tokeniser.lowercase,
         )
 
-    def tokens(self, run: Run, split: str = "test") -> TokenPredictions:
-        """What the model says of every token, given a correct prefix."""
+    def tokens(self, run: Run, split: str = "test", temperature: float = 1.0) -> TokenPredictions:
+        """What the model says of every token, given a correct prefix, with logits divided by the temperature."""
         task, recipe, model = self.loaded(run)
-        return task.token_predictions(recipe, model, split)
+        return task.token_predictions(recipe, model, split, temperature)
 
     def sweep(self, run: Run, temperatures: Sequence[float], split: str = "test") -> TemperatureSweep:
         """Likelihood and calibration of tokens with a correct prefix, at each temperature."""
-        task, recipe, model = self.loaded(run)
+        _, _, model = self.loaded(run)
         sums = SweepSums(temperatures)
-        for states, labels, *_ in task.states(recipe, model, split):
+        for states, labels in self.states(run, split):
             for logits, targets in rows_of(states, labels, model.head):
                 sums.add(logits, targets)
         return sums.result()
 
-    def states(self, run: Run, split: str = "test") -> Iterator[tuple[Any, Any]]:
-        """Penultimate states and labels, a batch at a time; padding has the label -100."""
+    def chosen(
+        self, run: Run, split: str = "test", temperature: float = 1.0, most: int | None = None
+    ) -> list[list[float]]:
+        """The log-probabilities, at a temperature, of all tokens of the translations that are best at temperature 1."""
+        _, recipe, model = self.loaded(run)
+        found = self.translations(run, split, most=most)
+        with autocast(recipe.precision, model.head.weight.device):
+            return score(model, found.sources, [one.tokens for one in found.hypotheses], temperature)
+
+    def thirds(
+        self, run: Run, split: str = "test", side: str = "source", most: int | None = None
+    ) -> FrequencySplits:
+        """The first so many sentences of a split in thirds, by how frequent their tokens are in the training set.
+
+        Counted on one side of both: source, as in Lu et al. 2023, or target.
+        """
+        task, *_ = self.loaded(run)
+        train, there = (
+            one.sources if side == "source" else one.targets
+            for one in (task.splits["train"], task.splits[split])
+        )
+        counts = np.bincount(train.flat, minlength=len(task.tokeniser))
+        count = min(len(there), most or len(there))
+        return frequency_splits([there[row][:-1] for row in range(count)], counts)
+
+    def elsewhere(self, run: Run, pairs: Pairs) -> Translations:
+        """Text of another kind, translated in the same way."""
         task, recipe, model = self.loaded(run)
-        for states, labels, *_ in task.states(recipe, model, split):
+        sources = task.tokeniser.encode(pairs.sources)
+        with autocast(recipe.precision, model.head.weight.device):
+            best = [one for one, *_ in decode(model, sources, beam=BEAM)]
+        texts = task.tokeniser.decode([one.tokens for one in best])
+        return Translations(texts, list(pairs.targets), best, sources, {}, task.tokeniser.lowercase)
+
+    def best_temperature(self, run: Run, split: str = "validation", by: str = "nll") -> float:
+        """The temperature from 0.3 to 3 with the least NLL or ECE of a split, to a hundredth.
+
+        In tenths first, and in hundredths around the best of these: an ECE may have its least elsewhere by a little.
+        """
+        tenth = self.sweep(run, _TENTHS, split).best(by)
+        around = [round(tenth + step / 100, 2) for step in range(-9, 10)]
+        return self.sweep(run, around, split).best(by)
+
+    def states(self, run: Run, split: str = "test", every: int = 1) -> Iterator[tuple[Tensor, Tensor]]:
+        """Penultimate states and labels, every so many-th batch; padding has the label -100."""
+        task, recipe, model = self.loaded(run)
+        for states, labels, *_ in task.states(recipe, model, split, every):
             yield states, labels
 
 

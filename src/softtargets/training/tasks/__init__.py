@@ -7,7 +7,7 @@ import torch
 from softtargets.recipes import Dataset
 from softtargets.training.tasks.images import ImageTask
 from softtargets.training.tasks.task import Adviser, Epoch, Feed, Moment, Shown, Task, Teacher
-from softtargets.training.tasks.translation import TranslationTask
+from softtargets.training.tasks.translation import TranslationTask, prefixes
 
 # By the names that datasets of recipes call them (`Dataset.task`).
 TASKS: dict[str, type[Task]] = {"images": ImageTask, "translation": TranslationTask}
@@ -29,5 +29,6 @@ __all__ = [
     "Task",
     "Teacher",
     "TranslationTask",
+    "prefixes",
     "prepare",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teachers
 from softtargets.training.tasks.translation.corpus import Corpus, read_corpus
 from softtargets.training.tasks.translation.layout import Layout, Shape
 from softtargets.training.tasks.translation.sentences import Sentences, Table
-from softtargets.translation import Hypothesis, TokenCollector, Tokeniser, TokenPredictions, decode
+from softtargets.translation import Hypothesis, TokenCollector, Tokeniser, TokenPredictions, decode, divided
 
 # Tokens on either side that a model is shown at a time where it is not trained.
 MEASURED = 4096
@@ -134,29 +134,37 @@ class TranslationTask(Task):
 
     @torch.no_grad()
     def states(
-        self, recipe: Recipe, model: Classifier, split: str
+        self, recipe: Recipe, model: Classifier, split: str, every: int = 1
     ) -> Iterator[tuple[Tensor, Tensor, Table, Tensor]]:
         """Penultimate states (rows, T, width) with correct prefixes, labels (rows, T), and which sentences they are.
 
         In evaluation mode, a batch at a time: those of `chosen` rows of a table, some of which may be the empty one.
+        Of a large split `every` so many-th batch is enough for many questions: there are batches of all lengths.
         """
         was_training = model.training
         model.eval()
-        for table in self.splits[split].tables:
-            for chosen in table.batches(MEASURED):
-                sources, prefixes, labels = table.shown(chosen)
-                with autocast(recipe.precision, labels.device):
-                    states = model.features(sources, prefixes)
-                yield states.float(), labels, table, chosen
+        tables = self.splits[split].tables
+        batches = ((table, chosen) for table in tables for chosen in table.batches(MEASURED))
+        for table, chosen in islice(batches, 0, None, every):
+            sources, prefixes, labels = table.shown(chosen)
+            with autocast(recipe.precision, labels.device):
+                states = model.features(sources, prefixes)
+            yield states.float(), labels, table, chosen
         model.train(was_training)
 
-    def token_predictions(self, recipe: Recipe, model: Classifier, split: str) -> TokenPredictions:
-        """What a model says of every token of a split, given a correct prefix, sentence after sentence."""
+    def token_predictions(
+        self, recipe: Recipe, model: Classifier, split: str, temperature: float = 1.0
+    ) -> TokenPredictions:
+        """What a model says of every token of a split, given a correct prefix, sentence after sentence.
+
+        Its logits are divided by the temperature.
+        """
         collector = TokenCollector()
+        head = divided(model.head, temperature)
         places = np.zeros(len(self.splits[split]), np.int64)
         seen = 0
         for states, labels, table, chosen in self.states(recipe, model, split):
-            collector.add(states, labels, model.head)
+            collector.add(states, labels, head)
             rows = table.bucket.members[chosen[chosen < len(table)].cpu().numpy()]
             places[rows] = seen + np.arange(len(rows))
             seen += len(chosen)
