@@ -330,6 +330,10 @@ def test_without_the_packages_one_line_says_what_to_install(run, tmp_path, monke
     assert err == (
         "error: translation needs the package tokenizers; install it with: pip install 'softtargets[translation]'\n"
     )
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
+    code, out, err = run("translate", "train", *write(tmp_path), *OPTIONS, "--data-dir", "data")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: scores of translations need sacrebleu")
 
 
 # --- decode ---
@@ -463,6 +467,9 @@ def test_calibrate_says_which_command_measures_a_model_that_translates(trained, 
     code, _, err = run("calibrate", name, "--runs-dir", folder / "runs")
     assert code == 2
     assert f"softtargets translate score {name} --src FILE --ref FILE measures its calibration" in err
+    code, _, err = run("view", name, "--runs-dir", folder / "runs")
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"run {name} translates" in err
 
 
 @pytest.fixture

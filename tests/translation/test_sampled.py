@@ -56,9 +56,20 @@ def test_neither_batches_nor_neighbours_change_what_is_drawn(model, monkeypatch)
     assert [one.tokens for one in other] != [one.tokens for one in together]
 
 
-def test_a_longest_source_bounds_all(model):
-    found = sample_translations(model, [[5], [6, 6, 6]], seed=0)
-    assert max(len(one.tokens) for one in found) <= int(1.2 * 3) + 10
+def test_a_long_neighbour_makes_no_translation_longer(model):
+    sources = [[5], [6, 6, 6], [7] * 30]
+    limits = [11, 13, 46]
+    for seed in range(20):
+        found = sample_translations(model, sources, seed=seed)
+        assert all(len(one.tokens) <= most for one, most in zip(found, limits, strict=True))
+        (alone,) = sample_translations(model, sources[:1], seed=seed)
+        assert (alone.tokens, alone.finished) == (found[0].tokens, found[0].finished)
+        assert alone.log_prob == pytest.approx(found[0].log_prob, rel=1e-5)
+
+
+def test_what_is_too_long_is_cut_and_said(model):
+    with pytest.warns(UserWarning, match="1 of 2 sources have more than the"):
+        sample_translations(model, [[5], [6] * model.longest], max_length=2)
 
 
 def test_numbers_must_be_as_many_as_inputs():

@@ -67,7 +67,9 @@ def train(
         text = corpus_text(context) if corpus is not None else own_text(context)
 
         from softtargets.training import choose_device, translation_recipe
+        from softtargets.translation.scoring import sacrebleu_metrics
 
+        sacrebleu_metrics()  # whether it is there, rather now than when all is trained
         where = choose_device(device)
         choice = translation_recipe(
             text.data,

@@ -20,7 +20,7 @@ from softtargets.cli.command_line import naming_options
 from softtargets.cli.options import Json, RunsDir, find_run
 from softtargets.cli.output import print_json, print_table
 from softtargets.cli.page_commands import IgnoreIndex, making, signed, stem
-from softtargets.exceptions import SofttargetsError
+from softtargets.exceptions import RunError, SofttargetsError
 
 if TYPE_CHECKING:
     from softtargets.inspection.view.finding import Panel
@@ -206,6 +206,11 @@ def panels_of(
     net, _, split = label.partition(":")
     run, wanted = find_run(path, runs_dir)
     if run is not None:
+        if run.recipe.data.task == "translation":
+            raise RunError(
+                f"run {run.id} translates, and keeps no activations of tokens; softtargets study run muller-fig7 shows "
+                "how such models arrange them"
+            )
         return _panels_of_run(run, net, split, wanted)
     if not label:
         net, split = guessed(Path(path))

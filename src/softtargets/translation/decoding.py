@@ -71,14 +71,11 @@ def decode(
     if not temperature > 0:
         raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
     check_search(beam, 1 if max_length is None else max_length, nbest)
-    checked = _checked(model, sources, "sources")
+    checked = ended_sources(model, sources)
     search = _Search(model, beam, length_penalty, penalty, nbest, temperature)
     device = model.head.weight.device
     room = _AT_A_TIME.get(device.type, _AT_A_TIME["cpu"]) if tokens_at_a_time is None else tokens_at_a_time
-    limits = [
-        min(int(1.2 * (len(each) - 1)) + 10 if max_length is None else max_length, model.longest)
-        for each in checked
-    ]
+    limits = [most_tokens(model, each, max_length) for each in checked]
     found: list[list[Hypothesis]] = [[Hypothesis([EOS], 0.0, 0.0)] for _ in checked]
     waiting = sorted((place for place, each in enumerate(checked) if len(each) > 1), key=lambda p: -limits[p])
     done = len(checked) - len(waiting)
@@ -116,7 +113,7 @@ def score(
         raise SofttargetsError(f"there are {len(sources)} sources and {len(targets)} targets")
     if not temperature > 0:
         raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
-    checked = _checked(model, sources, "sources")
+    checked = ended_sources(model, sources)
     wanted = [[*each] + ([EOS] if end and list(each[-1:]) != [EOS] else []) for each in targets]
     _check_tokens(model, wanted, "targets")
     longest = max(map(len, wanted), default=0)
@@ -269,9 +266,14 @@ def _log_probs(logits: Tensor, temperature: float) -> Tensor:
     return (logits / temperature if temperature != 1 else logits).log_softmax(-1)
 
 
-def _checked(model: Transformer, sources: Sequence[Sequence[int]], what: str) -> list[list[int]]:
+def most_tokens(model: Transformer, source: Sequence[int], max_length: int | None = None) -> int:
+    """How many tokens a translation has at most, of a source with the symbol at its end."""
+    return min(int(1.2 * (len(source) - 1)) + 10 if max_length is None else max_length, model.longest)
+
+
+def ended_sources(model: Transformer, sources: Sequence[Sequence[int]]) -> list[list[int]]:
     """With the symbol at the end, and no longer than the model can take."""
-    _check_tokens(model, sources, what)
+    _check_tokens(model, sources, "sources")
     ended = [[*each] if list(each[-1:]) == [EOS] else [*each, EOS] for each in sources]
     if cut := sum(len(each) > model.longest for each in ended):
         warnings.warn(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from softtargets.models import Transformer
 from softtargets.translation.beam import Hypothesis
-from softtargets.translation.decoding import Progress
+from softtargets.translation.decoding import Progress, ended_sources, most_tokens
 from softtargets.translation.sampling import sample
 from softtargets.translation.symbols import BOS, EOS, PAD
 
@@ -32,8 +32,9 @@ def sample_translations(
 
     What is drawn for a source depends on the seed and on its number, which is `first` for the first one, and not on
     what it is translated together with, apart from rounding. Sources are pieces without symbols; an empty one has the
-    empty translation. Without `max_length` no translation is longer than `decode` allows for the longest source. Scores
-    are the model's own log-probabilities, at temperature 1.
+    empty translation. Without `max_length` no translation is longer than `decode` allows for its source, and one that
+    is longer than the model can take is cut with a warning, as there. Scores are the model's own log-probabilities, at
+    temperature 1.
 
     >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
     >>> one, nothing = sample_translations(net, [[5, 6], []], max_length=4)
@@ -44,8 +45,9 @@ def sample_translations(
     waiting = sorted((place for place, one in enumerate(sources) if one), key=lambda p: -len(sources[p]))
     if not waiting:
         return found
-    ended = {place: [*sources[place][: model.longest - 1], EOS] for place in waiting}
-    most = min(int(1.2 * len(sources[waiting[0]])) + 10 if max_length is None else max_length, model.longest)
+    ended = dict(zip(waiting, ended_sources(model, [sources[place] for place in waiting]), strict=True))
+    limits = {place: most_tokens(model, ended[place], max_length) for place in waiting}
+    most = limits[waiting[0]]
     device = model.head.weight.device
     rows = max(1, _AT_A_TIME.get(device.type, _AT_A_TIME["cpu"]) // most)
     training = model.training
@@ -65,7 +67,7 @@ def sample_translations(
             len(places),
             BOS,
             EOS,
-            most,
+            [limits[place] for place in places],
             temperature,
             top_k,
             seed,

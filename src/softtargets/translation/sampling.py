@@ -41,7 +41,7 @@ def sample(
     batch: int,
     bos: int,
     eos: int,
-    max_length: int,
+    max_length: int | Sequence[int],
     temperature: float = 1.0,
     top_k: int | None = None,
     seed: int = 0,
@@ -51,7 +51,7 @@ def sample(
 ) -> list[Hypothesis]:
     """For each input one sequence, drawn token by token with probabilities ~ exp(log_prob / temperature).
 
-    With `top_k` only so many of the likeliest tokens are drawn from.
+    With `top_k` only so many of the likeliest tokens are drawn from. `max_length` is one number or one for each input.
 
     What is drawn depends on the seed, the number of the input and of the step, and the probabilities, and on nothing
     else. Inputs are numbered from 0, or by `numbers`, so that parts of a whole are drawn as the whole is. Scores are
@@ -97,17 +97,22 @@ def _roll(
     batch: int,
     bos: int,
     eos: int,
-    max_length: int,
+    max_length: int | Sequence[int],
     device: torch.device | str,
 ) -> list[Hypothesis]:
     """Step by step until all have ended; what comes after an end is thrown away."""
-    if max_length < 1:
-        raise SofttargetsError(f"must be at least 1, not {max_length}", argument="max_length")
+    limits = [max_length] * batch if isinstance(max_length, int) else list(max_length)
+    if len(limits) != batch:
+        raise SofttargetsError(
+            f"must be one number or one for each of {batch} inputs, not {len(limits)}", argument="max_length"
+        )
     if batch == 0:
         return []
+    if min(limits) < 1:
+        raise SofttargetsError(f"must be at least 1, not {min(limits)}", argument="max_length")
     prefixes = torch.full((batch, 1), bos, device=device)
     steps: list[Tensor] = []
-    for step in range(max_length):
+    for step in range(max(limits)):
         log_probs = next_log_probs(prefixes)
         if log_probs.shape[:-1] != (batch,):
             raise SofttargetsError(f"next_log_probs must give ({batch}, V), not {tuple(log_probs.shape)}")
@@ -117,7 +122,9 @@ def _roll(
         if (prefixes[:, 1:] == eos).any(1).all():
             break
     found = []
-    for row, numbers in zip(prefixes[:, 1:].tolist(), torch.cat(steps, 1).double().tolist(), strict=True):
+    rows = zip(prefixes[:, 1:].tolist(), torch.cat(steps, 1).double().tolist(), limits, strict=True)
+    for row, numbers, most in rows:
+        row = row[:most]
         length = row.index(eos) + 1 if eos in row else len(row)
         log_prob = sum(numbers[:length])
         found.append(Hypothesis(row[:length], log_prob, log_prob, eos in row))
