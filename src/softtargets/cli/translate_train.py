@@ -198,7 +198,7 @@ def _prepared(resources: Resources, recipe: Recipe, said: list[str], *, quiet: b
         "training text.",
         f"Vocabulary: {len(task.tokeniser):,} pieces of words that both languages share; a target has "
         f"{pieces:.1f} on average, its end included.",
-        f"Padding: {100 * train.padding:.1f} % of the target positions in batches.",
+        f"Padding: {100 * task.layout(recipe).padding:.1f} % of the target positions in batches.",
         *(f"Note: {warning.message}." for warning in caught if issubclass(warning.category, UserWarning)),
         *said[1:],
     ]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from softtargets.randomness import permutation
-from softtargets.training.tasks.translation.buckets import Bucket, into_buckets
+from softtargets.training.tasks.translation.buckets import Bucket, into_buckets, padding
 from softtargets.training.tasks.translation.layout import Layout
 
 SEEDS = (0, 1)
@@ -45,6 +45,13 @@ def test_an_epoch_has_every_sentence_once_and_says_what_each_step_holds(layout, 
     for shape, (_, rows) in zip(epoch.shapes, steps, strict=True):
         assert len(rows) <= shape.rows
         assert shape.rows * max(shape.source, shape.target) <= 160
+
+
+def test_padding_is_what_an_epoch_holds_besides_tokens(layout):
+    epoch = layout.epoch(0, 0)
+    positions = sum(shape.rows * shape.target for shape in epoch.shapes)
+    assert layout.padding == pytest.approx(1 - sum(epoch.units) / positions)
+    assert layout.padding > padding(layout.buckets, layout.lengths)  # batches are filled up
 
 
 def test_epochs_and_seeds_have_orders_of_their_own_and_the_same_one_again(layout):

@@ -63,6 +63,12 @@ class Layout:
         bucket, begin = self.batches[-1]
         return begin + self.shapes[bucket].rows
 
+    @cached_property
+    def padding(self) -> float:
+        """The share of target positions of an epoch that hold no token, those of empty sentences included."""
+        room = sum(self.shapes[bucket].rows * self.shapes[bucket].target for bucket, _ in self.batches)
+        return 1 - int(self.lengths.sum()) / room
+
     def keys(self, seeds: Sequence[int], device: torch.device) -> tuple[Tensor, Tensor]:
         """What the orders of sentences and of batches are drawn by."""
         return stacked_keys(seeds, "order", device), stacked_keys(seeds, "order of batches", device)

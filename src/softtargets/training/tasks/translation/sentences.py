@@ -131,7 +131,7 @@ class Sentences:
 
     @property
     def padding(self) -> float:
-        """The share of target positions that hold no token."""
+        """The share of target positions that hold no token, apart from what fills up batches (`Layout.padding`)."""
         return padding(self.buckets, self.targets.lengths)
 
     def _table(self, bucket: Bucket) -> Table:
