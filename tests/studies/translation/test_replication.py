@@ -153,6 +153,16 @@ def test_a_claim_of_figure_4_falls_when_its_own_numbers_turn(changed, fallen):
     assert all(one.verdict == "reproduced" for place, one in enumerate(judged) if place not in fallen)
 
 
+@pytest.mark.parametrize("size", replication.SIZES)
+def test_what_differs_is_said_of_the_size_that_was_trained(size):
+    results = told_4(size)
+    recipe = results.outcomes[0].trial.recipe
+    said = " ".join(replication.deviations(results))
+    assert f"cut into {recipe.data.vocabulary:,} pieces" in said
+    assert f"ours {recipe.batch:,} tokens" in said
+    assert ("bf16" in said) == (recipe.precision == "bf16")
+
+
 def test_printed_differences_are_those_of_table_3():
     judged = judge(FIGURE_4.claims(told_4()))
     assert [one.claim.printed for one in judged] == [None, None, -0.339, -0.052, None]

@@ -177,10 +177,12 @@ def deviations(results: Results, *more: str) -> tuple[str, ...]:
         if size_of(results) == "small"
         else ""
     )
+    pieces, tokens = ("1,000", "1,024") if small else ("8,000", "2,048")
+    products = "" if small else " Matrix products are in bf16."
     ours = (
-        "Our words are cut into 8,000 pieces that both languages share. The replication has whole words of spaCy, with "
-        "the tokenisers of the two languages exchanged. Its batches have 128 sentences in the order of the file, ours "
-        "2,048 tokens drawn anew in each epoch. Matrix products are in bf16. Its decoder does not look at padding "
-        "before a place, ours does; that changes predictions in the padding alone."
+        f"Our words are cut into {pieces} pieces that both languages share. The replication has whole words of spaCy, "
+        "with the tokenisers of the two languages exchanged. Its batches have 128 sentences in the order of the file, "
+        f"ours {tokens} tokens drawn anew in each epoch.{products} Its decoder does not look at padding before a "
+        "place, ours does; that changes predictions in the padding alone."
     )
     return tuple(text for text in (small, ours, *more) if text)
