@@ -67,7 +67,7 @@ def train(
         text = corpus_text(context) if corpus is not None else own_text(context)
 
         from softtargets.training import choose_device, translation_recipe
-        from softtargets.translation.scoring import sacrebleu_metrics
+        from softtargets.translation import sacrebleu_metrics
 
         sacrebleu_metrics()  # whether it is there, rather now than when all is trained
         where = choose_device(device)
@@ -221,11 +221,11 @@ def _assessed(run: Run, task: TranslationTask, device: str) -> Assessment:
 def _print_result(run: Run, found: Assessment, own: bool, data_dir: Path | None) -> None:
     from softtargets.data import data_directory
     from softtargets.inspection.translate import words
-    from softtargets.report import percent
+    from softtargets.report import percent, plural
 
     typer.echo(f"run {run.id} in {run.directory}")
     typer.echo(
-        f"On {found.text.sentences:,} test sentences, beam {found.beam}: {words.bleu_words(found.text, signed=True)}"
+        f"On {plural(found.text.sentences, 'test sentence')}, beam {found.beam}: {words.bleu_words(found.text, signed=True)}"
     )
     typer.echo(words.likelihood_words(found))
     ece = percent(found.calibration.expected_calibration_error)

@@ -22,7 +22,7 @@ from softtargets.translation.plane import TokenStates, choose_tokens
 from softtargets.translation.rows import divided, rows_of
 from softtargets.translation.sampled import sample_translations
 from softtargets.translation.sampling import greedy, sample
-from softtargets.translation.scoring import Score, bleu, chrf, sentence_scores
+from softtargets.translation.scoring import Score, bleu, chrf, sacrebleu_metrics, sentence_scores
 from softtargets.translation.sequences import (
     SequenceCalibration,
     exact_matches,
@@ -73,6 +73,7 @@ __all__ = [
     "greedy",
     "predict_tokens",
     "rows_of",
+    "sacrebleu_metrics",
     "sample",
     "sample_translations",
     "score",
