@@ -225,7 +225,8 @@ def _print_result(run: Run, found: Assessment, own: bool, data_dir: Path | None)
 
     typer.echo(f"run {run.id} in {run.directory}")
     typer.echo(
-        f"On {plural(found.text.sentences, 'test sentence')}, beam {found.beam}: {words.bleu_words(found.text, signed=True)}"
+        f"On {plural(found.text.sentences, 'test sentence')}, beam {found.beam}: "
+        f"{words.bleu_words(found.text, signed=True)}"
     )
     typer.echo(words.likelihood_words(found))
     ece = percent(found.calibration.expected_calibration_error)
