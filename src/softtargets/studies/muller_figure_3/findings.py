@@ -57,7 +57,8 @@ def _numbers(results: Results) -> tuple[Claim, ...]:
             f"{_ECE}/{kind}",
             results.sample(measure, **cell),
             ECE_MARGIN,
-            quantity=f"ECE of next tokens at alpha {cell['alpha']:g} on the held-out pairs",
+            quantity=f"ECE of next tokens at alpha {cell['alpha']:g} on the held-out pairs"
+            + (", with a temperature" if kind == "scaled" else ""),
             seeds=SEEDS,
             remark=remark,
         )

@@ -33,6 +33,7 @@ SEEDS = 3
 AXES = ("seed", "data.source", "data.target", *SMOOTHING_AXES)
 # Its batches: so many sentences in the order of the file, padded to the longest of them.
 BATCH = 128
+_PIECE = 32
 # Tenths, as the temperatures that it prints.
 TEMPERATURES = tuple(step / 10 for step in range(5, 31))
 
@@ -91,18 +92,23 @@ class AsReplicated:
     def _batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         return batches(self._task, self._recipe, self._model, self._split)
 
+    def _pieces(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """The same in pieces whose logits a CPU has room for; the padding is that of the whole batch."""
+        for states, labels in self._batches():
+            yield from zip(states.split(_PIECE), labels.split(_PIECE), strict=True)
+
     def tokens(self, temperature: float = 1.0) -> TokenPredictions:
         """Predictions of all places, padding included, where the right token is said to be padding."""
         collector = TokenCollector()
         head = divided(self._model.head, temperature)
-        for states, labels in self._batches():
+        for states, labels in self._pieces():
             collector.add(states, _counted(labels), head)
         return collector.finish()
 
     def sweep(self, temperatures: Sequence[float] = TEMPERATURES) -> TemperatureSweep:
         """Its calibration error, padding included, at each temperature."""
         sums = SweepSums(temperatures)
-        for states, labels in self._batches():
+        for states, labels in self._pieces():
             for logits, targets in rows_of(states, _counted(labels), self._model.head):
                 sums.add(logits, targets)
         return sums.result()
@@ -119,13 +125,13 @@ class AsReplicated:
         found = []
         for states, labels in self._batches():
             there = labels != IGNORED
-            logits = self._model.head(states).float()
-            own = labels.masked_fill(~there, 0).unsqueeze(-1)
+            own = labels.masked_fill(~there, 0)
+            # Of each place s the logit of the token that is right at place t: (rows, s, t).
+            over = own.unsqueeze(1).expand(-1, own.shape[1], -1)
+            columns = self._model.head(states).float().gather(2, over)
+            right = columns.diagonal(dim1=1, dim2=2)
             found.append(
-                [
-                    float(-(logits / t).log_softmax(1).gather(-1, own).squeeze(-1)[there].mean())
-                    for t in temperatures
-                ]
+                [float(((columns / t).logsumexp(1) - right / t)[there].mean()) for t in temperatures]
             )
         return [float(value) for value in np.mean(found, axis=0)]
 
@@ -171,16 +177,19 @@ WHAT_ITS_CODE_DOES = (
 
 def deviations(results: Results, *more: str) -> tuple[str, ...]:
     """What differs from the replication, for the end of a page."""
-    small = (
-        "This is the small size, for a CPU: 2 + 2 layers of width 64, 3,000 pairs, 1,000 pieces of words, 8 epochs. It "
-        "shows how the page is made and decides nothing. With --set size=full the replication's model is trained."
-        if size_of(results) == "small"
-        else ""
-    )
-    ours = (
-        "Our words are cut into 8,000 pieces that both languages share. The replication has whole words of spaCy, with "
-        "the tokenisers of the two languages exchanged. Its batches have 128 sentences in the order of the file, ours "
-        "2,048 tokens drawn anew in each epoch. Matrix products are in bf16. Its decoder does not look at padding "
-        "before a place, ours does; that changes predictions in the padding alone."
-    )
-    return tuple(text for text in (small, ours, *more) if text)
+    return (*(_SMALL if size_of(results) == "small" else _FULL), _PIECES, *more)
+
+
+_SMALL = (
+    "This is the small size, for a CPU: 2 + 2 layers of width 64, 3,000 pairs, 1,000 pieces of words, 8 epochs. It "
+    "shows how the page is made and decides nothing. With --set size=full the replication's model is trained.",
+)
+_FULL = (
+    "Batches of the replication have 128 sentences in the order of the file, ours 2,048 tokens, drawn anew in each "
+    "epoch. Matrix products are in bf16.",
+)
+_PIECES = (
+    "Our words are cut into pieces that both languages share. The replication has whole words of spaCy, with the "
+    "tokenisers of the two languages exchanged. Its decoder does not look at padding before a place, ours does; that "
+    "changes predictions in the padding alone."
+)

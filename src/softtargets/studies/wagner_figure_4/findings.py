@@ -56,7 +56,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             zone=zone(SAME),
         ),
         Claim(
-            "A temperature lowers it more than label smoothing does.",
+            "A temperature lowers the calibration error of the Transformer more than label smoothing does.",
             (*stronger, *sources(_ECE, "scaled", "smoothed-0.3")),
             f"ECE of the test set at alpha 0 with a temperature minus at alpha {SMOOTHED:g}, without padding",
             *below(0, own.contrast((("scaled_ece", hard), ("ece", soft)))),
@@ -79,7 +79,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             margin=MARGIN,
         ),
         Claim(
-            "With padding counted, as in the replication, a temperature lowers it more than label smoothing does.",
+            "With padding counted, as in the replication, a temperature lowers the error more than smoothing does.",
             (*stronger, *sources(_ECE, "scaled", "smoothed-0.3")),
             f"ECE with padding, validation set, at alpha 0 with a temperature minus at alpha {SMOOTHED:g}",
             *below(0, own.contrast((("padded_scaled_ece", hard), ("padded_ece", soft)))),
