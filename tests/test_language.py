@@ -48,6 +48,7 @@ ROOMS = [
     "inspection/calibrate",
     "inspection/compare",
     "inspection/shared",
+    "inspection/translate",
     "inspection/view",
     "losses",
     "noise",

@@ -168,7 +168,10 @@ def test_train_list_show_verify_delete(run, recipe_file):
     assert shown["summary"] == trained["summary"]
     for_people = run("runs", "show", identity[:6])[1]
     assert "provenance:" in for_people
-    assert "  regulariser: {name: label_smoothing, alpha: 0.1, spread: all, matrix: null}" in for_people
+    assert (
+        "  regulariser: {name: label_smoothing, alpha: 0.1, spread: all, matrix: null, prior: uniform}"
+        in for_people
+    )
     assert f"{ENGINE}. {ENGINES[ENGINE]}" in " ".join(for_people.split())
     assert "{'" not in for_people, "a Python dictionary"
     assert re.search(rf"{identity}  finished  20\d\d-\d\d-\d\d \d\d:\d\d  digits", run("runs", "list")[1])

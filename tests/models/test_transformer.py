@@ -441,3 +441,16 @@ def test_a_step_can_be_recorded_and_replayed():
             tokens.copy_(prefix[:, place])
             graph.replay()
             assert torch.allclose(states, expected[:, place], atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_logits_are_not_rounded_in_evaluation(dtype):
+    net = make(dtype=dtype).eval()
+    source, prefix = batch()
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        states, logits = net.features(source, prefix), net(source, prefix)
+    assert logits.dtype == torch.float32
+    exact = states.double() @ net.head.weight.double().T + net.head.bias.double()
+    assert torch.allclose(logits.double(), exact, rtol=1e-5, atol=1e-5)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert net.train()(source, prefix).dtype == torch.bfloat16

@@ -9,16 +9,20 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from hypothesis import strategies as st
 
 from softtargets.recipes import (
+    BLEU,
     CIFAR10,
     CIFAR100,
     CNN,
     CSKD,
     CUB200,
     EMNIST,
+    IWSLT14,
+    IWSLT17,
     LABO,
     MLP,
     MNIST,
     SGD,
+    WMT14,
     Adam,
     Affine,
     AlexNet,
@@ -53,10 +57,12 @@ from softtargets.recipes import (
     MaxSup,
     MobileNetV2,
     Model,
+    Multi30k,
     Noise,
     OnlineLabelSmoothing,
     Optimiser,
     Pair,
+    ParallelText,
     PreActResNet,
     Probe,
     Recipe,
@@ -68,10 +74,12 @@ from softtargets.recipes import (
     Shift,
     Step,
     Symmetric,
+    Tatoeba,
     TFReg,
     Timm,
     TinyImageNet,
     Transformer,
+    TranslationDataset,
 )
 from softtargets.recipes.probes import Information
 from softtargets.recipes.schema import Part, field_types
@@ -87,6 +95,12 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "cub200": CUB200,
         "tiny-imagenet": TinyImageNet,
         "imagenet": ImageNet,
+        "multi30k": Multi30k,
+        "tatoeba": Tatoeba,
+        "iwslt14": IWSLT14,
+        "iwslt17": IWSLT17,
+        "wmt14": WMT14,
+        "parallel-text": ParallelText,
     },
     Model: {
         "mlp": MLP,
@@ -134,7 +148,7 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "affine": Affine,
         "rotation": Rotation,
     },
-    Probe: {"calibration": Calibration, "information": Information},
+    Probe: {"calibration": Calibration, "information": Information, "bleu": BLEU},
     Noise: {
         "none": Clean,
         "symmetric": Symmetric,
@@ -157,6 +171,7 @@ def options_for(part: type[Part]) -> dict[str, Any]:
         Distillation: {"teacher": plain_recipe()},
         Timm: {"net": "resnet18"},
         ClassConditional: {"matrix": [[0.9, 0.1], [0.2, 0.8]]},
+        ParallelText: {"corpus": "mine"},
     }
     return needed.get(part, {})
 
@@ -196,7 +211,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*map(values, arguments))
     if hint is bool:
         return st.booleans()
-    if hint is str:  # so far, only patterns of parameter names
+    if hint is str:  # patterns of parameter names, and names of a corpus
         return st.sampled_from(["*", "head.*", "*.bias", "body.[13].weight", "body.?.*"])
     if hint is Recipe:
         return st.integers(0, 100).map(lambda seed: plain_recipe(seed=seed))
@@ -215,10 +230,16 @@ def recipes(draw: st.DrawFn, depth: int = 1, data: Dataset | None = None) -> Rec
     hints = field_types(Recipe)
     options = {name: draw(values(hint)) for name, hint in hints.items() if name != "regulariser"}
     options["data"] = data or options["data"]
-    if not options["data"].validation:  # nothing there to look at
+    if "validation" not in options["data"].splits:  # nothing there to look at
         options["probes"] = [each for each in options["probes"] if each.split != "validation"]
+        options["best_by"] = None
     options["probes"] = _apart(options["probes"], options["augmentation"])
-    length = draw(st.integers(1, 500))
+    looked = any(isinstance(each, BLEU) and each.split == "validation" for each in options["probes"])
+    if options["best_by"] == "validation_bleu" and not looked:
+        options["best_by"] = None
+    if options["average"] is not None or options["best_by"]:
+        options["average_last"] = None
+    length = draw(st.integers(options["average_last"] or 1, 20_000))
     options |= draw(st.sampled_from([{"epochs": length, "steps": None}, {"epochs": None, "steps": length}]))
     if depth and draw(st.booleans()):
         teacher = draw(recipes(depth=depth - 1, data=options["data"]))
@@ -260,7 +281,11 @@ def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
     if part is Contrast:
         return dict(zip(("low", "high"), sorted(options.values()), strict=True))
     if part is LabelSmoothing and options["matrix"] is not None:
-        return options | {"matrix": _stochastic(options["matrix"]), "spread": "all"}
+        return options | {"matrix": _stochastic(options["matrix"]), "spread": "all", "prior": "uniform"}
+    if part in (Tatoeba, IWSLT14, IWSLT17):
+        return options | {"target": "en" if options["source"] != "en" else "fr"}
+    if issubclass(part, TranslationDataset) and options["source"] == options["target"]:
+        return options | {"source": "de", "target": "en"}
     if part is ClassConditional:
         return options | {"matrix": _stochastic(options["matrix"])}
     if part is Affine and options["scale"]:

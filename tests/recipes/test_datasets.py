@@ -6,15 +6,31 @@ from typing import Literal, get_args, get_origin
 
 import pytest
 
-from softtargets.data import CATALOGUE, load
+from softtargets.data import CATALOGUE, load, load_pairs
 from softtargets.data.reading import READERS
 from softtargets.exceptions import DataError, RecipeError
-from softtargets.recipes import CIFAR10, CIFAR100, EMNIST, Dataset, Digits, ImageNet, build
+from softtargets.recipes import (
+    CIFAR10,
+    CIFAR100,
+    EMNIST,
+    IWSLT14,
+    WMT14,
+    Dataset,
+    Digits,
+    ImageDataset,
+    ImageNet,
+    Multi30k,
+    Tatoeba,
+    TranslationDataset,
+    build,
+)
 from softtargets.recipes.schema import field_types
 
-from .making import NAMES
+from .making import NAMES, options_for
 
-DATASETS = list(NAMES[Dataset].values())
+EVERY = list(NAMES[Dataset].values())
+DATASETS = [part for part in EVERY if issubclass(part, ImageDataset)]
+CORPORA = [part for part in EVERY if issubclass(part, TranslationDataset)]
 SHARED = {"validation", "limit", "standardise"}
 
 
@@ -38,9 +54,36 @@ def test_every_dataset_has_a_reader_that_takes_exactly_its_options(part):
     assert set(part().reader_options()) == taken
 
 
-@pytest.mark.parametrize("part", DATASETS, ids=lambda part: part.name)
+@pytest.mark.parametrize("part", EVERY, ids=lambda part: part.name)
 def test_every_dataset_is_one_the_data_command_knows(part):
-    assert part.name == "digits" or part.name in CATALOGUE
+    assert part.name in ("digits", "parallel-text") or part.name in CATALOGUE
+
+
+@pytest.mark.parametrize("part", CORPORA, ids=lambda part: part.name)
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_a_corpus_that_is_not_there_says_what_is_missing(part, split, tmp_path):
+    data = part(**options_for(part))
+    for source, target in data.languages:
+        with pytest.raises(DataError, match=r"is missing '|has neither"):
+            load_pairs(data.name, source, target, split, tmp_path)
+
+
+@pytest.mark.parametrize("part", CORPORA, ids=lambda part: part.name)
+def test_a_corpus_is_made_of_tokens_and_always_has_something_to_choose_by(part):
+    data = part(**options_for(part))
+    assert (data.task, data.unit) == ("translation", "tokens")
+    assert data.splits == ("train", "validation", "test")
+
+
+def test_several_languages_may_be_translated_at_once():
+    assert Tatoeba(source="de+fr").languages == (("de", "en"), ("fr", "en"))
+    assert Multi30k().languages == (("en", "de"),)
+
+
+@pytest.mark.parametrize("part", [Multi30k, IWSLT14, WMT14], ids=lambda part: part.name)
+def test_a_language_is_not_translated_into_itself(part):
+    with pytest.raises(RecipeError, match="target: en is the language that is translated from; give another"):
+        part(source="en", target="en")
 
 
 def every_choice(part):
@@ -89,3 +132,14 @@ def test_an_option_of_another_dataset_is_refused():
         RecipeError, match=r"labels: 'noisy' is not known.*; allowed: clean, aggregate, worse"
     ):
         CIFAR10(labels="noisy")
+
+
+def test_the_work_of_an_epoch_is_known_where_its_size_is():
+    assert Digits().epoch_units == 1297
+    assert Digits(validation=97, limit=100).epoch_units == 100
+    assert EMNIST().epoch_units is None
+    assert Multi30k().epoch_units == pytest.approx(443_528, rel=0.02)  # as it was counted
+    assert Tatoeba().epoch_units == pytest.approx(1_541_288, rel=0.02)
+    assert Tatoeba(source="de+fr").epoch_units == pytest.approx(2_790_659, rel=0.12)
+    assert Multi30k(limit=100).epoch_units == 1520
+    assert IWSLT14().epoch_units is None

@@ -43,8 +43,8 @@ def test_the_loss_takes_exactly_the_fields_with_the_same_defaults(name):
     parameters = inspect.signature(REGULARISERS[name]).parameters.values()
     left_out = NOT_IN_RECIPES | ONLY_THERE.get(name, set())
     taken = {each.name: each.default for each in parameters if each.name not in left_out}
-    # Who teaches, and about which images, the training loop knows.
-    asked = ("teacher", "view")
+    # Who teaches, and about which images, and how often each class is a label, the training loop knows.
+    asked = ("teacher", "view", "prior")
     expected = {name: value for name, value in vars(kind(**options_for(kind))).items() if name not in asked}
     assert taken == expected
 
@@ -142,7 +142,7 @@ def test_a_teacher_is_a_whole_recipe():
             {"data": "digits", "model": "mlp", "epochs": 1, "lr": 0.1},
             "teacher.lr: no such field of a recipe; allowed: data, model, regulariser, optimiser, schedule, "
             "epochs, steps, batch, augmentation, noise, seed, precision, multiplier, clip, average, measure_every, "
-            "probes",
+            "probes, average_last, best_by",
         ),
         ({"data": "digits", "model": "mlp"}, "teacher.epochs: give either epochs or steps; neither is given"),
     ],

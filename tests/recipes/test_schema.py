@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from softtargets.exceptions import RecipeError
 from softtargets.recipes import (
+    BLEU,
     CIFAR10,
     CIFAR100,
     CNN,
@@ -27,11 +28,13 @@ from softtargets.recipes import (
     ClassConditional,
     Contrast,
     Crop,
+    Dataset,
     Digits,
     Distillation,
     LabelSmoothing,
     Model,
     Optimiser,
+    ParallelText,
     PreActResNet,
     Recipe,
     Schedule,
@@ -136,7 +139,7 @@ def test_a_part_with_all_defaults_is_its_bare_name(slot, part):
         }
         return
     assert part(**options_for(part)).canonical() == {"name": part.name, **options_for(part)}
-    if part not in (Timm, ClassConditional):
+    if part not in (Timm, ClassConditional, ParallelText):
         assert build(slot, part.name) == part()
 
 
@@ -161,6 +164,8 @@ DEPENDENT = {
     (LabelSmoothing, "spread"),
     (LABO, "warmup"),
     (LABO, "warmup_alpha"),
+    (LabelSmoothing, "prior"),
+    *((part, side) for part in NAMES[Dataset].values() for side in ("source", "target")),
 }
 
 
@@ -229,7 +234,7 @@ def test_only_number_fields_that_say_so_may_be_nothing(part, name):
         ("online_label_smoothing", "freeze"),
         ("", "clip"),
         ("", "average"),
-    }:
+    } or name == "ratio":
         assert getattr(part(**options_with(part, name, None)), name) is None
     else:
         assert str(refusal(part, **options_with(part, name, None))) == f"{name}: None is not a number"
@@ -245,7 +250,8 @@ def test_whole_number_fields_refuse_what_is_no_whole_number(part, name):
 @pytest.mark.parametrize(("part", "name"), fields_ending_in(int), ids=named)
 def test_only_fields_that_say_so_may_be_nothing(part, name):
     if (
-        (part is Recipe and name in ("epochs", "steps", "measure_every"))
+        (part is Recipe and name in ("epochs", "steps", "measure_every", "average_last"))
+        or (part, name) == (BLEU, "sentences")
         or name == "limit"
         or (part, name) == (Crop, "size")
     ):

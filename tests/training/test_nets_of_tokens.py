@@ -8,6 +8,7 @@ import torch
 from softtargets.models import Transformer
 from softtargets.randomness import key_words
 from softtargets.training.nets import Forward, Single
+from softtargets.training.recording import compiling_as_often_as_needed
 
 from .test_nets import compiled  # noqa: F401 - a fixture
 
@@ -71,3 +72,29 @@ def test_the_compiler_understands_every_link_for_all_lengths(monkeypatch):
             torch.testing.assert_close(found, alone.train()(SOURCE, prefix))
     assert asked
     assert all(asked)
+
+
+def test_each_kind_of_link_is_compiled_once_for_batches_of_all_shapes(monkeypatch):
+    original, graphs = torch.compile, []
+
+    def noting(graph, example):
+        graphs.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr(
+        torch,
+        "compile",
+        lambda function, dynamic, options: original(function, backend=noting, dynamic=dynamic),
+    )
+    torch.compiler.reset()
+    model = made()
+    model.fused = True  # the last links compute nothing, which must not keep the compiler from the others
+    skeleton = made()
+    skeleton.fused = True
+    nets = single(model, Forward(skeleton, False, worth=lambda shape: True, dynamic=True))
+    with compiling_as_often_as_needed():
+        for rows, source, target in ((4, 12, 12), (3, 16, 16), (2, 20, 24), (2, 24, 20)):
+            inputs = (torch.randint(4, 11, (1, rows, side)) for side in (source, target))
+            assert nets.train(tuple(inputs)).shape == (1, rows, target, 8)
+    torch.compiler.reset()
+    assert len(graphs) == 3  # the embedding, a layer of the encoder, a layer of the decoder

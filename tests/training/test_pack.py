@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from softtargets.losses import REGULARISERS
 from softtargets.models import MODELS
 from softtargets.recipes import CNN, MLP, SGD, Adam, Distillation, LabelSmoothing
+from softtargets.training.course import Course
 from softtargets.training.pack_loss import ALONE
 
 from .making import advanced, finished, same, started, states
@@ -390,3 +391,17 @@ def test_packs_are_gone_when_they_are_done_with(recipe):
         assert gone() is None, "a circle of references keeps the memory of a pack"
     finally:
         gc.enable()
+
+
+def test_the_next_epoch_is_drawn_while_the_device_is_busy(recipe, monkeypatch):
+    pack = started(recipe)
+    asked = []
+    original = Course.epoch
+    monkeypatch.setattr(
+        Course, "epoch", lambda self, number: (asked.append(number), original(self, number))[1]
+    )
+    steps = pack.slots[0].course.steps_per_epoch
+    advanced(pack, steps)
+    assert asked[-1] == 1  # asked for before the second epoch is begun
+    finished(pack)
+    assert max(asked) == 3  # and after the last there is none

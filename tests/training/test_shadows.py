@@ -6,9 +6,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from softtargets.models import CNN, MLP
+from softtargets.models import CNN, MLP, Transformer
 from softtargets.randomness import key_words
-from softtargets.training.nets import Stacked
+from softtargets.recipes import Adam
+from softtargets.training.nets import Single, Stacked
+from softtargets.training.optimisers import WeightUpdate, make_update
 
 KEYS = torch.stack([key_words(seed, "dropout") for seed in range(3)])
 NETS = {
@@ -103,3 +105,67 @@ def test_states_are_dense_and_as_the_net_alone_has_them():
     alone = [NETS["mlp"][0]() for _ in range(3)][1]
     for name, value in alone.state_dict().items():
         assert torch.equal(nets.state(1)[name], value)
+
+
+# --- a net alone ---
+
+
+def translating(low, share="all"):
+    torch.manual_seed(0)
+    sizes = {"width": 16, "heads": 2, "inner": 24, "encoder_layers": 2, "decoder_layers": 1}
+    net = Transformer(vocabulary=20, dropout=0.2, share=share, **sizes)
+    update = make_update([Adam(lr=0.01)], [name for name, _ in net.named_parameters()], 0)
+    nets = Single(net, KEYS[:1], None, update.bucketed(), low)
+    return nets, WeightUpdate(update, 1.0, None, 0), update.initial(nets.parameters)
+
+
+def learned(nets, change, memory, steps):
+    """Steps of the engine's own update; losses, and the gradients of the last."""
+    source, prefix = torch.randint(3, 20, (2, 1, 4, 6), generator=torch.Generator().manual_seed(1))
+    losses = []
+    for step in range(steps):
+        nets.set_place(torch.tensor([step]))
+        with torch.autocast("cpu", torch.bfloat16):
+            logits = nets.train((source, prefix))
+        loss = F.cross_entropy(logits.float().flatten(0, -2), prefix.flatten())
+        collected = nets.collected(torch.autograd.grad(loss, nets.leaves))
+        change(nets.parameters, collected, memory, [], nets.shadows, torch.tensor(0.01), torch.tensor(step))
+        losses.append(loss.item())
+    return losses, [gradient.clone() for gradient in collected]
+
+
+@pytest.mark.parametrize("share", ["all", "none"])
+def test_a_transformer_with_shadows_learns_the_same_bit_for_bit(share):
+    plain, shadowed = translating(None, share), translating(torch.bfloat16, share)
+    (expected, theirs), (found, ours) = learned(*plain, steps=4), learned(*shadowed, steps=4)
+    assert found == expected
+    assert found[-1] < found[0]
+    for one, other in zip((*theirs, *plain[0].parameters), (*ours, *shadowed[0].parameters), strict=True):
+        assert torch.equal(one, other)
+    state, wanted = shadowed[0].state(0), plain[0].state(0)
+    assert all(torch.equal(state[name], value) for name, value in wanted.items())
+
+
+def test_the_head_and_what_is_shared_or_no_linear_layer_is_read_as_it_is():
+    nets, *_ = translating(torch.bfloat16)
+    low = {name for name, leaf in zip(nets.names, nets.leaves, strict=True) if leaf.dtype == torch.bfloat16}
+    assert "encoder.0.own.project.weight" in low
+    assert "decoder.0.feed_forward.narrow.bias" in low
+    assert not any(word in name for name in low for word in ("norm", "embed", "head"))
+    alone, *_ = translating(torch.bfloat16, "none")
+    assert "head.weight" in alone.names
+    assert {
+        n for n, leaf in zip(alone.names, alone.leaves, strict=True) if leaf.dtype == torch.bfloat16
+    } == low
+
+
+def test_a_state_that_is_gone_back_to_reaches_the_shadows():
+    made = translating(torch.bfloat16)
+    nets = made[0]
+    before = {name: value.clone() for name, value in nets.state(0).items()}
+    (first, *_), _ = learned(*made, steps=2)
+    nets.load(0, before)
+    for shadow, parameter in zip(nets.shadows, nets.parameters, strict=True):
+        assert torch.equal(shadow, parameter.to(torch.bfloat16))
+    assert learned(nets, *made[1:], steps=1)[0] == [first]
+    assert {id(shadow) for shadow in nets.shadows} <= {id(each) for each in nets.changed()}

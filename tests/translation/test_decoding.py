@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from softtargets.exceptions import SofttargetsError
 from softtargets.models import Transformer
 from softtargets.translation import Hypothesis, Translator, beam_search, decode, score
+from softtargets.translation.decoding import _looking, _Search
 from softtargets.translation.symbols import BOS, EOS, PAD, UNK
 
 VOCABULARY = 23
@@ -190,10 +192,9 @@ def test_a_translator_goes_from_text_to_text():
 
 
 def test_what_is_done_for_recording_changes_nothing(monkeypatch):
-    """Rounded lengths, blank sources, a trial before the first step, and shapes that come back, without a GPU."""
+    """Rounded lengths, blank sources, and shapes that come back, without a GPU."""
 
-    def recorded(step):
-        step()
+    def recorded(step, graphs):
         recorded.kinds += 1
         return step
 
@@ -201,11 +202,41 @@ def test_what_is_done_for_recording_changes_nothing(monkeypatch):
     net, sources = make(longest=40), texts(70, seed=6, longest=12)
     expected = decode(net, sources, 3, nbest=2)
     monkeypatch.setattr("softtargets.translation.decoding._records", lambda device: True)
-    monkeypatch.setattr("softtargets.translation.decoding._recorded", recorded)
+    monkeypatch.setattr("softtargets.translation.decoding._Recorded", recorded)
     for room in (400, 100_000):
         for a, b in zip(expected, decode(net, sources, 3, nbest=2, tokens_at_a_time=room), strict=True):
             same(a, b)
     assert recorded.kinds < 8
+
+
+def test_a_step_never_asks_for_a_value():
+    """What would make the host wait for a GPU, and cannot be recorded."""
+
+    class Noting(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            asked.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    asked = []
+    net = make()
+    with _looking(net):
+        kind = _Search(net, 3, 1.0, "length", 1, 1.0)._kind(torch.tensor([[5, 6, 2, 0]]), [8], 8)
+        with Noting():
+            kind.replay()
+    assert len(asked) > 50
+    assert not [
+        name for name in asked if any(word in name for word in ("_local_scalar", "nonzero", "masked_sel"))
+    ]
+
+
+def test_under_autocast_scores_are_those_of_the_model():
+    net, sources = make(dtype=torch.float32), texts(20, seed=3, longest=8)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = decode(net, sources, 3)
+        again = score(net, sources, [each[0].tokens for each in found], end=False)
+    for each, numbers in zip(found, again, strict=True):
+        # States are, but differently with and without a cache.
+        assert each[0].log_prob == pytest.approx(sum(numbers), abs=2e-2 * max(1, len(numbers)))
 
 
 @pytest.mark.cuda

@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 
 import softtargets
-from softtargets.cli import advise, calibrate, campaign, data, recipes, results, runs, studies, view
+from softtargets.cli import (
+    advise,
+    calibrate,
+    campaign,
+    data,
+    recipes,
+    results,
+    runs,
+    studies,
+    translate,
+    view,
+)
 from softtargets.exceptions import SofttargetsError
 
 app = typer.Typer(
@@ -28,6 +39,7 @@ GROUPS = {
     "runs": runs.app,
     "recipe": recipes.app,
     "data": data.app,
+    "translate": translate.app,
 }
 for name, group in GROUPS.items():
     app.add_typer(group, name=name)

@@ -18,6 +18,7 @@ from typer import Option
 from softtargets.cli.command_line import command_line
 from softtargets.cli.options import find_run
 from softtargets.cli.output import print_json, print_table
+from softtargets.exceptions import RunError
 
 if TYPE_CHECKING:
     from softtargets.predictions import Arrays, Predictions
@@ -68,6 +69,11 @@ def located(word: str, runs_dir: Path | None) -> Path:
     if run is None:
         return Path(word)
     split = split or "test"
+    if run.recipe.data.task == "translation":
+        raise RunError(
+            f"run {run.id} translates: it kept what it says of tokens in codes, and not the scores of all of them. "
+            f"softtargets translate score {run.id} --src FILE --ref FILE measures its calibration"
+        )
     if not run.has_predictions(split):
         run.kept(split)  # says which there are
     return run.directory / "predictions" / f"{split}.safetensors"

@@ -25,7 +25,7 @@ _FIELDS = {
     "schedule": "how the learning rate changes",
     "epochs": "how often the whole training set is seen; or give steps",
     "steps": "how many batches are trained on; or give epochs",
-    "batch": "examples in a batch",
+    "batch": "examples in a batch; of translations, tokens",
     "augmentation": "a list of what is done to training images, in order",
     "noise": "label noise that is added to the training labels",
     "seed": "decides all that is random",
@@ -35,6 +35,8 @@ _FIELDS = {
     "average": "decay of a moving average of the weights, which is then measured",
     "measure_every": "also measure after so many steps, not only after each epoch",
     "probes": "a list of what else is measured during training",
+    "average_last": "keep the mean of the weights at the ends of the last so many epochs",
+    "best_by": "keep the weights with the best number of this name, not the last ones",
 }
 
 
@@ -72,7 +74,7 @@ def overview() -> Iterator[str]:
             yield _wrapped("", describe(hint), 0)
             continue
         for name, part in kinds(places[field]).items():
-            yield _wrapped(name, _first_sentence(part), 2)
+            yield _wrapped(name, first_sentence(part), 2)
 
 
 def detail(name: str) -> Iterator[str]:
@@ -148,7 +150,8 @@ def _says_more(base: type) -> bool:
     return issubclass(base, Part) and base is not Part and bool(fields(base)) and not base.name
 
 
-def _first_sentence(part: type[Part]) -> str:
+def first_sentence(part: type[Part]) -> str:
+    """What a part does, without its options."""
     text = _paragraphs(part)[0]
     return re.split(r"\.(?:\s|$)", text, maxsplit=1)[0]
 

@@ -12,9 +12,11 @@ from softtargets.data.corpora import load_pairs
 from softtargets.data.directory import data_directory, where
 from softtargets.data.examples import Examples
 from softtargets.data.fetch import fetch
+from softtargets.data.files import lines_of, read_lines
 from softtargets.data.leaks import LeakReport, leaks
+from softtargets.data.own_text import digest_of, hold_out, keep_text, text_name
 from softtargets.data.reading import load, load_human_labels
-from softtargets.data.text import Pairs, join_pairs
+from softtargets.data.text import Pairs, join_pairs, read_parallel, read_tsv
 from softtargets.data.verify import status, verify
 
 # `fetch`, `leaks` and `verify` are also the names of modules. Importing them here, at once, is what makes the
@@ -32,13 +34,21 @@ __all__ = [
     "Pairs",
     "clean_pairs",
     "data_directory",
+    "digest_of",
     "fetch",
+    "hold_out",
     "join_pairs",
+    "keep_text",
     "leaks",
+    "lines_of",
     "load",
     "load_human_labels",
     "load_pairs",
+    "read_lines",
+    "read_parallel",
+    "read_tsv",
     "status",
+    "text_name",
     "verify",
     "where",
 ]

@@ -50,14 +50,19 @@ def read_lines(path: Path) -> list[str]:
     `str.splitlines` would also break at U+2028 and friends, which do occur inside sentences, and then two
     aligned files no longer are.
     """
-    data = read_all(path).removeprefix(b"\xef\xbb\xbf")
+    return lines_of(read_all(path), str(path))
+
+
+def lines_of(data: bytes, called: str) -> list[str]:
+    """The same of bytes that were read already, such as standard input."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
     lines = []
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], start=1):
         try:
             lines.append(line.removesuffix(b"\r").decode("utf-8"))
         except UnicodeDecodeError as problem:
             raise DataError(
-                f"{path} line {number} is not valid UTF-8 (byte {problem.start + 1} of the line: "
+                f"{called} line {number} is not valid UTF-8 (byte {problem.start + 1} of the line: "
                 f"{problem.reason}); convert the file to UTF-8"
             ) from None
     return lines

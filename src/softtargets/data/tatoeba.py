@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
 from pathlib import Path
 
+from softtargets.data.files import reading
 from softtargets.data.sentences import hashed, plain_form
 from softtargets.data.text import Pairs, read_tsv
 from softtargets.exceptions import DataError
@@ -24,14 +27,22 @@ def tatoeba_file(root: Path, source: str, target: str) -> tuple[Path, int]:
 
 def read_tatoeba(path: Path, count: int, part: str, *, turned: bool = False) -> Pairs:
     """Read a part of a table of English and other sentences; `turned` puts English second."""
+    with reading(path) as file:  # a missing file is named
+        there = os.fstat(file.fileno())
+    chosen = _split(path, count, there.st_size, there.st_mtime_ns)[part]
+    return Pairs(chosen.targets, chosen.sources) if turned else chosen
+
+
+@lru_cache(maxsize=2)
+def _split(path: Path, count: int, size: int, written: int) -> dict[str, Pairs]:
+    """All parts of a table; remembered, since whoever wants one wants the others too."""
     pairs = read_tsv(path)
     if len(pairs) != count:
         raise DataError(
             f"{path} has {len(pairs):,} pairs, but this corpus has {count:,}; for another export put files of your own "
             "beside each other and load them as parallel-text"
         )
-    chosen = split_by_sentence(pairs)[part]
-    return Pairs(chosen.targets, chosen.sources) if turned else chosen
+    return split_by_sentence(pairs)
 
 
 def split_by_sentence(pairs: Pairs) -> dict[str, Pairs]:

@@ -1,6 +1,7 @@
 """Nets: one net, one file. All are `Classifier`s: `features`, `head`, `templates`."""
 
 from softtargets.models.alexnet import AlexNet
+from softtargets.models.attention import known_attention
 from softtargets.models.classifier import Classifier
 from softtargets.models.cnn import CNN
 from softtargets.models.dropout import Dropout
@@ -42,4 +43,5 @@ __all__ = [
     "ResNet18",
     "Timm",
     "Transformer",
+    "known_attention",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import sqrt
 
 import torch
@@ -9,6 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.dropout import Dropout
+
+# Up to so many keys torch's fast attention on a GPU adds up the gradient in one order, which is one block of keys; it
+# has its threads add up more blocks as they come. Of longer sentences few fit into a batch, and the plain way is quick.
+ONE_BLOCK = 64
 
 
 class Attention(nn.Module):
@@ -29,7 +35,9 @@ class Attention(nn.Module):
         """(N, heads, T, d) over (N, heads, S, d) to (N, T, width); where the mask (N or 1, 1, T or 1, S) is False,
         keys are not looked at. `causal`: none after the query's own.
         """
-        if self.training and self.dropout.p > 0:
+        drops = self.training and self.dropout.p > 0
+        in_any_order = self.training and keys.is_cuda and keys.shape[-2] > ONE_BLOCK
+        if drops or in_any_order:
             # Written out: torch's own draws from a generator, and such a training could not be gone on with.
             if causal:
                 square = torch.ones(queries.shape[-2], keys.shape[-2], dtype=torch.bool, device=keys.device)
@@ -103,3 +111,19 @@ def linear(inputs: int, outputs: int, bound: float | None = None) -> nn.Linear:
     nn.init.uniform_(layer.weight, -limit, limit)
     nn.init.zeros_(layer.bias)
     return layer
+
+
+@contextmanager
+def known_attention() -> Iterator[None]:
+    """Without cuDNN's attention, which makes plans for every shape anew, and need not add up in one order.
+
+    >>> with known_attention():
+    ...     torch.backends.cuda.cudnn_sdp_enabled()
+    False
+    """
+    was_on = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(was_on)

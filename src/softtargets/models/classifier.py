@@ -39,7 +39,7 @@ class Classifier(nn.Module):
     @property
     def links(self) -> list[nn.Module]:
         """Layers that one after another make the whole net, the head included; where many are alike, compiling a few
-        serves all. None: the net is compiled as a whole."""
+        serves all. None: the net is compiled as a whole. One that is `slight`, a single operation or none, is not."""
         return []
 
     def number_dropouts(self) -> list[Dropout]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from softtargets.models.classifier import Classifier
 from softtargets.models.embedding import Embed
@@ -223,6 +225,8 @@ class Middle(nn.Module):
 class Last(nn.Module):
     """Of all that flows the target, normalised where layers have their norms in front."""
 
+    slight = True
+
     def __init__(self, width: int, normalises: bool) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width) if normalises else nn.Identity()
@@ -234,7 +238,13 @@ class Last(nn.Module):
 
 
 class Head(nn.Linear):
-    """Logits; if `fused`, in training the states as they are, since the loss multiplies them by the templates."""
+    """Logits; if `fused`, in training the states as they are, since the loss multiplies them by the templates.
+
+    In evaluation they have single precision at least, also under autocast: with eight bits many tokens would be equally
+    likely, and what a beam search chooses, or a model is measured by, would be the rounding.
+    """
+
+    slight = True
 
     def __init__(self, width: int, vocabulary: int) -> None:
         super().__init__(width, vocabulary)
@@ -244,4 +254,9 @@ class Head(nn.Linear):
 
     def forward(self, states: Tensor) -> Tensor:
         """(..., width) to (..., V)."""
-        return states if self.fused and self.training else super().forward(states)
+        if self.training:
+            return states if self.fused else super().forward(states)
+        dtype = torch.promote_types(torch.promote_types(states.dtype, self.weight.dtype), torch.float32)
+        # Where tensors have no content, there is no autocast either.
+        with nullcontext() if states.is_meta else torch.autocast(states.device.type, enabled=False):
+            return functional.linear(states.to(dtype), self.weight.to(dtype), self.bias.to(dtype))

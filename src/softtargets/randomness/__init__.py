@@ -1,6 +1,15 @@
 """Random numbers by place instead of by history: any draw of any training can be made again, on any device."""
 
-from softtargets.randomness.draws import below, key_words, normals, permutation, stacked_keys, uniforms, words
+from softtargets.randomness.draws import (
+    below,
+    key_words,
+    normals,
+    permutation,
+    ranks,
+    stacked_keys,
+    uniforms,
+    words,
+)
 from softtargets.randomness.philox import philox
 from softtargets.randomness.seeds import derive
 
@@ -11,6 +20,7 @@ __all__ = [
     "normals",
     "permutation",
     "philox",
+    "ranks",
     "stacked_keys",
     "uniforms",
     "words",

@@ -66,9 +66,17 @@ def permutation(key: Tensor, count: int, *place: int | Tensor) -> Tensor:
     [0, 1, 2, 3, 4]
     """
     outer = [each[..., None] if isinstance(each, Tensor) else each for each in place]
-    drawn = words(key[..., None, :], torch.arange(count, device=key.device), *outer)
-    # 63 bits: two of 60,000 examples meet with a probability of 2e-10, and then the sort keeps their order.
-    return torch.argsort(drawn[..., 0] << 31 | drawn[..., 1] >> 1, dim=-1, stable=True)
+    drawn = ranks(key, torch.arange(count, device=key.device), *outer)
+    return torch.argsort(drawn, dim=-1, stable=True)
+
+
+def ranks(key: Tensor, numbers: Tensor, *place: int | Tensor) -> Tensor:
+    """What numbers (n,) are sorted by in a random order, for each key (..., 2): (..., n). `place` broadcasts with them.
+
+    63 bits: two of 60,000 examples meet with a probability of 2e-10, and then a stable sort keeps their order.
+    """
+    drawn = words(key[..., None, :], numbers, *place)
+    return drawn[..., 0] << 31 | drawn[..., 1] >> 1
 
 
 def stacked_keys(seeds: Sequence[int], purpose: str, device: torch.device | str = "cpu") -> Tensor:

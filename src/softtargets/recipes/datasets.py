@@ -54,6 +54,14 @@ class Dataset(Part):
         """The names of the splits that there are."""
         return ("train", "validation", "test") if self.validation else ("train", "test")
 
+    @property
+    def epoch_units(self) -> int | None:
+        """The work of an epoch, in the unit of the dataset; None where that is not known beforehand."""
+        if self.training_examples is None:
+            return None
+        kept = self.training_examples - self.validation
+        return min(kept, self.limit or kept)
+
     def reader_options(self) -> dict[str, Any]:
         """The fields that only this dataset has: what its reader must be told."""
         above = [kind for kind in type(self).__mro__[1:] if issubclass(kind, Dataset)]
@@ -152,6 +160,9 @@ class TranslationDataset(Dataset):
 
     task: ClassVar[str] = "translation"
     unit: ClassVar[str] = "tokens"
+    tokens_per_pair: ClassVar[float] = (
+        10.0  # of the target, about, with as many pieces as there are by default
+    )
 
     vocabulary: Annotated[int, Range(5)] = 8000
     lowercase: bool = False
@@ -162,6 +173,15 @@ class TranslationDataset(Dataset):
     def splits(self) -> tuple[str, ...]:
         """There is always something to choose by."""
         return ("train", "validation", "test")
+
+    @property
+    def epoch_units(self) -> int | None:
+        """About: how many tokens a sentence has depends on the vocabulary, and some pairs are left out."""
+        pairs = super().epoch_units
+        if pairs is None:
+            return None
+        several = len(self.languages) if self.limit is None else 1
+        return round(several * pairs * self.tokens_per_pair)
 
     @property
     def languages(self) -> tuple[tuple[str, str], ...]:
@@ -179,6 +199,9 @@ class TranslationDataset(Dataset):
 class Multi30k(TranslationDataset, name="multi30k"):
     """Captions of photographs in English, German and French: 29,000 pairs, 1,014 to validate, 1,000 to test (2016)."""
 
+    training_examples: ClassVar[int | None] = 29_000
+    tokens_per_pair: ClassVar[float] = 15.2
+
     source: Literal["en", "de", "fr"] = "en"
     target: Literal["en", "de", "fr"] = "de"
 
@@ -189,14 +212,16 @@ class Tatoeba(TranslationDataset, name="tatoeba"):
     ``de+fr`` trains on both languages at once.
     """
 
+    training_examples: ClassVar[int | None] = 162_800
+    tokens_per_pair: ClassVar[float] = 9.4
+
     source: Literal["en", "de", "fr", "de+fr"] = "de"
     target: Literal["en", "de", "fr"] = "en"
 
     def check(self) -> None:
         """English is always one of the two."""
         super().check()
-        if "en" not in (self.source, self.target):
-            raise RecipeError(f"{self.source} to {self.target} is not there: one side must be en", "target")
+        _check_english(self.source, self.target)
 
 
 class IWSLT14(TranslationDataset, name="iwslt14"):
@@ -210,13 +235,23 @@ class IWSLT14(TranslationDataset, name="iwslt14"):
     vocabulary: Annotated[int, Range(5)] = 10_000
     lowercase: bool = True
 
+    def check(self) -> None:
+        """English is always one of the two."""
+        super().check()
+        _check_english(self.source, self.target)
+
 
 class IWSLT17(TranslationDataset, name="iwslt17"):
     """Talks (TED) of IWSLT'17, from German and French into English at once, as in table 2 of Lu et al. 2023."""
 
-    source: Literal["de", "fr", "de+fr"] = "de+fr"
-    target: Literal["en"] = "en"
+    source: Literal["en", "de", "fr", "de+fr"] = "de+fr"
+    target: Literal["en", "de", "fr"] = "en"
     vocabulary: Annotated[int, Range(5)] = 16_000
+
+    def check(self) -> None:
+        """English is always one of the two."""
+        super().check()
+        _check_english(self.source, self.target)
 
 
 class WMT14(TranslationDataset, name="wmt14"):
@@ -238,3 +273,8 @@ class ParallelText(TranslationDataset, name="parallel-text", shorthand="corpus")
     source: str = "source"
     target: str = "target"
     digest: str = ""
+
+
+def _check_english(source: str, target: str) -> None:
+    if "en" not in (source, target):
+        raise RecipeError(f"{source} to {target} is not there: one side must be en", "target")

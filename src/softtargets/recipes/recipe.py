@@ -155,7 +155,7 @@ class Recipe(Part):
 
     @property
     def units(self) -> int | None:
-        """How many images (or tokens) the training sees; None where the size of its dataset is not known beforehand.
+        """How many images (or about how many tokens) the training sees; None where that is not known beforehand.
 
         >>> from softtargets.recipes import MNIST, MLP
         >>> Recipe(data=MNIST(validation=10_000), model=MLP(), epochs=2).units
@@ -163,11 +163,8 @@ class Recipe(Part):
         """
         if self.steps:
             return self.steps * self.batch
-        there = self.data.training_examples
-        if there is None:
-            return None
-        kept = there - self.data.validation
-        return (self.epochs or 0) * min(kept, self.data.limit or kept)
+        each = self.data.epoch_units
+        return None if each is None else (self.epochs or 0) * each
 
     def replace(self, changes: Mapping[str, Any]) -> Recipe:
         """A new recipe with dotted fields changed: ``{"optimiser.lr": 0.05, "model": "cnn"}``."""

@@ -46,10 +46,17 @@ _MODULES = (
     "labo_readings",
     "labo_sweeps",
     "labo_table_5",
+    "labo_table_1",
+    "labo_table_2",
+    "labo_table_4",
+    "labo_figure_2",
     "beyond_labo",
     "beyond_labo_teacher",
     "beyond_temperature",
     "beyond_selection",
+    "beyond_unigram",
+    "beyond_token_distillation",
+    "beyond_token_labo",
 )
 STUDIES: tuple[Study, ...] = tuple(import_module(f"{__name__}.{module}").study for module in _MODULES)
 

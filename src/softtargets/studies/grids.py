@@ -35,7 +35,7 @@ def smoothing(alpha: float, spread: Literal["all", "others"] = "all") -> LabelSm
     """Label smoothing; of strength 0 it is plain cross-entropy.
 
     >>> smoothing(0.1)
-    LabelSmoothing(alpha=0.1, spread='all', matrix=None)
+    LabelSmoothing(alpha=0.1, spread='all', matrix=None, prior='uniform')
     >>> smoothing(0.0)
     CrossEntropy()
     """
@@ -46,7 +46,7 @@ def smoothing_to(p: float) -> LabelSmoothing | CrossEntropy:
     """Mass p on the label and the rest on the others, in equal parts.
 
     >>> smoothing_to(0.9)
-    LabelSmoothing(alpha=0.1, spread='others', matrix=None)
+    LabelSmoothing(alpha=0.1, spread='others', matrix=None, prior='uniform')
     """
     return smoothing(_rest(p), "others")
 

@@ -9,10 +9,13 @@ from softtargets.training.progress import ProgressLine
 from softtargets.training.scheduling import Resources
 from softtargets.training.tensorboard import TensorBoard
 from softtargets.training.timing import TimedTraining, seconds_in_turns
+from softtargets.training.translation_recipes import TRANSLATION_SIZES, translation_recipe, vocabulary_for
+from softtargets.training.translators import load_translator
 from softtargets.training.workers import cores
 
 __all__ = [
     "CHECKPOINT_SECONDS",
+    "TRANSLATION_SIZES",
     "Plan",
     "ProgressLine",
     "Resources",
@@ -25,7 +28,10 @@ __all__ = [
     "cores",
     "float32_products",
     "kind_of_run",
+    "load_translator",
     "most_together",
     "seconds_in_turns",
     "train",
+    "translation_recipe",
+    "vocabulary_for",
 ]

@@ -49,8 +49,11 @@ class DeviceState:
         self.adviser = self.task.adviser(recipes, self.nets, alone, teachers)
         self.feed = self.task.feed(recipes, tasks, machinery)
         self._make_tables()
-        self._recorder = Recorder(self._changed(), machinery.recorded)
-        self._looker = Recorder([], machinery.recorded)
+        pool = (
+            torch.cuda.graph_pool_handle() if machinery.recorded else None
+        )  # one stream, one thing at a time
+        self._recorder = Recorder(self._changed(), machinery.recorded, pool)
+        self._looker = Recorder([], machinery.recorded, pool)
         self._stream: torch.cuda.Stream | None = None
         self._change: Callable[..., Tensor | None] = WeightUpdate(
             self.update, self.recipe.clip, self.recipe.average, self.nets.lead
@@ -192,11 +195,12 @@ class DeviceState:
         stacked, forward = self.machinery.stacked, self.machinery.forward(models[0])
         keys = stacked_keys([recipe.seed for recipe in recipes], "dropout", self.device)
         self.update = make_update([each.optimiser for each in recipes], names, int(stacked), self.device)
+        low = torch.bfloat16 if self.machinery.recorded and self.recipe.precision == "bf16" else None
         if stacked:
-            in_bf16 = self.machinery.recorded and self.recipe.precision == "bf16"
-            return Stacked(models, keys, forward, torch.bfloat16 if in_bf16 else None)
+            return Stacked(models, keys, forward, low)
         (model,) = models
-        return Single(model, keys, forward, self.update.bucketed())
+        # Sequences, that is: nets of images have one linear layer, and are what they were.
+        return Single(model, keys, forward, self.update.bucketed(), low if self.task.shapes_vary else None)
 
     def _make_loss(self, recipes: Sequence[Recipe]) -> SingleLoss | StackedLoss:
         classes = len(self.task.classes)

@@ -141,7 +141,8 @@ class _Link:
     def __init__(self, module: nn.Module, stacked: bool, compiled: bool, dynamic: bool) -> None:
         self._module, self._stacked = module, stacked
         self.compiled: Callable[..., Any] = self.plain
-        if compiled:
+        # Of a link that computes nothing the compiler says that `plain` is not worth compiling, and believes it of all.
+        if compiled and not getattr(module, "slight", False):
             # Tensor cores want the channels last.
             self.compiled = torch.compile(
                 self.plain, dynamic=dynamic, options={"force_layout_optimization": True}
@@ -166,13 +167,23 @@ def _kind_of(link: nn.Module) -> object:
 
 
 class Single(Nets):
-    """One net as it is; the weights that an update treats alike lie side by side, so that it is a few operations."""
+    """One net as it is; the weights that an update treats alike lie side by side, so that it is a few operations.
+
+    With a `low` precision all weights have a shadow in it, written together with them, and linear layers but for the
+    head read and are differentiated by theirs: autocast would copy each of them in every step, and each gradient back,
+    which is the same numbers and, in a small Transformer, a hundred kernels more.
+    """
 
     runs = 1
     lead = 0
 
     def __init__(
-        self, model: Classifier, keys: Tensor, forward: Forward | None, buckets: Buckets | None = None
+        self,
+        model: Classifier,
+        keys: Tensor,
+        forward: Forward | None,
+        buckets: Buckets | None = None,
+        low: torch.dtype | None = None,
     ) -> None:
         self.model = model
         self.place = torch.cat((keys[0], keys.new_zeros(1)))
@@ -187,7 +198,11 @@ class Single(Nets):
         ]
         for leaf, view in zip(self.leaves, self.apart(self.parameters), strict=True):
             leaf.data = view
-        self.shadows = [None] * len(self.parameters)
+        self.shadows = [None if low is None else parameter.to(low) for parameter in self.parameters]
+        if low is not None:
+            copies = self.apart([shadow for shadow in self.shadows if shadow is not None])
+            for index in _inner_linear(model):
+                self.leaves[index] = copies[index].detach().requires_grad_()
         self._gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
 
     def set_place(self, steps: Tensor) -> None:
@@ -195,7 +210,11 @@ class Single(Nets):
 
     def collected(self, gradients: Sequence[Tensor]) -> list[Tensor]:
         """Side by side, as the weights."""
-        torch._foreach_copy_(self.apart(self._gradients), list(gradients))
+        room = self.apart(self._gradients)
+        # Of one precision at a time: a list of several would be copied tensor by tensor.
+        for dtype in {gradient.dtype for gradient in gradients}:
+            chosen = [index for index, gradient in enumerate(gradients) if gradient.dtype == dtype]
+            torch._foreach_copy_([room[index] for index in chosen], [gradients[index] for index in chosen])
         return self._gradients
 
     def apart(self, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -214,10 +233,14 @@ class Single(Nets):
 
     def load(self, run: int, state: Mapping[str, Tensor]) -> None:
         self.model.load_state_dict(dict(state))
+        for shadow, parameter in zip(self.shadows, self.parameters, strict=True):
+            if shadow is not None:
+                shadow.copy_(parameter)
 
     def changed(self) -> list[Tensor]:
-        """Weights, buffers, and the place of the draws."""
-        return [*self.parameters, *self.model.buffers(), self.place]
+        """Weights, their shadows, buffers, and the place of the draws."""
+        shadows = [shadow for shadow in self.shadows if shadow is not None]
+        return [*self.parameters, *shadows, *self.model.buffers(), self.place]
 
     def _said(self, inputs: Inputs, training: bool, shared: bool) -> Tensor:
         own = inputs if shared else tuple(each[0] for each in inputs)
@@ -302,6 +325,19 @@ def _give_places(models: Sequence[Classifier], keys: Tensor) -> None:
 
 def _linear_weights(model: Classifier) -> set[str]:
     return {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, nn.Linear)}
+
+
+def _inner_linear(model: Classifier) -> list[int]:
+    """Which of the parameters are weights and biases of linear layers, and not of the head nor shared with others."""
+    owners: dict[nn.Parameter, list[nn.Module]] = {}
+    for module in model.modules():
+        for parameter in module.parameters(recurse=False):
+            owners.setdefault(parameter, []).append(module)
+
+    def inner(parameter: nn.Parameter) -> bool:
+        return all(isinstance(one, nn.Linear) and one is not model.head for one in owners[parameter])
+
+    return [index for index, parameter in enumerate(model.parameters()) if inner(parameter)]
 
 
 def _turned(weights: Tensor) -> Tensor:

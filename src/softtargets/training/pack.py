@@ -111,6 +111,7 @@ class Pack:
 
     def read(self, due: Sequence[int]) -> None:
         """What `look` has found; the host waits for it."""
+        self._look_ahead()
         found, losses, correct = self.on_device.seen()
         for run in due:
             slot = self.slots[run]
@@ -197,6 +198,15 @@ class Pack:
         if any(epoch.shapes != self._epochs[0].shapes for epoch in self._epochs):
             raise ValueError("the runs of a stack must have steps of the same shapes at the same places")
         self.on_device.open_epoch(self.place, [slot.step for slot in self.slots])
+
+    def _look_ahead(self) -> None:
+        """Draw the next epoch, which is then remembered, while the device is busy with this one."""
+        if self.place == self._steps_per_epoch:
+            for slot in self.slots:
+                if not slot.done:
+                    number = slot.step // self._steps_per_epoch
+                    slot.course.epoch(number)
+                    slot.course.rates(number)
 
     def _close_epoch(self) -> None:
         self.on_device.close_epoch()

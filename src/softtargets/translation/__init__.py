@@ -1,6 +1,6 @@
 """Translation: text to tokens and back, beam search, BLEU, and how far probabilities of tokens can be trusted."""
 
-from softtargets.translation.beam import Hypothesis, beam_search
+from softtargets.translation.beam import Hypothesis, Penalty, beam_search
 from softtargets.translation.bleu_statistics import (
     BleuInterval,
     bleu_difference,
@@ -8,6 +8,7 @@ from softtargets.translation.bleu_statistics import (
     bleu_of,
     sentence_statistics,
 )
+from softtargets.translation.chrf_statistics import chrf_interval
 from softtargets.translation.decoding import Translator, decode, score
 from softtargets.translation.frequencies import (
     ChosenProbabilities,
@@ -16,8 +17,10 @@ from softtargets.translation.frequencies import (
     frequency_scores,
     frequency_splits,
 )
+from softtargets.translation.next_tokens import predict_tokens
 from softtargets.translation.plane import TokenStates, choose_tokens
 from softtargets.translation.rows import divided, rows_of
+from softtargets.translation.sampled import sample_translations
 from softtargets.translation.sampling import greedy, sample
 from softtargets.translation.scoring import Score, bleu, chrf, sentence_scores
 from softtargets.translation.sequences import (
@@ -43,6 +46,7 @@ __all__ = [
     "ChosenProbabilities",
     "FrequencySplits",
     "Hypothesis",
+    "Penalty",
     "Score",
     "SequenceCalibration",
     "TemperatureOptima",
@@ -59,6 +63,7 @@ __all__ = [
     "choose_tokens",
     "chosen_token_probabilities",
     "chrf",
+    "chrf_interval",
     "decode",
     "divided",
     "exact_matches",
@@ -66,8 +71,10 @@ __all__ = [
     "frequency_scores",
     "frequency_splits",
     "greedy",
+    "predict_tokens",
     "rows_of",
     "sample",
+    "sample_translations",
     "score",
     "sentence_scores",
     "sentence_statistics",

@@ -169,12 +169,19 @@ class Beams:
     @torch.no_grad()
     def step(self, log_probs: Tensor) -> None:
         """Every hypothesis one token further, by log-probabilities (batch * beam, V)."""
-        self.steps += 1
-        vocabulary, beam = log_probs.shape[-1], self.beam
+        self.go_on(*best(log_probs, self.wanted(log_probs.shape[-1])))
+
+    def wanted(self, vocabulary: int) -> int:
+        """How many of so many tokens `go_on` wants to know of each hypothesis, the likeliest."""
         if not 0 <= self.eos < vocabulary:
             raise SofttargetsError(f"must be one of {vocabulary} tokens, not {self.eos}", argument="eos")
-        each = min(2 * beam, vocabulary)
-        added, tokens = best(log_probs, each)
+        return min(2 * self.beam, vocabulary)
+
+    @torch.no_grad()
+    def go_on(self, added: Tensor, tokens: Tensor) -> None:
+        """A step by the likeliest tokens (batch * beam, wanted) and their log-probabilities, likeliest first."""
+        self.steps += 1
+        beam, each = self.beam, added.shape[-1]
         self.wrong |= (added.isnan() | (added > 1e-3)).any()
         sums = self.log_probs[..., None] + added.double().clamp(max=0).reshape(-1, beam, each)
         sums, chosen = sums.flatten(1).sort(dim=1, descending=True, stable=True)

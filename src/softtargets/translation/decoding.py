@@ -10,10 +10,12 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from softtargets.exceptions import SofttargetsError
-from softtargets.models import Cache, Transformer
+from softtargets.models import Cache, Transformer, known_attention
 from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search
+from softtargets.translation.ranking import likeliest
 from softtargets.translation.symbols import BOS, EOS, PAD
 
 Progress = Callable[[int, int], None]
@@ -175,6 +177,7 @@ class _Search:
         self._model, self._beam, self._temperature = model, beam, temperature
         self._options = beam, BOS, EOS, length_penalty, penalty, nbest
         self._kinds: dict[tuple[int, int, int], _Kind] = {}
+        self._graphs: list[torch.cuda.CUDAGraph] = []
 
     def run(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> list[list[Hypothesis]]:
         device = self._model.head.weight.device
@@ -185,7 +188,7 @@ class _Search:
             # Up to the next shape, with sources that are done after one step.
             capacity = min(_up(capacity), self._model.longest)
             blank = _blanks(len(sources))
-            source = torch.nn.functional.pad(
+            source = functional.pad(
                 source, (0, min(_up(source.shape[1]), self._model.longest) - source.shape[1])
             )
             source = torch.cat((source, _padded([[EOS]]).new_full((blank, source.shape[1]), PAD)))
@@ -212,16 +215,18 @@ class _Search:
             beams = Beams([*limits[:-1], capacity], *self._options, source.device)
             kind = _Kind(cache, beams, lambda: self._step(cache, beams))
             if records:
-                kind.replay = _recorded(kind.replay)
+                kind.replay = _Recorded(kind.replay, self._graphs)
             self._kinds[shape] = kind
-        kind = self._kinds[shape]
-        self._model.start(memory, cache=kind.cache)
+        else:
+            kind = self._kinds[shape]
+            self._model.start(memory, cache=kind.cache)
         kind.beams.begin(limits)
         return kind
 
     def _step(self, cache: Cache, beams: Beams) -> None:
         states, _ = self._model.advance(beams.last, cache)
-        beams.step(_log_probs(self._model.head(states), self._temperature))
+        logits = self._model.head(states)
+        beams.go_on(*likeliest(logits, beams.wanted(logits.shape[-1]), self._temperature))
         cache.reorder(beams.parents)
 
 
@@ -229,22 +234,38 @@ def _records(device: torch.device) -> bool:
     return device.type == "cuda"
 
 
-def _recorded(step: Callable[[], None]) -> Callable[[], None]:
-    """A step as a CUDA graph; what it has written on the way is to be begun anew."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        step()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay
+class _Recorded:
+    """A step that is taken the first time, and recorded; from then on it is the replay of a CUDA graph.
+
+    Graphs of one search have in common where they keep what they need, since one is replayed at a time.
+    """
+
+    def __init__(self, step: Callable[[], None], others: list[torch.cuda.CUDAGraph]) -> None:
+        self._step, self._others = step, others
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        if self._graph is not None:
+            self._graph.replay()
+            return
+        here, stream = torch.cuda.current_stream(), torch.cuda.Stream()
+        stream.wait_stream(here)
+        graph = torch.cuda.CUDAGraph()
+        pool = self._others[0].pool() if self._others else torch.cuda.graph_pool_handle()
+        with torch.cuda.stream(stream):
+            self._step()
+            # Not by ``torch.cuda.graph``, which first gives all memory that is free back to the device.
+            graph.capture_begin(pool, capture_error_mode="thread_local")
+            try:
+                self._step()
+            finally:
+                graph.capture_end()
+        here.wait_stream(stream)
+        self._others.append(graph)
+        self._graph = graph
 
 
 def _log_probs(logits: Tensor, temperature: float) -> Tensor:
-    """In single precision at least."""
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return (logits / temperature if temperature != 1 else logits).log_softmax(-1)
 
 
@@ -300,7 +321,7 @@ def _looking(model: Transformer) -> Iterator[None]:
     training = model.training
     model.eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), known_attention():
             yield
     finally:
         model.train(training)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from torch import Tensor
 
 _CHUNK = 128
+# A kernel has whole rows in registers: no longer ones.
+_LONGEST_ROW = 16384
 _LOW = 0xFFFFFFFF
 
 
@@ -39,6 +43,48 @@ def best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     keys = _keys(values.gather(1, there), there).masked_fill(inside >= length, torch.iinfo(torch.int64).min)
     places = _largest(keys, count)
     return values.gather(1, places), places
+
+
+def likeliest(logits: Tensor, count: int, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
+    """The `count` likeliest tokens of each row of logits (n, V): log_softmax(logits / temperature), and the tokens.
+
+    As `best` of the log-probabilities; on a GPU one kernel that reads the logits once.
+
+    >>> likeliest(torch.tensor([[0.0, 1.0, 1.0]]), 2)
+    (tensor([[-0.8620, -0.8620]]), tensor([[1, 2]]))
+    """
+    fits = logits.dtype == torch.float32 and logits.shape[1] <= _LONGEST_ROW
+    if logits.is_cuda and fits and _has_triton():
+        return likeliest_by_kernel(logits, count, temperature)
+    return best((logits / temperature if temperature != 1 else logits).log_softmax(-1), count)
+
+
+def likeliest_by_kernel(logits: Tensor, count: int, temperature: float) -> tuple[Tensor, Tensor]:
+    """The same for logits in single precision, by the kernel."""
+    from softtargets.translation.top_kernel import top_kernel
+
+    rows, vocabulary = logits.shape
+    log_probs, tokens = logits.new_empty(rows, count), logits.new_empty(rows, count, dtype=torch.int64)
+    block = max(128, 1 << (vocabulary - 1).bit_length())
+    top_kernel[(rows,)](
+        logits.contiguous(),
+        log_probs,
+        tokens,
+        temperature,
+        VOCABULARY=vocabulary,
+        COUNT=count,
+        BLOCK=block,
+        SCALED=temperature != 1,
+        num_warps=min(16, max(4, block // 1024)),
+    )
+    return log_probs, tokens
+
+
+@cache
+def _has_triton() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("triton") is not None
 
 
 def _keys(values: Tensor, places: Tensor) -> Tensor:

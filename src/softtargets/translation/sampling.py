@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -46,13 +46,16 @@ def sample(
     top_k: int | None = None,
     seed: int = 0,
     device: torch.device | str = "cpu",
+    *,
+    numbers: Sequence[int] | None = None,
 ) -> list[Hypothesis]:
     """For each input one sequence, drawn token by token with probabilities ~ exp(log_prob / temperature).
 
     With `top_k` only so many of the likeliest tokens are drawn from.
 
     What is drawn depends on the seed, the number of the input and of the step, and the probabilities, and on nothing
-    else. Scores are the model's own log-probabilities, at temperature 1.
+    else. Inputs are numbered from 0, or by `numbers`, so that parts of a whole are drawn as the whole is. Scores are
+    the model's own log-probabilities, at temperature 1.
 
     >>> table = torch.tensor([[0.0, 0.6, 0.4], [0.5, 0.1, 0.4]]).log()
     >>> drawn = sample(lambda prefixes: table[prefixes[:, -1].clamp(max=1)], 500, bos=0, eos=2, max_length=3)
@@ -63,7 +66,12 @@ def sample(
         raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
     if top_k is not None and top_k < 1:
         raise SofttargetsError(f"must be at least 1, not {top_k}", argument="top_k")
+    if numbers is not None and len(numbers) != batch:
+        raise SofttargetsError(
+            f"must be one for each of {batch} inputs, not {len(numbers)}", argument="numbers"
+        )
     key = key_words(seed, "sampling")
+    inputs = torch.arange(batch) if numbers is None else torch.tensor(numbers)
 
     def drawn(log_probs: Tensor, step: int) -> Tensor:
         rows, vocabulary = log_probs.shape
@@ -72,7 +80,7 @@ def sample(
         if top_k is not None and top_k < vocabulary:
             weights, places = best(log_probs, top_k)
         up_to = (weights.double() / temperature).softmax(-1).cumsum(-1)
-        bits = words(key.to(log_probs.device), torch.arange(rows, device=log_probs.device), step)
+        bits = words(key.to(log_probs.device), inputs.to(log_probs.device), step)
         uniform = ((bits[:, 0] << 21) + (bits[:, 1] >> 11)).double() * 2.0**-53
         chosen = (
             (up_to <= uniform[:, None] * up_to[:, -1:]).sum(1, keepdim=True).clamp(max=up_to.shape[1] - 1)

@@ -20,6 +20,7 @@ from softtargets.models.kernels.convolution import convolution_kernel, part_sum_
 from softtargets.models.kernels.launch import Pooling, Shape
 from softtargets.models.kernels.linear import product_kernel
 from softtargets.models.kernels import products
+from softtargets.models.kernels.dropout import dropout_kernel
 from softtargets.models.kernels.sums import sum_kernel
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
 from softtargets.models.kernels.response_norm import norm_kernel
@@ -128,6 +129,11 @@ for runs, inputs, outputs in ((128, 784, 1200), (1, 1200, 1200), (128, 2304, 384
     choose = products.linear_gradient_tiles
     check_linear(choose, runs, inputs, 128, outputs, (1, inputs), (outputs, 1), (outputs, 1), bias=None)
 compiled(sum_kernel, dict(PART=8192, BLOCK=1024, SQUARED=True), values="*fp32", results="*fp32", count="i32")
+
+drawn = dict.fromkeys(("place", "position"), "*i64") | dict(count="i32", least="i32", scale="fp32")
+ptx = compiled(dropout_kernel, dict(BLOCK=launch.DRAWS), **drawn)
+assert "mul.hi.u32" in ptx and "mul.lo.s64" not in ptx, "draws in 64 bits"
+assert "ld.global.v4.b32" in ptx, "reads number by number"
 
 
 check_norm(True)

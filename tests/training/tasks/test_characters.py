@@ -342,7 +342,7 @@ def test_a_teacher_is_refused_too(recipe, tmp_path):
 # --- memory ---
 
 
-def test_memory_is_that_of_the_largest_batch_and_on_a_gpu_of_every_shape(recipe):
+def test_memory_is_that_of_the_largest_batch_and_on_a_gpu_twice_that_for_many_shapes(recipe):
     task = prepare(recipe.data, CPU)
     here, there = (footprint(recipe, task, torch.device(kind), stacked=True) for kind in ("cpu", "cuda"))
     rows = [rows * length for rows, length in set(task.epoch(recipe, 0).shapes)]
@@ -353,7 +353,8 @@ def test_memory_is_that_of_the_largest_batch_and_on_a_gpu_of_every_shape(recipe)
         - 4 * 6 * sum(w.numel() for w in build_model(recipe, task).parameters())
     )
     grown = there.run - here.run
-    assert grown == pytest.approx(remembered * (sum(rows) / max(rows) - 1), rel=0.01)
+    assert sum(rows) / max(rows) > 2  # recorded steps share memory, whatever their shapes
+    assert grown == pytest.approx(remembered, rel=0.01)
 
 
 # --- on a GPU ---

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,6 +16,7 @@ from softtargets.models.kernels.convolution import (
     part_sum_kernel,
     weight_gradient_kernel,
 )
+from softtargets.models.kernels.dropout import dropout_kernel
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
 from softtargets.models.kernels.response_norm import norm_kernel
 
@@ -21,6 +24,8 @@ from softtargets.models.kernels.response_norm import norm_kernel
 POOL_BLOCK = 1024
 # Places whose channels one program normalises.
 NORM_ROWS = 64
+# Draws of one program of dropout, each for four numbers.
+DRAWS = 512
 
 
 # --- convolutions and their gradients ---
@@ -297,6 +302,22 @@ def _norm(maps: Tensor, upstream: Tensor | None, radius: int, *numbers: float) -
             WIDE=max(16, power_of_2(channels)),
             SPLIT=maps.dtype == torch.bfloat16,
             num_warps=4,
+        )
+    return results
+
+
+# --- dropout, which is its own gradient ---
+
+
+def drop(activations: Tensor, place: Tensor, position: Tensor, p: float) -> Tensor:
+    """Dense activations times 0 or 1 / (1 - p), as `softtargets.models.Dropout` draws them."""
+    results = torch.empty_like(activations)
+    count = activations.numel()
+    # uniform >= p in single precision, where a uniform number is 24 bits of a word.
+    least = math.ceil(float(np.float32(p)) * 2**24)
+    with on_device(activations):
+        dropout_kernel[(-(-count // (4 * DRAWS)),)](
+            activations, results, place, position, count, least, 1 / (1 - p), BLOCK=DRAWS, num_warps=4
         )
     return results
 

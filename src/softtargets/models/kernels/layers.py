@@ -1,6 +1,7 @@
 """Layers of a net computed by our kernels, in the place of its own.
 
-They take effect where autocast asks for low precision, and but for linear layers are torch's own elsewhere. Maps are
+They take effect where autocast asks for low precision, and but for linear layers and dropout are torch's own elsewhere.
+Maps are
 (images, channels, height, width) as everywhere, but what comes out has the channels last in memory, where the next
 layer wants them.
 """
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.alexnet import LocalResponseNorm
+from softtargets.models.dropout import Dropout
 from softtargets.models.kernels import ops
 from softtargets.models.kernels.launch import Pooling
 from softtargets.models.pooling import SameMaxPool
@@ -129,6 +131,18 @@ class OverlappingMaxPool(SameMaxPool):
         return _pooled(maps, dtype, Pooling(3, 2, height % 2, width % 2, -(-height // 2), -(-width // 2)))
 
 
+class KernelDropout(Dropout):
+    """Dropout by place, the same bits; a mask is drawn again in the backward pass."""
+
+    def forward(self, activations: Tensor) -> Tensor:
+        """As `Dropout`."""
+        idle = not self.training or self.p == 0 or self.place is None
+        if idle or not activations.is_cuda or activations.dtype == torch.float64:
+            return super().forward(activations)
+        found: Tensor = ops.drop(activations.contiguous(), self.place, self.position, self.p)
+        return found
+
+
 def use_kernels(model: nn.Module, stacked: bool) -> None:
     """Let every layer that a kernel computes faster be computed by it; names and weights stay as they are.
 
@@ -171,6 +185,11 @@ def _stacks(layer: nn.Module, stacked: bool) -> bool:
     return stacked
 
 
+def _is_alone(layer: nn.Module, stacked: bool) -> bool:
+    """Whether a net is computed by itself; in a stack every run has a place of its own."""
+    return not stacked
+
+
 def _always(layer: nn.Module, stacked: bool) -> bool:
     return True
 
@@ -183,6 +202,7 @@ OURS: dict[type[nn.Module], tuple[type[nn.Module], Callable[..., bool]]] = {
     LocalResponseNorm: (ResponseNorm, _always),
     SameMaxPool: (OverlappingMaxPool, _always),
     nn.MaxPool2d: (MaxPool, _is_plain),
+    Dropout: (KernelDropout, _is_alone),
 }
 
 

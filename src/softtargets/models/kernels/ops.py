@@ -70,6 +70,29 @@ def max_pool_gradient(
     return launch.gradient_of_pool(upstream, winners, height, width, launch.Pooling(*pooling))
 
 
+@torch.library.custom_op("softtargets::drop", mutates_args=())
+def drop(activations: Tensor, place: Tensor, position: Tensor, p: float) -> Tensor:
+    """Dropout of dense activations by place; its gradient is the same of what comes from above, and keeps no mask."""
+    return launch.drop(activations, place, position, p)
+
+
+@drop.register_fake
+def _(activations: Tensor, place: Tensor, position: Tensor, p: float) -> Tensor:
+    return torch.empty_like(activations)
+
+
+def _keep_place(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    _, place, position, ctx.p = inputs
+    ctx.save_for_backward(place, position)
+
+
+def _drop_backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+    return drop(upstream.contiguous(), *ctx.saved_tensors, ctx.p), None, None, None
+
+
+drop.register_autograd(_drop_backward, setup_context=_keep_place)
+
+
 @max_pool.register_fake
 def _(maps: Tensor, pooling: list[int]) -> tuple[Tensor, Tensor]:
     shape = (*maps.shape[:-3], *pooling[-2:], maps.shape[-1])

@@ -16,18 +16,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softtargets.calibration import SweepSums, TemperatureSweep
-from softtargets.models import Classifier
+from softtargets.data import Pairs
+from softtargets.models import Transformer
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
 from softtargets.studies.measures import TrainedNets
 from softtargets.studies.study import Place
+from softtargets.training import autocast
 from softtargets.training.tasks import TranslationTask
 from softtargets.translation import (
+    FrequencySplits,
     Hypothesis,
     TokenPredictions,
     bleu_of,
     chrf,
+    decode,
+    frequency_splits,
     rows_of,
+    score,
     sentence_statistics,
 )
 
@@ -76,15 +82,17 @@ class TranslatedRuns:
 
     def __init__(self, place: Place) -> None:
         self._nets = TrainedNets(place)
-        self._last: tuple[Path, tuple[TranslationTask, Recipe, Classifier]] | None = None
+        self._last: tuple[Path, tuple[TranslationTask, Recipe, Transformer]] | None = None
 
-    def loaded(self, run: Run) -> tuple[TranslationTask, Recipe, Classifier]:
+    def loaded(self, run: Run) -> tuple[TranslationTask, Recipe, Transformer]:
         """The corpus, the recipe and the finished model of a run; the last one is kept, since it is asked for often."""
         if self._last is None or self._last[0] != run.directory:
             supplies = self._nets.supplies(run)
             task = supplies.task(run.recipe.data)
+            model = supplies.finished(run.recipe)
             assert isinstance(task, TranslationTask)
-            self._last = run.directory, (task, run.recipe, supplies.finished(run.recipe))
+            assert isinstance(model, Transformer)
+            self._last = run.directory, (task, run.recipe, model)
         return self._last[1]
 
     def translations(
@@ -132,6 +140,40 @@ class TranslatedRuns:
             for logits, targets in rows_of(states, labels, model.head):
                 sums.add(logits, targets)
         return sums.result()
+
+    def chosen(
+        self, run: Run, split: str = "test", temperature: float = 1.0, most: int | None = None
+    ) -> list[list[float]]:
+        """The log-probabilities, at a temperature, of all tokens of the translations that are best at temperature 1."""
+        _, recipe, model = self.loaded(run)
+        found = self.translations(run, split, most=most)
+        with autocast(recipe.precision, model.head.weight.device):
+            return score(model, found.sources, [one.tokens for one in found.hypotheses], temperature)
+
+    def thirds(
+        self, run: Run, split: str = "test", side: str = "source", most: int | None = None
+    ) -> FrequencySplits:
+        """The first so many sentences of a split in thirds, by how frequent their tokens are in the training set.
+
+        Counted on one side of both: source, as in Lu et al. 2023, or target.
+        """
+        task, *_ = self.loaded(run)
+        train, there = (
+            one.sources if side == "source" else one.targets
+            for one in (task.splits["train"], task.splits[split])
+        )
+        counts = np.bincount(train.flat, minlength=len(task.tokeniser))
+        count = min(len(there), most or len(there))
+        return frequency_splits([there[row][:-1] for row in range(count)], counts)
+
+    def elsewhere(self, run: Run, pairs: Pairs) -> Translations:
+        """Text of another kind, translated in the same way."""
+        task, recipe, model = self.loaded(run)
+        sources = task.tokeniser.encode(pairs.sources)
+        with autocast(recipe.precision, model.head.weight.device):
+            best = [one for one, *_ in decode(model, sources, beam=BEAM)]
+        texts = task.tokeniser.decode([one.tokens for one in best])
+        return Translations(texts, list(pairs.targets), best, sources, {}, task.tokeniser.lowercase)
 
     def best_temperature(self, run: Run, split: str = "validation", by: str = "nll") -> float:
         """The temperature from 0.3 to 3 with the least NLL or ECE of a split, to a hundredth.

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from softtargets.training.tasks.translation.buckets import into_buckets
+from softtargets.randomness import permutation
+from softtargets.training.tasks.translation.buckets import Bucket, into_buckets
 from softtargets.training.tasks.translation.layout import Layout
 
 SEEDS = (0, 1)
@@ -62,3 +63,17 @@ def test_several_runs_draw_what_each_draws_alone(layout):
         own_rows, own_batches = layout.keys([seed], torch.device("cpu"))
         assert torch.equal(table[run], layout.table(own_rows, torch.tensor([number]))[0])
         assert torch.equal(order[run], layout.order(own_batches, torch.tensor([number]))[0])
+
+
+def test_rows_are_those_of_a_permutation_of_each_bucket():
+    """Drawn in one go, which must not change what trainings see."""
+    buckets = [Bucket(np.arange(7), 4, 4), Bucket(np.arange(7, 12), 8, 8), Bucket(np.arange(12, 13), 12, 12)]
+    layout = Layout(buckets, np.full(13, 3), tokens=24)
+    keys, _ = layout.keys([3, 4], torch.device("cpu"))
+    epochs = torch.tensor([2, 9])
+    expected = []
+    for number, bucket in enumerate(buckets):
+        rows = layout.shapes[number].rows
+        drawn = permutation(keys, len(bucket), epochs, number)
+        expected.append(torch.nn.functional.pad(drawn, (0, -len(bucket) % rows), value=len(bucket)))
+    assert torch.equal(layout.table(keys, epochs), torch.cat(expected, 1))

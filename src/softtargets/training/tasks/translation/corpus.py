@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softtargets.data import Pairs, data_directory, load_pairs
+from softtargets.data import Pairs, data_directory, digest_of, load_pairs
 from softtargets.exceptions import DataError, RecipeError
 from softtargets.randomness import key_words, permutation
 from softtargets.recipes import ParallelText, TranslationDataset
@@ -49,18 +48,6 @@ def read_corpus(data: TranslationDataset, data_dir: Path | None = None) -> Corpu
         if not len(pairs):
             raise DataError(f"{data.name} has no sentence pair in its {name} split")
     return Corpus(splits, directions)
-
-
-def digest_of(splits: Mapping[str, Pairs]) -> str:
-    """Sixteen hexadecimal digits that say which text it is, whatever its files are called."""
-    found = hashlib.sha256()
-    for name in sorted(splits):
-        for side in (splits[name].sources, splits[name].targets):
-            found.update(f"{name} {len(side)}\n".encode())
-            for sentence in side:
-                found.update(sentence.encode())
-                found.update(b"\n")
-    return found.hexdigest()[:16]
 
 
 def read_own(folder: Path, source: str, target: str) -> dict[str, Pairs]:

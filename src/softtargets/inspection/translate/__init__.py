@@ -1,0 +1,1 @@
+"""How good are a model's translations, and can its probabilities be trusted? A model and a test set in, a page out."""

@@ -1,0 +1,103 @@
+"""What the measures of a translation model mean; the verdict is by the rules of `inspection.calibrate.words`."""
+
+from __future__ import annotations
+
+from softtargets.inspection.calibrate.words import judged
+from softtargets.inspection.shared.measured import corrected_estimate
+from softtargets.inspection.shared.numbers import between, count, number, percent
+from softtargets.inspection.translate.finding import Assessment, TextScore
+from softtargets.report import Verdict
+
+TOKENS = (
+    "Each token of the reference translations is predicted given the source sentence and the correct tokens before it. "
+    "Padding counts for nothing, and the end of a sentence is a token."
+)
+DEPENDENT = (
+    "Tokens count as independent. Those of one sentence are not, so that the true intervals may be wider."
+)
+SEQUENCES = (
+    "A translation is one outcome among very many, so that a good model gives each a small probability. The first two "
+    "rows compare exact matches with those that the probabilities promise. The rank correlation says whether more "
+    "probable translations are also better ones."
+)
+TEMPERATURE = (
+    "All logits are divided by the temperature, before the softmax, in beam search as in the measures of tokens. "
+    "Choosing a temperature by these numbers and quoting them is choosing on the test set: choose on a validation set."
+)
+SAMPLE_NOTE = (
+    "The interval is over sentences: it says how the score would differ on others of the same kind, and nothing of "
+    "another training."
+)
+
+
+def verdict_on(found: Assessment) -> Verdict:
+    """Can the probabilities be trusted, and how good are the translations."""
+    tone, headline, sentences = judged(found.calibration, found.overconfidence)
+    ece = corrected_estimate(found.calibration, "expected_calibration_error")
+    plain = f"Token ECE: {percent(found.calibration.expected_calibration_error)}"
+    return Verdict(
+        tone,
+        f"Token probabilities: {headline[0].lower()}{headline[1:]}",
+        (
+            trust(found),
+            f"{plain}, corrected for scatter {percent(ece.value)} (95 % interval {between(ece.low, ece.high)}), in "
+            f"{len(found.calibration.reliability.counts)} bins over {count(len(found.tokens), 'token')}.",
+            *sentences[1:],
+            f"{bleu_words(found.text)} {SAMPLE_NOTE}",
+        ),
+    )
+
+
+def trust(found: Assessment) -> str:
+    """One plain sentence on whether the probabilities of tokens can be trusted."""
+    _, headline, _ = judged(found.calibration, found.overconfidence)
+    tokens = count(len(found.tokens), "token")
+    if headline == "Well calibrated":
+        return "The token probabilities can be trusted: tokens are right as often as the model says."
+    if headline == "Too few examples to tell":
+        return f"With {tokens} we cannot tell whether the token probabilities can be trusted."
+    if headline == "Confident in the wrong places":
+        return (
+            "The token probabilities cannot be taken at their word: the model is too confident of some tokens and not "
+            "confident enough of others."
+        )
+    than = "less" if found.overconfidence.above_zero else "more"
+    return f"The token probabilities cannot be taken at their word: tokens are right {than} often than the model says."
+
+
+def bleu_words(found: TextScore, signed: bool = False) -> str:
+    """BLEU with its interval and, if `signed`, its signature, which is too long a word for a phone."""
+    ends = found.bleu_interval
+    signature = f"; {found.bleu.signature}" if signed else ""
+    between_ends = between(ends.low, ends.high, share=False)
+    return f"BLEU is {number(found.bleu.value, 1)} (95 % interval {between_ends}{signature})."
+
+
+def likelihood_words(found: Assessment) -> str:
+    """NLL and perplexity of tokens."""
+    return (
+        f"NLL is {number(found.tokens.nll, 3)} nats per token and perplexity {number(found.tokens.perplexity, 2)}, "
+        f"over {count(len(found.tokens), 'token')}."
+    )
+
+
+def temperature_words(found: Assessment) -> list[str]:
+    """Which temperature is best for what."""
+    best = found.optima
+    if best is None:
+        return []
+    decoded = ", ".join(f"{t:g}" for t in found.bleu_at)
+    said = f"Of the temperatures decoded at ({decoded}), BLEU is highest at {best.bleu:g}."
+    lost = (
+        f"Among them, choosing the one with the least ECE, {best.ece:g}, costs {number(best.lost_by_ece, 2)} points of "
+        f"BLEU, and choosing the one with the least NLL, {best.nll:g}, costs {number(best.lost_by_nll, 2)}."
+    )
+    return [said, lost, TEMPERATURE]
+
+
+def warnings_on(found: Assessment) -> list[str]:
+    """What a reader must know before believing the numbers."""
+    if not found.unfinished:
+        return []
+    are = "translation was" if found.unfinished == 1 else "translations were"
+    return [f"{found.unfinished:,} {are} cut off at the greatest length, without an end."]
