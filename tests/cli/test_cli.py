@@ -234,6 +234,7 @@ def test_study_list_and_show(run):
     assert "32 with 2 seeds" in more
     assert more.count("to do") == 32
     assert "softtargets study run quickstart --seeds 2\n" in more
+    assert "million tokens in all" in run("study", "show", "labo-figure-2")[1]
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,16 @@ def test_nothing_empty_is_held_out_and_it_stays_in_the_training_text():
     assert {"", "  "} <= set(splits["train"].sources)
 
 
+def test_nothing_longer_than_a_model_takes_is_held_out():
+    """Nobody chose it; in the training text cleaning drops it."""
+    long = {place: "many words " * 100 for place in range(0, 400, 2)}
+    sources = [long.get(place, "") + one for place, one in enumerate(numbered(400).sources)]
+    targets = ["x" * 1001 if place % 4 == 1 else "x" for place in range(400)]
+    splits = hold_out(Pairs(tuple(sources), tuple(targets)), ("validation", "test"))
+    assert [len(splits[name]) for name in ("validation", "test")] == [20, 20]
+    assert max(len(text) for name in ("validation", "test") for pair in splits[name] for text in pair) < 1000
+
+
 @pytest.mark.parametrize(
     ("pairs", "says"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -234,6 +235,8 @@ def test_log_probabilities_with_a_gradient_are_no_trouble():
     ("change", "message"),
     [
         ({"beam": 0}, "beam must be at least 1, not 0"),
+        ({"beam": 2.5}, "beam must be a whole number, not 2.5"),
+        ({"batch": -1}, "batch must be at least 0, not -1"),
         ({"max_length": 0}, "max_length must be at least 1, not 0"),
         ({"max_length": [3, 4]}, "max_length must be one number or one for each of 1 inputs, not 2"),
         ({"nbest": 3}, "nbest must be from 1 to the beam, 2, not 3"),
@@ -255,6 +258,39 @@ def test_what_cannot_be_is_refused(change, message):
     arguments = {"next_log_probs": Toy(3, 0, 2), "batch": 1, "beam": 2, "bos": BOS, "eos": 2, "max_length": 4}
     with pytest.raises(SofttargetsError, match=message):
         beam_search(**arguments | change)
+
+
+def test_what_is_said_of_prefixes_that_cannot_be_does_not_matter():
+    """Such as a table of counts, which has 0 / 0 for what was never seen."""
+    seen = {(): [1, 1, 0], (0,): [0, 1, 1], (0, 1): [0, 0, 1], (1,): [0, 0, 1]}
+
+    def next_log_probs(prefixes):
+        counts = torch.tensor([seen.get(tuple(each), [0, 0, 0]) for each in prefixes[:, 1:].tolist()])
+        return (counts / counts.sum(1, keepdim=True)).log()
+
+    (found,) = beam_search(next_log_probs, 1, 5, bos=9, eos=2, max_length=4)
+    assert [(each.tokens, math.exp(each.score)) for each in found] == [
+        ([1, 2], pytest.approx(0.5)),
+        ([0, 2], pytest.approx(0.25)),
+        ([0, 1, 2], pytest.approx(0.25)),
+    ]
+
+
+def test_hypotheses_unpack_as_tokens_and_score():
+    table = torch.tensor([[0.0, 0.6, 0.4], [0.5, 0.1, 0.4]]).log()
+    (found,) = beam_search(lambda prefixes: table[prefixes[:, -1].clamp(max=1)], 1, 2, 0, 2, 3)
+    assert [tokens for tokens, _ in found] == [[2], [1, 2]]
+    assert [score for _, score in found] == [each.score for each in found]
+
+
+def test_numbers_of_numpy_are_numbers():
+    toy, two = Toy(4, 0, 2), np.int64(2)
+    assert beam_search(toy, two, two, BOS, 3, np.int64(4)) == beam_search(toy, 2, 2, BOS, 3, 4)
+
+
+def test_what_is_no_tensor_is_refused():
+    with pytest.raises(SofttargetsError, match=r"must give a tensor \(4, V\) of log-probabilities, not list"):
+        beam_search(lambda prefixes: [[0.0]] * len(prefixes), 2, 2, 0, 0, 3)
 
 
 def test_a_search_begun_anew_is_a_new_search():

@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import fill
 
 from softtargets.cli.console import duration
+from softtargets.cli.pace import common_unit
 from softtargets.recipes import Recipe
 from softtargets.report import plural
 from softtargets.studies import Results, Settings, Study, Trial
@@ -60,7 +61,7 @@ class Summary:
 
 
 def _cost(recipes: Sequence[Recipe], done: set[str], seconds: Mapping[str, float | None]) -> str:
-    """How much there is to train, in images and, where runs have been timed, in seconds."""
+    """How much there is to train, in images or tokens and, where runs have been timed, in seconds."""
     left = [recipe for recipe in recipes if recipe.id not in done]
     said = []
     lengths = sorted({recipe.epochs for recipe in recipes if recipe.epochs})
@@ -69,7 +70,7 @@ def _cost(recipes: Sequence[Recipe], done: set[str], seconds: Mapping[str, float
     work = [(recipe.units, recipe) for recipe in recipes]
     if all(count is not None for count, _ in work):
         total = sum(count or 0 for count, _ in work)
-        said.append(f"{_millions(total)} images in all")
+        said.append(f"{_millions(total)} {common_unit({recipe.data.unit for recipe in recipes})} in all")
         if done and left:
             rest = sum(count or 0 for count, recipe in work if recipe.id not in done)
             said.append(f"{_millions(rest)} left")

@@ -14,6 +14,7 @@ from softtargets.storage import make_directory, storage_errors, write_atomically
 # Of text without a validation or test set: so many pairs of it at most, and at most this share.
 MOST_HELD_OUT = 2000
 SHARE_HELD_OUT = 0.05
+LONGEST = 1000  # characters: no more pieces than any of our models takes, in whatever vocabulary
 FEWEST = 20  # pairs of which some can be held out
 SIDES = ("source", "target")  # how files end
 
@@ -21,8 +22,9 @@ SIDES = ("source", "target")  # how files end
 def hold_out(pairs: Pairs, names: tuple[str, ...]) -> dict[str, Pairs]:
     """Take 5 % of the pairs, at most 2,000, out of a text for each of some splits; the rest is ``train``.
 
-    Pairs with the same source sentence stay together, so that no held-out source was trained on, and nothing that is
-    empty is held out. Which pairs these are depends on their source sentences alone, by their SHA-256.
+    Pairs with the same source sentence stay together, so that no held-out source was trained on. Nothing that is empty
+    or has more than 1,000 characters is held out. Which pairs these are depends on their source sentences alone, by
+    their SHA-256.
 
     >>> text = Pairs(tuple("abcdefghijklmnopqrstuvwxyz"), tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
     >>> {name: len(split) for name, split in hold_out(text, ("validation", "test")).items()}
@@ -40,6 +42,9 @@ def hold_out(pairs: Pairs, names: tuple[str, ...]) -> dict[str, Pairs]:
     for place, (source, target) in enumerate(pairs):
         if source.strip() and target.strip():
             places.setdefault(source, []).append(place)
+    for source, target in pairs:
+        if max(len(source), len(target)) > LONGEST:
+            places.pop(source, None)
     order = iter(sorted(places, key=lambda source: hashlib.sha256(source.encode()).digest()))
     chosen: dict[str, list[int]] = {}
     for name in names:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from operator import index
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -27,12 +28,17 @@ class Hypothesis:
     score:     what hypotheses are ranked by: the log-probability over the length penalty.
     log_prob:  the sum of the model's log-probabilities of the tokens.
     finished:  False where `max_length` tokens were there before the end.
+
+    Unpacks as the tokens and their score: ``for tokens, score in beam_search(...)[0]``.
     """
 
     tokens: list[int]
     score: float
     log_prob: float
     finished: bool = True
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.tokens, self.score))
 
 
 @torch.no_grad()
@@ -52,8 +58,9 @@ def beam_search(
     """The best hypotheses for each of `batch` inputs, best first: `nbest` (`beam` unless told), or all there are.
 
     ``next_log_probs(prefixes)`` takes tokens (batch * beam, t), beginning with `bos`, and gives log-probabilities
-    (batch * beam, V) of the next token; row i * beam + b belongs to input i. The search goes on where these are; the
-    first prefixes are on `device`. A hypothesis of l tokens, the end included, is scored by
+    (batch * beam, V) of the next token; row i * beam + b belongs to input i, also when that is done. Where an input has
+    fewer hypotheses, its other rows have probability zero, and what is given for them does not matter. The search goes
+    on where the log-probabilities are; the first prefixes are on `device`. A hypothesis of l tokens, the end included, is scored by
 
         log_prob / l ** a                 penalty="length", as in fairseq and Hugging Face
         log_prob / ((5 + l) / 6) ** a     penalty="google", as in tensor2tensor (Wu et al. 2016, eq. 14)
@@ -72,7 +79,11 @@ def beam_search(
     >>> [(each.tokens, round(each.log_prob, 3)) for each in found[0]]
     [([2], -0.916), ([1, 2], -1.427)]
     """
-    limits = [max_length] * batch if isinstance(max_length, int) else list(max_length)
+    batch, beam = _whole(batch, "batch"), _whole(beam, "beam")
+    if batch < 0:
+        raise SofttargetsError(f"must be at least 0, not {batch}", argument="batch")
+    several = isinstance(max_length, Sequence)
+    limits = [_whole(each, "max_length") for each in (max_length if several else [max_length] * batch)]
     if len(limits) != batch:
         raise SofttargetsError(
             f"must be one number or one for each of {batch} inputs, not {len(limits)}", argument="max_length"
@@ -83,6 +94,11 @@ def beam_search(
     beams = Beams(limits, beam, bos, eos, length_penalty, penalty, nbest, device)
     while beams.steps < beams.most:
         log_probs = next_log_probs(beams.prefixes())
+        if not isinstance(log_probs, Tensor):
+            raise SofttargetsError(
+                f"next_log_probs must give a tensor ({batch * beam}, V) of log-probabilities, not"
+                f" {type(log_probs).__name__}"
+            )
         if log_probs.shape[:-1] != (batch * beam,) or not log_probs.is_floating_point():
             raise SofttargetsError(
                 f"next_log_probs must give log-probabilities ({batch * beam}, V), not"
@@ -182,6 +198,8 @@ class Beams:
         """A step by the likeliest tokens (batch * beam, wanted) and their log-probabilities, likeliest first."""
         self.steps += 1
         beam, each = self.beam, added.shape[-1]
+        # What is asked of prefixes that have probability zero, for want of others, may be anything.
+        added = added.masked_fill((self.log_probs == _NEVER).view(-1, 1), 0)
         self.wrong |= (added.isnan() | (added > 1e-3)).any()
         sums = self.log_probs[..., None] + added.double().clamp(max=0).reshape(-1, beam, each)
         sums, chosen = sums.flatten(1).sort(dim=1, descending=True, stable=True)
@@ -269,6 +287,13 @@ def check_search(beam: int, shortest: int, nbest: int) -> None:
         raise SofttargetsError(f"must be at least 1, not {shortest}", argument="max_length")
     if not 1 <= nbest <= beam:
         raise SofttargetsError(f"must be from 1 to the beam, {beam}, not {nbest}", argument="nbest")
+
+
+def _whole(value: Any, argument: str) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise SofttargetsError(f"must be a whole number, not {value!r}", argument=argument) from None
 
 
 def _penalties(most: int, length_penalty: float, penalty: Penalty) -> Tensor:

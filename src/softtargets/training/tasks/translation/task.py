@@ -88,7 +88,8 @@ class TranslationTask(Task):
             side = int(max(split.sources.lengths.max(), split.targets.lengths.max()))
             if side > recipe.model.longest:
                 raise RecipeError(
-                    f"{recipe.model.longest} is less than the longest sentence of the {name} split, {side} tokens",
+                    f"{recipe.model.longest} is less than the longest sentence of the {name} split, {side:,} tokens; "
+                    "shorten that one, or leave it out",
                     "model.longest",
                 )
         if isinstance(recipe.regulariser, Distillation) and recipe.regulariser.view != "student":
