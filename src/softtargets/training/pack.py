@@ -161,7 +161,8 @@ class Pack:
         slot = self.slots[run]
         recipe, course = slot.recipe, slot.course
         if recipe.average_last is not None:
-            begin = course.total_steps - recipe.average_last * self._steps_per_epoch
+            epochs = math.ceil(course.total_steps / self._steps_per_epoch)  # the last one may be cut short
+            begin = (epochs - recipe.average_last) * self._steps_per_epoch
             if slot.step > begin and (slot.step % self._steps_per_epoch == 0 or slot.done):
                 self.on_device.gather(run, anew=False)
                 slot.gathered += 1
