@@ -17,7 +17,7 @@ from softtargets.training.course import Course
 from softtargets.training.device_state import DeviceState
 from softtargets.training.machinery import Machinery
 from softtargets.training.probing import probed
-from softtargets.training.tasks import Epoch, Moment, Task, Teacher
+from softtargets.training.tasks import LEARNT, Epoch, Moment, Task, Teacher
 
 # Where a row of metrics has what a recipe calls by another name.
 _COLUMNS = {"validation_bleu": "bleu.validation_bleu"}
@@ -147,6 +147,7 @@ class Pack:
             "history": list(slot.history),
             "gathered": slot.gathered,
             "best": slot.best,
+            LEARNT: slot.course.task.learnt,
         }
         return Checkpoint(self.on_device.state(run), progress)
 
@@ -187,8 +188,11 @@ class Pack:
         return probed(Moment(slot.recipe, slot.step, model, task), at_the_end=slot.done)
 
     def _restore(self, run: int, checkpoint: Checkpoint) -> None:
-        self.on_device.restore(run, checkpoint.tensors)
         slot, progress = self.slots[run], checkpoint.progress
+        slot.course.task.refuse_foreign(
+            progress.get(LEARNT), f"run {slot.recipe.id}, of which there is a checkpoint,"
+        )
+        self.on_device.restore(run, checkpoint.tensors)
         slot.step, slot.measured = progress["step"], progress["measured"]
         slot.units = progress[slot.recipe.data.unit]
         slot.history = list(progress["history"])

@@ -6,7 +6,7 @@ import torch
 
 from softtargets.recipes import Dataset
 from softtargets.training.tasks.images import ImageTask
-from softtargets.training.tasks.task import Adviser, Epoch, Feed, Moment, Shown, Task, Teacher
+from softtargets.training.tasks.task import LEARNT, Adviser, Epoch, Feed, Moment, Shown, Task, Teacher
 from softtargets.training.tasks.translation import TranslationTask, prefixes
 
 # By the names that datasets of recipes call them (`Dataset.task`).
@@ -19,6 +19,7 @@ def prepare(data: Dataset, device: torch.device, data_dir: Path | None = None) -
 
 
 __all__ = [
+    "LEARNT",
     "TASKS",
     "Adviser",
     "Epoch",
