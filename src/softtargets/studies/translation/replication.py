@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from softtargets.calibration import SweepSums, TemperatureSweep
-from softtargets.models import Classifier
+from softtargets.models import Classifier, evaluating
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
 from softtargets.studies.grids import SMOOTHING_AXES, each_seed, smoothing
@@ -24,8 +24,17 @@ from softtargets.studies.study import Settings, Trial
 from softtargets.studies.translation.measures import TranslatedRuns
 from softtargets.studies.translation.protocols import REPLICATED, sized
 from softtargets.training import autocast
-from softtargets.training.tasks import TranslationTask, prefixes
-from softtargets.translation import IGNORED, PAD, TokenCollector, TokenPredictions, bleu_of, divided, rows_of
+from softtargets.training.tasks import TranslationTask
+from softtargets.translation import (
+    IGNORED,
+    PAD,
+    TokenCollector,
+    TokenPredictions,
+    bleu_of,
+    divided,
+    prefixes,
+    rows_of,
+)
 from softtargets.translation import sentence_statistics as statistics_of
 
 SIZES = ("small", "full")
@@ -65,20 +74,19 @@ def batches(
     task: TranslationTask, recipe: Recipe, model: Classifier, split: str
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Penultimate states (rows, T, width) and labels (rows, T), padded as in the replication; -100 is padding."""
-    sentences, was_training = task.splits[split], model.training
-    model.eval()
-    for begin in range(0, len(sentences), BATCH):
-        rows = np.arange(begin, min(begin + BATCH, len(sentences)))
-        source, target = (
-            torch.from_numpy(side.padded(rows, int(side.lengths[rows].max()), fill))
-            .long()
-            .to(sentences.device)
-            for side, fill in ((sentences.sources, PAD), (sentences.targets, IGNORED))
-        )
-        with autocast(recipe.precision, source.device):
-            states = model.features(source, prefixes(target))
-        yield states.float(), target
-    model.train(was_training)
+    sentences = task.splits[split]
+    with evaluating(model):
+        for begin in range(0, len(sentences), BATCH):
+            rows = np.arange(begin, min(begin + BATCH, len(sentences)))
+            source, target = (
+                torch.from_numpy(side.padded(rows, int(side.lengths[rows].max()), fill))
+                .long()
+                .to(sentences.device)
+                for side, fill in ((sentences.sources, PAD), (sentences.targets, IGNORED))
+            )
+            with autocast(recipe.precision, source.device):
+                states = model.features(source, prefixes(target))
+            yield states.float(), target
 
 
 class AsReplicated:
@@ -142,12 +150,8 @@ class AsReplicated:
 def with_divided_states(model: Classifier, temperature: float) -> Classifier:
     """A copy whose last layer sees its input divided by a temperature: W (x / T) + b."""
     other = copy.deepcopy(model)
-    weight, bias = model.head.weight.detach(), model.head.bias.detach()
-    head = nn.Linear(weight.shape[1], weight.shape[0], device=weight.device, dtype=weight.dtype)
-    with torch.no_grad():
-        head.weight.copy_(weight / temperature)
-        head.bias.copy_(bias)
-    other.head = head
+    # A matrix of its own, since embeddings may share the layer's; the rest of the layer stays, its precision too.
+    other.head.weight = nn.Parameter(model.head.weight.detach() / temperature)
     return other
 
 

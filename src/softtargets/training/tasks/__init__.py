@@ -7,7 +7,7 @@ import torch
 from softtargets.recipes import Dataset
 from softtargets.training.tasks.images import ImageTask
 from softtargets.training.tasks.task import LEARNT, Adviser, Epoch, Feed, Moment, Shown, Task, Teacher
-from softtargets.training.tasks.translation import TranslationTask, prefixes
+from softtargets.training.tasks.translation import TranslationTask
 
 # By the names that datasets of recipes call them (`Dataset.task`).
 TASKS: dict[str, type[Task]] = {"images": ImageTask, "translation": TranslationTask}
@@ -30,6 +30,5 @@ __all__ = [
     "Task",
     "Teacher",
     "TranslationTask",
-    "prefixes",
     "prepare",
 ]

@@ -16,7 +16,7 @@ from softtargets import models
 from softtargets.data import CleaningReport, clean_pairs
 from softtargets.exceptions import RecipeError
 from softtargets.losses import REGULARISERS, BetaSmoothing, SoftTargetLoss
-from softtargets.models import Classifier
+from softtargets.models import Classifier, evaluating
 from softtargets.recipes import Dataset, Distillation, Recipe, Transformer, TranslationDataset
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
@@ -144,16 +144,14 @@ class TranslationTask(Task):
         In evaluation mode, a batch at a time: those of `chosen` rows of a table, some of which may be the empty one.
         Of a large split `every` so many-th batch is enough for many questions: there are batches of all lengths.
         """
-        was_training = model.training
-        model.eval()
         tables = self.splits[split].tables
         batches = ((table, chosen) for table in tables for chosen in table.batches(MEASURED))
-        for table, chosen in islice(batches, 0, None, every):
-            sources, prefixes, labels = table.shown(chosen)
-            with autocast(recipe.precision, labels.device):
-                states = model.features(sources, prefixes)
-            yield states.float(), labels, table, chosen
-        model.train(was_training)
+        with evaluating(model):
+            for table, chosen in islice(batches, 0, None, every):
+                sources, prefixes, labels = table.shown(chosen)
+                with autocast(recipe.precision, labels.device):
+                    states = model.features(sources, prefixes)
+                yield states.float(), labels, table, chosen
 
     def token_predictions(
         self, recipe: Recipe, model: Classifier, split: str, temperature: float = 1.0
@@ -263,5 +261,5 @@ def _encoded(
     splits = {}
     for name, pairs in {**corpus.splits, "train": cleaned.pairs}.items():
         sides = pieces(pairs.sources), pieces(pairs.targets)
-        splits[name] = Sentences.of(*sides, pairs, corpus.parts[name] if name != "train" else {}, device)
+        splits[name] = Sentences.of(*sides, pairs, corpus.parts.get(name, {}), device)
     return splits, tokeniser, cleaned.report
