@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -18,8 +19,10 @@ from softtargets.calibration import SweepSums, TemperatureSweep
 from softtargets.models import Classifier, evaluating
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
+from softtargets.studies import sizes
 from softtargets.studies.grids import SMOOTHING_AXES, each_seed, smoothing
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Settings, Trial
 from softtargets.studies.translation.measures import TranslatedRuns
 from softtargets.studies.translation.protocols import REPLICATED, sized
@@ -52,18 +55,9 @@ def trials_over(settings: Settings, alphas: Sequence[float]) -> list[Trial]:
     return each_seed(settings, sized(settings, REPLICATED), cells)
 
 
-def size_of(results: Results) -> str:
-    """The size of the runs; without any the full one."""
-    return str(results.outcomes[0].trial.labels["size"]) if results.outcomes else "full"
-
-
 def by_protocol(results: Results, alphas: Sequence[float]) -> Results:
     """The runs that claims are about: of the full size, without a user's changes."""
-    if size_of(results) != "full" or not results.outcomes:
-        return Results((), results.chances)
-    wanted = {trial.recipe.id for trial in trials_over(Settings(max(results.seeds) + 1, {}, "full"), alphas)}
-    kept = (outcome for outcome in results.outcomes if outcome.trial.recipe.id in wanted)
-    return Results(tuple(kept), results.chances)
+    return sizes.by_protocol(results, partial(trials_over, alphas=alphas))
 
 
 # --- its computations ---
