@@ -11,8 +11,9 @@ from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Place, Results, Settings, Trial
 from softtargets.studies.labo import protocol
 from softtargets.studies.labo.measures import OnTrainingImages, RelativeTime, details, measure
-from softtargets.studies.labo.telling import by_protocol, what_differs
+from softtargets.studies.labo.telling import what_differs
 from softtargets.studies.labo_table_3 import study as table_3
+from softtargets.studies.sizes import by_protocol
 from softtargets.training import train
 from softtargets.training.scheduling import Resources
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-import torch
 from torch import Tensor
 
-from softtargets.models import Transformer
+from softtargets.models import Cache, Transformer
+from softtargets.translation.batching import longest_first, padded, room_for
 from softtargets.translation.beam import Hypothesis
-from softtargets.translation.decoding import Progress
+from softtargets.translation.decoding import Progress, checked_sources, looking, most_tokens
 from softtargets.translation.sampling import sample
-from softtargets.translation.symbols import BOS, EOS, PAD
+from softtargets.translation.symbols import BOS, EOS
 
 _AT_A_TIME = {"cpu": 4096, "cuda": 2**18}
 
 
-@torch.no_grad()
 def sample_translations(
     model: Transformer,
     sources: Sequence[Sequence[int]],
@@ -31,8 +31,8 @@ def sample_translations(
     """One translation of each source, drawn token by token from softmax(logits / temperature).
 
     What is drawn for a source depends on the seed and on its number, which is `first` for the first one, and not on
-    what it is translated together with, apart from rounding. Sources are pieces without symbols; an empty one has the
-    empty translation. Without `max_length` no translation is longer than `decode` allows for the longest source. Scores
+    what it is translated together with, apart from rounding. Sources are as for `decode`; an empty one has the empty
+    translation. Without `max_length` no translation is longer than `decode` allows for the longest source. Scores
     are the model's own log-probabilities, at temperature 1.
 
     >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
@@ -40,41 +40,38 @@ def sample_translations(
     >>> len(one.tokens) <= 4, nothing.tokens
     (True, [2])
     """
-    found = [Hypothesis([EOS], 0.0, 0.0) for _ in sources]
-    waiting = sorted((place for place, one in enumerate(sources) if one), key=lambda p: -len(sources[p]))
-    if not waiting:
-        return found
-    ended = {place: [*sources[place][: model.longest - 1], EOS] for place in waiting}
-    most = min(int(1.2 * len(sources[waiting[0]])) + 10 if max_length is None else max_length, model.longest)
+    checked = checked_sources(model, sources)
+    found = [Hypothesis([EOS], 0.0, 0.0) for _ in checked]
+    lengths = {place: len(one) for place, one in enumerate(checked) if len(one) > 1}
+    most = most_tokens(model, max(lengths.values(), default=1) - 1, max_length)
     device = model.head.weight.device
-    rows = max(1, _AT_A_TIME.get(device.type, _AT_A_TIME["cpu"]) // most)
-    training = model.training
-    model.eval()
-    for begin in range(0, len(waiting), rows):
-        places = waiting[begin : begin + rows]
-        length = max(len(ended[place]) for place in places)
-        source = torch.tensor([ended[place] + [PAD] * (length - len(ended[place])) for place in places])
-        cache = model.start(model.encode(source.to(device)), capacity=most)
+    done = len(checked) - len(lengths)
+    # Sources of similar length together; but what is kept of each translation has room for the longest of all.
+    rooms = dict.fromkeys(sorted(lengths, key=lambda place: -lengths[place]), most)
+    with looking(model):
+        for places in longest_first(rooms, room_for(model, _AT_A_TIME)):
+            source = padded([checked[place] for place in places]).to(device)
+            drawn = sample(
+                partial(_next_log_probs, model, model.start(model.encode(source), capacity=most)),
+                len(places),
+                BOS,
+                EOS,
+                most,
+                temperature,
+                top_k,
+                seed,
+                device,
+                numbers=[first + place for place in places],
+            )
+            for place, one in zip(places, drawn, strict=True):
+                found[place] = one
+            done += len(places)
+            if progress is not None:
+                progress(done, len(checked))
+    return found
 
-        def next_log_probs(prefixes: Tensor, cache: object = cache) -> Tensor:
-            states, _ = model.advance(prefixes[:, -1], cache)  # type: ignore[arg-type]
-            return model.head(states).float().log_softmax(-1)  # type: ignore[no-any-return]
 
-        drawn = sample(
-            next_log_probs,
-            len(places),
-            BOS,
-            EOS,
-            most,
-            temperature,
-            top_k,
-            seed,
-            device,
-            numbers=[first + place for place in places],
-        )
-        for place, one in zip(places, drawn, strict=True):
-            found[place] = one
-        if progress is not None:
-            progress(len(sources) - len(waiting) + begin + len(places), len(sources))
-    model.train(training)
+def _next_log_probs(model: Transformer, cache: Cache, read: Tensor) -> Tensor:
+    states, _ = model.advance(read[:, -1], cache)
+    found: Tensor = model.head(states).float().log_softmax(-1)
     return found

@@ -9,23 +9,35 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from softtargets.calibration import SweepSums, TemperatureSweep
-from softtargets.models import Classifier
+from softtargets.models import Classifier, evaluating
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
+from softtargets.studies import sizes
 from softtargets.studies.grids import SMOOTHING_AXES, each_seed, smoothing
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Settings, Trial
 from softtargets.studies.translation.measures import TranslatedRuns
 from softtargets.studies.translation.protocols import REPLICATED, sized
 from softtargets.training import autocast
-from softtargets.training.tasks import TranslationTask, prefixes
-from softtargets.translation import IGNORED, PAD, TokenCollector, TokenPredictions, bleu_of, divided, rows_of
+from softtargets.training.tasks import TranslationTask
+from softtargets.translation import (
+    IGNORED,
+    PAD,
+    TokenCollector,
+    TokenPredictions,
+    bleu_of,
+    divided,
+    prefixes,
+    rows_of,
+)
 from softtargets.translation import sentence_statistics as statistics_of
 
 SIZES = ("small", "full")
@@ -44,18 +56,9 @@ def trials_over(settings: Settings, alphas: Sequence[float]) -> list[Trial]:
     return each_seed(settings, sized(settings, REPLICATED), cells)
 
 
-def size_of(results: Results) -> str:
-    """The size of the runs; without any the full one."""
-    return str(results.outcomes[0].trial.labels["size"]) if results.outcomes else "full"
-
-
 def by_protocol(results: Results, alphas: Sequence[float]) -> Results:
     """The runs that claims are about: of the full size, without a user's changes."""
-    if size_of(results) != "full" or not results.outcomes:
-        return Results((), results.chances)
-    wanted = {trial.recipe.id for trial in trials_over(Settings(max(results.seeds) + 1, {}, "full"), alphas)}
-    kept = (outcome for outcome in results.outcomes if outcome.trial.recipe.id in wanted)
-    return Results(tuple(kept), results.chances)
+    return sizes.by_protocol(results, partial(trials_over, alphas=alphas))
 
 
 # --- its computations ---
@@ -66,20 +69,19 @@ def batches(
     task: TranslationTask, recipe: Recipe, model: Classifier, split: str
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Penultimate states (rows, T, width) and labels (rows, T), padded as in the replication; -100 is padding."""
-    sentences, was_training = task.splits[split], model.training
-    model.eval()
-    for begin in range(0, len(sentences), BATCH):
-        rows = np.arange(begin, min(begin + BATCH, len(sentences)))
-        source, target = (
-            torch.from_numpy(side.padded(rows, int(side.lengths[rows].max()), fill))
-            .long()
-            .to(sentences.device)
-            for side, fill in ((sentences.sources, PAD), (sentences.targets, IGNORED))
-        )
-        with autocast(recipe.precision, source.device):
-            states = model.features(source, prefixes(target))
-        yield states.float(), target
-    model.train(was_training)
+    sentences = task.splits[split]
+    with evaluating(model):
+        for begin in range(0, len(sentences), BATCH):
+            rows = np.arange(begin, min(begin + BATCH, len(sentences)))
+            source, target = (
+                torch.from_numpy(side.padded(rows, int(side.lengths[rows].max()), fill))
+                .long()
+                .to(sentences.device)
+                for side, fill in ((sentences.sources, PAD), (sentences.targets, IGNORED))
+            )
+            with autocast(recipe.precision, source.device):
+                states = model.features(source, prefixes(target))
+            yield states.float(), target
 
 
 class AsReplicated:
@@ -148,12 +150,8 @@ class AsReplicated:
 def with_divided_states(model: Classifier, temperature: float) -> Classifier:
     """A copy whose last layer sees its input divided by a temperature: W (x / T) + b."""
     other = copy.deepcopy(model)
-    weight, bias = model.head.weight.detach(), model.head.bias.detach()
-    head = nn.Linear(weight.shape[1], weight.shape[0], device=weight.device, dtype=weight.dtype)
-    with torch.no_grad():
-        head.weight.copy_(weight / temperature)
-        head.bias.copy_(bias)
-    other.head = head
+    # A matrix of its own, since embeddings may share the layer's; the rest of the layer stays, its precision too.
+    other.head.weight = nn.Parameter(model.head.weight.detach() / temperature)
     return other
 
 

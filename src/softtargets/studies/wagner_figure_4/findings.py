@@ -7,6 +7,7 @@ from softtargets.report import Figure, Section, Table
 from softtargets.report.drawing import BLUE, GREEN, ORANGE, RED
 from softtargets.studies.reliabilities import reliability_figure
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.translation.corpora import shown_alpha
 from softtargets.studies.translation.diagrams import curves
@@ -16,7 +17,6 @@ from softtargets.studies.translation.replication import (
     WHAT_ITS_CODE_DOES,
     by_protocol,
     deviations,
-    size_of,
 )
 from softtargets.studies.wagner_figure_4.measures import ALPHAS
 from softtargets.studies.words import SMALL_DECIDES_NOTHING, answered

@@ -5,6 +5,7 @@ from __future__ import annotations
 from softtargets.claims import Claim, judge, published
 from softtargets.report import Figure, Section, Table
 from softtargets.studies.results import Results, Row, over
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.translation.corpora import shown_alpha
 from softtargets.studies.translation.curves import (
@@ -17,7 +18,7 @@ from softtargets.studies.translation.curves import (
     temperatures_of,
 )
 from softtargets.studies.translation.protocols import SENTENCES
-from softtargets.studies.translation.replication import HOW, deviations, size_of
+from softtargets.studies.translation.replication import HOW, deviations
 from softtargets.studies.wagner_figure_5.claims import claims
 from softtargets.studies.wagner_figure_5.measures import ALPHAS
 from softtargets.studies.words import SMALL_DECIDES_NOTHING, answered
