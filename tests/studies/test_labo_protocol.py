@@ -80,7 +80,7 @@ def test_a_shorter_training_has_a_shorter_warm_up_and_drops_at_the_same_shares()
 
 @pytest.mark.parametrize("study", MINE, ids=lambda study: study.name)
 def test_every_study_has_both_sizes_and_claims_without_runs(study):
-    assert study.sizes == ("small", "full")
+    assert study.sizes[:2] == ("small", "full")
     assert study.settings().size == "small"
     measured = [claim for claim in study.claims(Results(())) if not claim.computed]
     assert measured
