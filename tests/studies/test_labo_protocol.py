@@ -11,8 +11,9 @@ from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Place, Results, Settings, Trial
 from softtargets.studies.labo import protocol
 from softtargets.studies.labo.measures import OnTrainingImages, RelativeTime, details, measure
-from softtargets.studies.labo.telling import by_protocol, what_differs
+from softtargets.studies.labo.telling import what_differs
 from softtargets.studies.labo_table_3 import study as table_3
+from softtargets.studies.sizes import by_protocol
 from softtargets.training import train
 from softtargets.training.scheduling import Resources
 
@@ -79,7 +80,7 @@ def test_a_shorter_training_has_a_shorter_warm_up_and_drops_at_the_same_shares()
 
 @pytest.mark.parametrize("study", MINE, ids=lambda study: study.name)
 def test_every_study_has_both_sizes_and_claims_without_runs(study):
-    assert study.sizes == ("small", "full")
+    assert study.sizes[:2] == ("small", "full")
     assert study.settings().size == "small"
     measured = [claim for claim in study.claims(Results(())) if not claim.computed]
     assert measured

@@ -85,10 +85,10 @@ def test_the_chance_of_test_examples_is_kept(tmp_path, monkeypatch):
         gain = found.gain("m", [({}, {})])
         return Findings((Section("s", (f"examples {gain.examples}",)),), ())
 
-    monkeypatch.setattr("softtargets.studies.results.chance_of_examples", lambda measure, runs: 0.25)
+    monkeypatch.setattr("softtargets.studies.results.chance_of_contrast", lambda seeds: 0.25)
     page = made(tmp_path, study(findings=findings))
     assert list(results(page)["kept"]["chances"].values()) == [0.25]
-    monkeypatch.setattr("softtargets.studies.results.chance_of_examples", lambda measure, runs: None)
+    monkeypatch.setattr("softtargets.studies.results.chance_of_contrast", lambda seeds: None)
     again = redraw_study(study(findings=findings), page.parent, tmp_path / "again", command="c")
     assert "examples 0.25" in again.read_text()
     assert list(results(again)["kept"]["chances"].values()) == [0.25]

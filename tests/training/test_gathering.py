@@ -38,6 +38,16 @@ def test_the_mean_of_the_weights_of_the_last_epochs(stacked):
     assert [row["averaged_epochs"] for row in pack.slots[0].history] == [0, 0, 0, 1, 2, 3]
 
 
+def test_an_epoch_that_is_cut_short_is_one_of_the_last_epochs():
+    recipe = RECIPE.replace({"epochs": None, "steps": 18, "average_last": 2})  # five steps make an epoch
+    pack, plain = finished(started(recipe, stacked=False)), started(RECIPE, stacked=False)
+    ends = [advanced(plain, steps).weights(0) for steps in (15, 3)]
+    for name, value in pack.weights(0).items():
+        expected = torch.stack([weights[name].double() for weights in ends]).mean(0)
+        torch.testing.assert_close(value.double(), expected, rtol=1e-4, atol=1e-5)
+    assert [row["averaged_epochs"] for row in pack.slots[0].history] == [0, 0, 1, 2]
+
+
 @pytest.mark.parametrize(("column", "best"), [("validation_loss", min), ("validation_accuracy", max)])
 def test_the_weights_with_the_best_number(column, best):
     pack = finished(started(RECIPE.replace({"best_by": column}), stacked=False))

@@ -46,6 +46,15 @@ def test_links_give_what_the_net_gives_and_every_layer_drops_numbers_of_its_own(
     assert compiled.called
 
 
+@pytest.mark.parametrize("share", ["all", "decoder", "none"])
+def test_averages_are_kept_under_every_name_of_a_shared_matrix(share):
+    nets = single(made(share=share))
+    averages = [torch.zeros_like(parameter) for parameter in nets.parameters]
+    kept = nets.swapped(averages).state(0)
+    assert kept.keys() == nets.model.state_dict().keys()
+    assert not any(value.any() for value in kept.values())
+
+
 def test_layers_that_are_alike_are_compiled_once(compiled):  # noqa: F811
     links = [link for *_, link in Forward(made(norm="pre"), False, worth=lambda shape: True)._links]
     # Both sides' embedding, three layers, a norm, two layers, a norm, and the head.

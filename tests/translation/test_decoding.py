@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from softtargets.exceptions import SofttargetsError
 from softtargets.models import Transformer
 from softtargets.translation import Hypothesis, Translator, beam_search, decode, score
-from softtargets.translation.decoding import _looking, _Search
+from softtargets.translation.decoding import _Search, looking
 from softtargets.translation.symbols import BOS, EOS, PAD, UNK
 
 VOCABULARY = 23
@@ -219,7 +219,7 @@ def test_a_step_never_asks_for_a_value():
 
     asked = []
     net = make()
-    with _looking(net):
+    with looking(net):
         kind = _Search(net, 3, 1.0, "length", 1, 1.0)._kind(torch.tensor([[5, 6, 2, 0]]), [8], 8)
         with Noting():
             kind.replay()

@@ -35,7 +35,7 @@ def as_option(error: RecipeError) -> SofttargetsError:
 
 def corpus_text(context: typer.Context) -> Text:
     """A corpus of the catalogue."""
-    from softtargets.data import load_pairs
+    from softtargets.data import join_pairs, load_pairs
     from softtargets.recipes import TranslationDataset, build, kinds
 
     asked = context.params
@@ -60,8 +60,6 @@ def corpus_text(context: typer.Context) -> Text:
     except RecipeError as error:
         raise as_option(error) from None
     direction = " and ".join(f"{one} to {other}" for one, other in data.languages)
-    from softtargets.data import join_pairs
-
     train = join_pairs(*(load_pairs(name, *pair, "train", asked["data_dir"]) for pair in data.languages))
     return Text(data, train, None, f"Text: {name}, {direction}, {len(train):,} training pairs.")
 

@@ -69,8 +69,7 @@ def _published(root: Path, year: str, source: str, target: str, part: str) -> Pa
 
 
 def _every_23rd(pairs: Pairs, wanted: bool) -> Pairs:
-    rows = [row for row in range(len(pairs)) if ((row + 1) % EVERY == 0) == wanted]
-    return Pairs(tuple(pairs.sources[row] for row in rows), tuple(pairs.targets[row] for row in rows))
+    return pairs.part(row for row in range(len(pairs)) if ((row + 1) % EVERY == 0) == wanted)
 
 
 def _test_set(root: Path, year: str, source: str, target: str, name: str) -> Pairs:

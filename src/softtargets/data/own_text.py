@@ -58,7 +58,7 @@ def hold_out(pairs: Pairs, names: tuple[str, ...]) -> dict[str, Pairs]:
             f"nothing is left to train on when pairs are held out: the {len(pairs)} pairs have {len(places)} different "
             "source sentences; give validation and test as files of their own"
         )
-    return {name: _part(pairs, sorted(some)) for name, some in {"train": kept, **chosen}.items()}
+    return {name: pairs.part(sorted(some)) for name, some in {"train": kept, **chosen}.items()}
 
 
 def text_name(splits: Mapping[str, Pairs]) -> tuple[str, str]:
@@ -120,7 +120,3 @@ def _tidied(splits: Mapping[str, Pairs]) -> dict[str, Pairs]:
         )
         for name, pairs in splits.items()
     }
-
-
-def _part(pairs: Pairs, places: list[int]) -> Pairs:
-    return Pairs(*(tuple(side[place] for place in places) for side in (pairs.sources, pairs.targets)))

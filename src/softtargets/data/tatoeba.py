@@ -68,7 +68,4 @@ def split_by_sentence(pairs: Pairs) -> dict[str, Pairs]:
         dealt[part].append(row)
     held_out = {plain_form(pairs.targets[row]) for row in (*dealt["validation"], *dealt["test"])}
     dealt["train"] = [row for row in dealt["train"] if plain_form(pairs.targets[row]) not in held_out]
-    return {
-        part: Pairs(tuple(pairs.sources[row] for row in rows), tuple(pairs.targets[row] for row in rows))
-        for part, rows in dealt.items()
-    }
+    return {part: pairs.part(rows) for part, rows in dealt.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,11 @@ class Pairs:
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(zip(self.sources, self.targets, strict=True))
+
+    def part(self, rows: Iterable[int]) -> Pairs:
+        """Some of the pairs, in the order asked for."""
+        chosen = list(rows)
+        return Pairs(*(tuple(side[row] for row in chosen) for side in (self.sources, self.targets)))
 
 
 def read_parallel(source: Path, target: Path) -> Pairs:

@@ -5,6 +5,7 @@ from softtargets.models.attention import known_attention
 from softtargets.models.classifier import Classifier
 from softtargets.models.cnn import CNN
 from softtargets.models.dropout import Dropout
+from softtargets.models.evaluating import evaluating
 from softtargets.models.mlp import MLP
 from softtargets.models.mobilenet_v2 import MobileNetV2
 from softtargets.models.preact_resnet import PreActResNet
@@ -43,5 +44,6 @@ __all__ = [
     "ResNet18",
     "Timm",
     "Transformer",
+    "evaluating",
     "known_attention",
 ]

@@ -21,9 +21,8 @@ class Embed(nn.Module):
         super().__init__()
         self.longest = longest
         self.source, self.target = _embedding(vocabulary, width), _embedding(vocabulary, width)
-        if (
-            shared
-        ):  # the weights, not the module: torch.func.functional_call gives a module's weights back only once
+        if shared:
+            # The weights, not the module: torch.func.functional_call gives a module's weights back only once.
             self.target.weight = self.source.weight
         # One each: the same would drop the same numbers of both sentences.
         self.source_dropout, self.target_dropout = Dropout(dropout), Dropout(dropout)

@@ -160,9 +160,7 @@ class TranslationDataset(Dataset):
 
     task: ClassVar[str] = "translation"
     unit: ClassVar[str] = "tokens"
-    tokens_per_pair: ClassVar[float] = (
-        10.0  # of the target, about, with as many pieces as there are by default
-    )
+    tokens_per_pair: ClassVar[float] = 10.0  # of the target, about, with the default number of pieces
 
     vocabulary: Annotated[int, Range(5)] = 8000
     lowercase: bool = False

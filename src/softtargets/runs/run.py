@@ -186,11 +186,8 @@ class Run:
             return compact_file(split) in self.manifest["files"]
         with safe_open(self._checked(predictions_file(split), thorough=False), "pt") as file:
             names = set(file.keys())
-            if {
-                "codes",
-                "labels",
-                "predicted",
-            } <= names:  # of tokens; those of huge vocabularies have no codes
+            if {"codes", "labels", "predicted"} <= names:
+                # Of tokens: those of vocabularies that 16 bits cannot number do not fit.
                 return bool(file.get_slice("labels").get_dtype() == "U16")
             return {"logits", "labels"} <= names
 
@@ -201,11 +198,11 @@ class Run:
         """
         if self.has_predictions(split):
             said = self.kept(split)
-            if "codes" in said:
+            if {"logits", "labels"} <= said.keys():
+                return CompactPredictions.of(said["logits"].double().numpy(), said["labels"].long().numpy())
+            if "codes" in said and (labels := said["labels"].numpy()).dtype == np.uint16:
                 codes = np.concatenate((said["predicted"].numpy()[None], said["codes"].numpy()))
-                return CompactPredictions(said["labels"].numpy(), codes)
-            kept = self.predictions(split)
-            return CompactPredictions.of(kept.logits.double().numpy(), kept.labels.long().numpy())
+                return CompactPredictions(labels, codes)
         if not self.has_compact(split):
             raise RunError(f"run {self.id} has no predictions on '{split}', in full or compact")
         path = self._checked(compact_file(split))

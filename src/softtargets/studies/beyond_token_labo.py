@@ -9,15 +9,9 @@ from softtargets.report import Curve, Figure, Panel, Section, Table, lines
 from softtargets.report.drawing import GREY
 from softtargets.studies.labo_translation.measures import Trusted
 from softtargets.studies.labo_translation.protocol import HARD, LITERAL, LS, READINGS, SEEDS, cell, trials_of
-from softtargets.studies.labo_translation.telling import (
-    LOOKS,
-    NAMES,
-    by_protocol,
-    how_trained,
-    size_of,
-    which_labo,
-)
+from softtargets.studies.labo_translation.telling import LOOKS, NAMES, how_trained, which_labo
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import LU, MULLER, Findings, Settings, Study, Trial
 from softtargets.studies.translation.protocols import AXES, KEEP, SIZES
 from softtargets.studies.words import answered

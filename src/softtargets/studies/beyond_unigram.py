@@ -8,8 +8,9 @@ from softtargets.claims import Claim, Region, above, below, judge, zone
 from softtargets.report import Curve, Figure, Panel, Section, Table, lines
 from softtargets.studies.labo_translation.measures import THIRDS, ByReference
 from softtargets.studies.labo_translation.protocol import HARD, LS, SEEDS, SMALL_BLEU, cell, trials_of
-from softtargets.studies.labo_translation.telling import LOOKS, by_protocol, how_trained, size_of
+from softtargets.studies.labo_translation.telling import LOOKS, how_trained
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import LU, MULLER, Findings, Settings, Study, Trial
 from softtargets.studies.translation.protocols import AXES, KEEP, SIZES
 from softtargets.studies.words import answered

@@ -19,16 +19,9 @@ from softtargets.studies.labo_translation.protocol import (
     cell,
     trials_of,
 )
-from softtargets.studies.labo_translation.telling import (
-    CORPORA,
-    LOOKS,
-    NAMES,
-    by_protocol,
-    claimed_size,
-    size_of,
-    what_differs,
-)
+from softtargets.studies.labo_translation.telling import CORPORA, LOOKS, NAMES, claimed_size, what_differs
 from softtargets.studies.results import Results, Row, mean
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import LU, Findings, Settings, Study, Trial
 from softtargets.studies.translation.protocols import AXES, KEEP, SMOOTHING, TAU
 from softtargets.studies.translation.protocols import READINGS as OPTIONS

@@ -24,14 +24,13 @@ from softtargets.studies.labo_translation.protocol import (
 from softtargets.studies.labo_translation.telling import (
     NAMES,
     SAID,
-    by_protocol,
     claimed_size,
     pair_name,
     paper_name,
-    size_of,
     what_differs,
 )
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import LU, Findings, Settings, Study, Trial
 from softtargets.studies.translation.protocols import AXES, KEEP
 from softtargets.studies.words import answered

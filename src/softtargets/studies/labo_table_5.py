@@ -32,8 +32,9 @@ from softtargets.studies.labo.protocol import (
     base,
     method_cells,
 )
-from softtargets.studies.labo.telling import by_protocol, setting_title, size_of, what_differs
+from softtargets.studies.labo.telling import setting_title, what_differs
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import LU, Findings, Settings, Study, Trial
 
 TEST_IMAGES = 50_000

@@ -16,8 +16,9 @@ from softtargets.report import Figure, Section, Table
 from softtargets.runs import Run
 from softtargets.studies.planes import kept_view, plane_numbers, planes_figure, shown_view, view_of
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import WAGNER, Findings, Study, Trial
-from softtargets.studies.wagner.grid import AXES, network_trials, networks_of, size_of
+from softtargets.studies.wagner.grid import AXES, network_trials, networks_of
 from softtargets.studies.wagner.networks import DEEP_SEEDS, Network
 from softtargets.studies.wagner.words import about_sizes, how_trained
 from softtargets.studies.words import answered, signed

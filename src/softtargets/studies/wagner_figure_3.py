@@ -7,9 +7,10 @@ from functools import partial
 from softtargets.claims import Claim, Region, Sample, above, below, judge, sources
 from softtargets.report import Section
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import WAGNER, Findings, Study
 from softtargets.studies.wagner.diagrams import ALPHAS, HOW, details, diagrams, measure, table
-from softtargets.studies.wagner.grid import AXES, network_trials, networks_of, size_of
+from softtargets.studies.wagner.grid import AXES, network_trials, networks_of
 from softtargets.studies.wagner.measures import FEWEST, KEEP
 from softtargets.studies.wagner.networks import NETWORKS, SEEDS
 from softtargets.studies.wagner.words import about_sizes, how_trained

@@ -6,9 +6,10 @@ from functools import partial
 
 from softtargets.report import Section
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import WAGNER, Findings, Study
 from softtargets.studies.wagner.diagrams import ALPHAS, HOW, details, diagrams, measure, table
-from softtargets.studies.wagner.grid import AXES, network_trials, networks_of, size_of
+from softtargets.studies.wagner.grid import AXES, network_trials, networks_of
 from softtargets.studies.wagner.measures import KEEP
 from softtargets.studies.wagner.networks import SEEDS, SIZES
 from softtargets.studies.wagner.words import about_sizes, how_trained

@@ -6,8 +6,9 @@ from softtargets.claims import Claim, above, below, judge, zone
 from softtargets.report import Section
 from softtargets.studies.printed import printed_accuracy
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import MULLER, WAGNER, Findings, Study
-from softtargets.studies.wagner.grid import AXES, all_networks, alphas_of, comparable, networks_of, size_of
+from softtargets.studies.wagner.grid import AXES, all_networks, alphas_of, comparable, networks_of
 from softtargets.studies.wagner.measures import KEEP, accuracies
 from softtargets.studies.wagner.networks import ALPHAS, SEEDS, SIZES, Network, condition
 from softtargets.studies.wagner.tables import (

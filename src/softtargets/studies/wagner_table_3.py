@@ -20,8 +20,9 @@ from softtargets.report import Curve, Section, Table
 from softtargets.report.drawing import GREEN, PURPLE
 from softtargets.studies.printed import printed_number
 from softtargets.studies.results import Results, Row, over
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import MULLER, WAGNER, Findings, Study
-from softtargets.studies.wagner.grid import AXES, all_networks, alphas_of, comparable, networks_of, size_of
+from softtargets.studies.wagner.grid import AXES, all_networks, alphas_of, comparable, networks_of
 from softtargets.studies.wagner.measures import KEEP, calibrations
 from softtargets.studies.wagner.networks import ALPHAS, DEEP_SEEDS, SEEDS, SIZES, Network, condition
 from softtargets.studies.wagner.tables import (

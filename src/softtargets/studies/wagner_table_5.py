@@ -84,9 +84,9 @@ def findings(results: Results) -> Findings:
                 "A name stands where the replication has a tick: the study here that trains this network for this "
                 "experiment. A size in brackets is for users who have the data; --set size=NAME chooses it.",
                 Table.of("coverage", "Networks and experiments.", f"dataset | network | {columns}", shown),
-                "The replication also calibrates a Transformer on Multi30k, which is not an image study. Its figures "
-                "2, 3 and 9, and table 4 with figure 7, are the studies wagner-figure-2, wagner-figure-3, "
-                "wagner-figure-9 and mnist-distillation.",
+                "The replication also calibrates a Transformer on Multi30k, which is not an image study: "
+                "wagner-figure-4 and wagner-figure-5 do that here. Its figures 2, 3 and 9, and table 4 with figure 7, "
+                "are the studies wagner-figure-2, wagner-figure-3, wagner-figure-9 and mnist-distillation.",
                 "For CUB-200-2011 and Tiny ImageNet the table has ticks for the penultimate layer, but the paper has "
                 "no picture of them.",
             ),

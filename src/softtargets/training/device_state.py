@@ -49,9 +49,8 @@ class DeviceState:
         self.adviser = self.task.adviser(recipes, self.nets, alone, teachers)
         self.feed = self.task.feed(recipes, tasks, machinery)
         self._make_tables()
-        pool = (
-            torch.cuda.graph_pool_handle() if machinery.recorded else None
-        )  # one stream, one thing at a time
+        # One for both: all is on one stream, one thing at a time.
+        pool = torch.cuda.graph_pool_handle() if machinery.recorded else None
         self._recorder = Recorder(self._changed(), machinery.recorded, pool)
         self._looker = Recorder([], machinery.recorded, pool)
         self._stream: torch.cuda.Stream | None = None

@@ -124,14 +124,16 @@ class Forward:
         """
         links = (self._skeleton.links if compiled else []) or [self._skeleton]
         prefixes = {module: f"{name}." if name else "" for name, module in self._skeleton.named_modules()}
-        first = {value: name for name, value in self._skeleton.named_parameters()}
+        first = _first_names(self._skeleton)
         found: dict[object, _Link] = {}
         made: list[tuple[str, Mapping[str, str], _Link]] = []
         for link in links:
-            names = {name: first[value] for name, value in link.named_parameters(remove_duplicate=False)}
+            prefix = prefixes[link]
+            own = link.named_parameters(prefix.removesuffix("."), remove_duplicate=False)
+            names = {name.removeprefix(prefix): first[name] for name, _ in own}
             made_anew = _Link(link, self._stacked, compiled, self._dynamic)
             alike = found.setdefault(_kind_of(link), made_anew)
-            made.append((prefixes[link], names, alike))
+            made.append((prefix, names, alike))
         return made
 
 
@@ -190,6 +192,7 @@ class Single(Nets):
         model.draw_from(self.place)
         self._forward = forward or Forward(model, stacked=False)
         self.names = [name for name, _ in model.named_parameters()]
+        self._first = _first_names(model)
         self._shapes = [parameter.shape for parameter in model.parameters()]
         self.leaves = list(model.parameters())
         self._buckets = buckets or [[index] for index in range(len(self.leaves))]
@@ -229,7 +232,9 @@ class Single(Nets):
         return views
 
     def state(self, run: int) -> Named:
-        return dict(self.model.state_dict()) | self._named(self.apart(self.parameters))
+        own = self._named(self.apart(self.parameters))
+        # By all names: a matrix that layers share would else be averaged under one, and the last one under others.
+        return dict(self.model.state_dict()) | {name: own[first] for name, first in self._first.items()}
 
     def load(self, run: int, state: Mapping[str, Tensor]) -> None:
         self.model.load_state_dict(dict(state))
@@ -325,6 +330,12 @@ def _give_places(models: Sequence[Classifier], keys: Tensor) -> None:
 
 def _linear_weights(model: Classifier) -> set[str]:
     return {f"{name}.weight" for name, module in model.named_modules() if isinstance(module, nn.Linear)}
+
+
+def _first_names(model: nn.Module) -> dict[str, str]:
+    """Of every name of a parameter the first one that the same parameter has: layers may share one."""
+    first = {value: name for name, value in model.named_parameters()}
+    return {name: first[value] for name, value in model.named_parameters(remove_duplicate=False)}
 
 
 def _inner_linear(model: Classifier) -> list[int]:

@@ -17,7 +17,7 @@ from softtargets.training.course import Course
 from softtargets.training.device_state import DeviceState
 from softtargets.training.machinery import Machinery
 from softtargets.training.probing import probed
-from softtargets.training.tasks import Epoch, Moment, Task, Teacher
+from softtargets.training.tasks import LEARNT, Epoch, Moment, Task, Teacher
 
 # Where a row of metrics has what a recipe calls by another name.
 _COLUMNS = {"validation_bleu": "bleu.validation_bleu"}
@@ -147,6 +147,7 @@ class Pack:
             "history": list(slot.history),
             "gathered": slot.gathered,
             "best": slot.best,
+            LEARNT: slot.course.task.learnt,
         }
         return Checkpoint(self.on_device.state(run), progress)
 
@@ -161,7 +162,8 @@ class Pack:
         slot = self.slots[run]
         recipe, course = slot.recipe, slot.course
         if recipe.average_last is not None:
-            begin = course.total_steps - recipe.average_last * self._steps_per_epoch
+            epochs = math.ceil(course.total_steps / self._steps_per_epoch)  # the last one may be cut short
+            begin = (epochs - recipe.average_last) * self._steps_per_epoch
             if slot.step > begin and (slot.step % self._steps_per_epoch == 0 or slot.done):
                 self.on_device.gather(run, anew=False)
                 slot.gathered += 1
@@ -186,8 +188,11 @@ class Pack:
         return probed(Moment(slot.recipe, slot.step, model, task), at_the_end=slot.done)
 
     def _restore(self, run: int, checkpoint: Checkpoint) -> None:
-        self.on_device.restore(run, checkpoint.tensors)
         slot, progress = self.slots[run], checkpoint.progress
+        slot.course.task.refuse_foreign(
+            progress.get(LEARNT), f"run {slot.recipe.id}, of which there is a checkpoint,"
+        )
+        self.on_device.restore(run, checkpoint.tensors)
         slot.step, slot.measured = progress["step"], progress["measured"]
         slot.units = progress[slot.recipe.data.unit]
         slot.history = list(progress["history"])

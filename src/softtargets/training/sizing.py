@@ -101,9 +101,8 @@ def footprint(recipe: Recipe, task: Task, device: torch.device, stacked: bool) -
         return None
     on_gpu = device.type == "cuda"
     training = BACKWARD * (seen.saved + _LIKE_LOGITS * _FLOAT * rows * len(task.classes))
-    if (
-        on_gpu
-    ):  # steps are recorded: those of all shapes share memory, and what the trials before had is kept too
+    if on_gpu:
+        # Steps are recorded: those of all shapes share memory, and what the trials before had is kept too.
         training *= min(2, sum(map(task.rows, shapes)) / rows)
     advice = task.advice_bytes(recipe, seen.shown * len(inputs[0]))
     run = _weights(recipe, model) + int(training) + task.table_bytes(recipe) + advice

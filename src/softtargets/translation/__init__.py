@@ -1,5 +1,6 @@
 """Translation: text to tokens and back, beam search, BLEU, and how far probabilities of tokens can be trusted."""
 
+from softtargets.translation.batching import prefixes
 from softtargets.translation.beam import Hypothesis, Penalty, beam_search
 from softtargets.translation.bleu_statistics import (
     BleuInterval,
@@ -72,6 +73,7 @@ __all__ = [
     "frequency_splits",
     "greedy",
     "predict_tokens",
+    "prefixes",
     "rows_of",
     "sacrebleu_metrics",
     "sample",

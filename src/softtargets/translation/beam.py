@@ -135,9 +135,8 @@ class Beams:
         check_search(beam, min(limits), nbest)
         self.batch, self.beam, self.bos, self.eos, self.nbest = len(limits), beam, bos, eos, nbest
         self.most, self.steps = max(limits), 0
-        self._falls = (
-            length_penalty >= 0
-        )  # divided by more and more: what is negative can come closer to zero
+        # Divided by more and more, what is negative can come closer to zero.
+        self._falls = length_penalty >= 0
         self.penalties = _penalties(self.most, length_penalty, penalty).to(device)
         shape, kept = (self.batch, beam), (self.batch, nbest)
 
@@ -208,9 +207,8 @@ class Beams:
         tokens, parents = tokens.reshape(self.batch, -1).gather(1, chosen), chosen // each
 
         ends = tokens == self.eos
-        others = (
-            ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, :beam]
-        )  # one end for each prefix at most
+        # Of twice as many, enough are left: each prefix has one end at most.
+        others = ends.to(torch.uint8).sort(dim=1, stable=True).indices[:, :beam]
         alive = sums.masked_fill(ends, _NEVER).gather(1, others)
         new, from_here = tokens.gather(1, others), parents.gather(1, others)
         written = self._continued(from_here, new)

@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from softtargets.exceptions import SofttargetsError
-from softtargets.models import Cache, Transformer, known_attention
+from softtargets.models import Cache, Transformer, evaluating, known_attention
+from softtargets.translation.batching import longest_first, padded, prefixes, room_for
 from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search
 from softtargets.translation.ranking import likeliest
 from softtargets.translation.symbols import BOS, EOS, PAD
@@ -71,16 +72,18 @@ def decode(
     if not temperature > 0:
         raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
     check_search(beam, 1 if max_length is None else max_length, nbest)
-    checked = ended_sources(model, sources)
+    checked = checked_sources(model, sources)
     search = _Search(model, beam, length_penalty, penalty, nbest, temperature)
-    device = model.head.weight.device
-    room = _AT_A_TIME.get(device.type, _AT_A_TIME["cpu"]) if tokens_at_a_time is None else tokens_at_a_time
-    limits = [most_tokens(model, each, max_length) for each in checked]
+    room = room_for(model, _AT_A_TIME) if tokens_at_a_time is None else tokens_at_a_time
+    limits = {
+        place: most_tokens(model, len(each) - 1, max_length)
+        for place, each in enumerate(checked)
+        if len(each) > 1
+    }
     found: list[list[Hypothesis]] = [[Hypothesis([EOS], 0.0, 0.0)] for _ in checked]
-    waiting = sorted((place for place, each in enumerate(checked) if len(each) > 1), key=lambda p: -limits[p])
-    done = len(checked) - len(waiting)
-    with _looking(model):
-        for places in _batches(waiting, limits, beam, room):
+    done = len(checked) - len(limits)
+    with looking(model):
+        for places in longest_first(limits, room // beam):
             rows = search.run([checked[place] for place in places], [limits[place] for place in places])
             for place, hypotheses in zip(places, rows, strict=True):
                 found[place] = hypotheses
@@ -113,7 +116,7 @@ def score(
         raise SofttargetsError(f"there are {len(sources)} sources and {len(targets)} targets")
     if not temperature > 0:
         raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
-    checked = ended_sources(model, sources)
+    checked = checked_sources(model, sources)
     wanted = [[*each] + ([EOS] if end and list(each[-1:]) != [EOS] else []) for each in targets]
     _check_tokens(model, wanted, "targets")
     longest = max(map(len, wanted), default=0)
@@ -122,16 +125,14 @@ def score(
             f"a target of {longest} tokens is longer than the {model.longest} of the model"
         )
     device = model.head.weight.device
-    room = _AT_A_TIME.get(device.type, _AT_A_TIME["cpu"]) if tokens_at_a_time is None else tokens_at_a_time
+    room = room_for(model, _AT_A_TIME) if tokens_at_a_time is None else tokens_at_a_time
     found: list[list[float]] = [[] for _ in wanted]
-    lengths = [max(len(a), len(b)) for a, b in zip(checked, wanted, strict=True)]
-    waiting = sorted((place for place, each in enumerate(wanted) if each), key=lambda p: -lengths[p])
-    with _looking(model):
-        for places in _batches(waiting, lengths, 1, room):
-            source = _padded([checked[place] for place in places]).to(device)
-            labels = _padded([wanted[place] for place in places]).to(device)
-            prefix = torch.cat((labels.new_full((len(labels), 1), BOS), labels[:, :-1]), 1)
-            said = _log_probs(model.head(model.features(source, prefix)), temperature)
+    lengths = {place: max(len(checked[place]), len(each)) for place, each in enumerate(wanted) if each}
+    with looking(model):
+        for places in longest_first(lengths, room):
+            source = padded([checked[place] for place in places]).to(device)
+            labels = padded([wanted[place] for place in places]).to(device)
+            said = _log_probs(model.head(model.features(source, prefixes(labels))), temperature)
             numbers = said.gather(-1, labels[..., None])[..., 0].double().tolist()
             for place, row in zip(places, numbers, strict=True):
                 found[place] = row[: len(wanted[place])]
@@ -178,7 +179,7 @@ class _Search:
 
     def run(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> list[list[Hypothesis]]:
         device = self._model.head.weight.device
-        source = _padded(sources)
+        source = padded(sources)
         limits, capacity = list(limits), max(limits)
         records = _records(device)
         if records:
@@ -188,7 +189,7 @@ class _Search:
             source = functional.pad(
                 source, (0, min(_up(source.shape[1]), self._model.longest) - source.shape[1])
             )
-            source = torch.cat((source, _padded([[EOS]]).new_full((blank, source.shape[1]), PAD)))
+            source = torch.cat((source, source.new_full((blank, source.shape[1]), PAD)))
             limits += [1] * blank
         kind = self._kind(source.to(device), limits, capacity)
         most = max(limits)
@@ -266,12 +267,7 @@ def _log_probs(logits: Tensor, temperature: float) -> Tensor:
     return (logits / temperature if temperature != 1 else logits).log_softmax(-1)
 
 
-def most_tokens(model: Transformer, source: Sequence[int], max_length: int | None = None) -> int:
-    """How many tokens a translation has at most, of a source with the symbol at its end."""
-    return min(int(1.2 * (len(source) - 1)) + 10 if max_length is None else max_length, model.longest)
-
-
-def ended_sources(model: Transformer, sources: Sequence[Sequence[int]]) -> list[list[int]]:
+def checked_sources(model: Transformer, sources: Sequence[Sequence[int]]) -> list[list[int]]:
     """With the symbol at the end, and no longer than the model can take."""
     _check_tokens(model, sources, "sources")
     ended = [[*each] if list(each[-1:]) == [EOS] else [*each, EOS] for each in sources]
@@ -294,18 +290,9 @@ def _check_tokens(model: Transformer, rows: Sequence[Sequence[int]], what: str) 
                 )
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
-
-
-def _batches(waiting: Sequence[int], lengths: Sequence[int], beam: int, room: int) -> Iterator[list[int]]:
-    """Places, longest first, as many at a time as fit at the length of the first of them; at least one."""
-    begin = 0
-    while begin < len(waiting):
-        count = max(1, room // (beam * lengths[waiting[begin]]))
-        yield list(waiting[begin : begin + count])
-        begin += count
+def most_tokens(model: Transformer, pieces: int, max_length: int | None = None) -> int:
+    """How long a translation of so many pieces may be: fairseq's 1.2 n + 10 unless given, if the model takes it."""
+    return min(int(1.2 * pieces) + 10 if max_length is None else max_length, model.longest)
 
 
 def _up(length: int) -> int:
@@ -318,12 +305,7 @@ def _blanks(count: int) -> int:
 
 
 @contextmanager
-def _looking(model: Transformer) -> Iterator[None]:
+def looking(model: Transformer) -> Iterator[None]:
     """In evaluation mode, without gradients."""
-    training = model.training
-    model.eval()
-    try:
-        with torch.no_grad(), known_attention():
-            yield
-    finally:
-        model.train(training)
+    with evaluating(model), torch.no_grad(), known_attention():
+        yield

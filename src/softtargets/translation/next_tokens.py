@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from softtargets.calibration import SweepSums
 from softtargets.exceptions import SofttargetsError
 from softtargets.models import Transformer
+from softtargets.translation.batching import longest_first, padded, prefixes, room_for
+from softtargets.translation.decoding import Progress, looking
 from softtargets.translation.rows import rows_of
-from softtargets.translation.symbols import BOS, EOS, IGNORED, PAD
+from softtargets.translation.symbols import EOS, IGNORED
 from softtargets.translation.tokens import TokenCollector, TokenPredictions
 
 # Positions on either side that a model is shown at a time; a GPU is busy with more.
 _AT_A_TIME = {"cpu": 4096, "cuda": 2**15}
 
 
-@torch.no_grad()
 def predict_tokens(
     model: Transformer,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     sweep: SweepSums | None = None,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> TokenPredictions:
     """Predictions of every token of the targets and of their ends, sentence after sentence, padding left out.
 
@@ -49,28 +49,17 @@ def predict_tokens(
             "shorten it, or leave it out"
         )
     device = model.head.weight.device
-    room = _AT_A_TIME.get(device.type, _AT_A_TIME["cpu"])
-    order = sorted(range(len(pairs)), key=lambda place: -lengths[place])
-    collector, begin, training = TokenCollector(), 0, model.training
-    model.eval()
-    while begin < len(order):
-        chosen = order[begin : begin + max(1, room // lengths[order[begin]])]
-        source = _filled([pairs[place][0] for place in chosen], PAD).to(device)
-        labels = _filled([pairs[place][1] for place in chosen], IGNORED).to(device)
-        read = labels.masked_fill(labels == IGNORED, PAD)
-        prefix = torch.cat((read.new_full((len(read), 1), BOS), read[:, :-1]), 1)
-        states = model.features(source, prefix)
-        collector.add(states, labels, model.head)
-        if sweep is not None:
-            for logits, wanted in rows_of(states, labels, model.head):
-                sweep.add(logits, wanted)
-        begin += len(chosen)
-        if progress is not None:
-            progress(begin, len(order))
-    model.train(training)
+    collector, order = TokenCollector(), list[int]()
+    with looking(model):
+        for places in longest_first(dict(enumerate(lengths)), room_for(model, _AT_A_TIME)):
+            source = padded([pairs[place][0] for place in places]).to(device)
+            labels = padded([pairs[place][1] for place in places], IGNORED).to(device)
+            states = model.features(source, prefixes(labels))
+            collector.add(states, labels, model.head)
+            if sweep is not None:
+                for logits, wanted in rows_of(states, labels, model.head):
+                    sweep.add(logits, wanted)
+            order += places
+            if progress is not None:
+                progress(len(order), len(pairs))
     return collector.finish().part(np.argsort(order))
-
-
-def _filled(rows: Sequence[Sequence[int]], symbol: int) -> torch.Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[symbol] * (longest - len(row))] for row in rows])

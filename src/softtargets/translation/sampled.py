@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-import torch
 from torch import Tensor
 
-from softtargets.models import Transformer
+from softtargets.models import Cache, Transformer
+from softtargets.translation.batching import longest_first, padded, room_for
 from softtargets.translation.beam import Hypothesis
-from softtargets.translation.decoding import Progress, ended_sources, most_tokens
+from softtargets.translation.decoding import Progress, checked_sources, looking, most_tokens
 from softtargets.translation.sampling import sample
-from softtargets.translation.symbols import BOS, EOS, PAD
+from softtargets.translation.symbols import BOS, EOS
 
 _AT_A_TIME = {"cpu": 4096, "cuda": 2**18}
 
 
-@torch.no_grad()
 def sample_translations(
     model: Transformer,
     sources: Sequence[Sequence[int]],
@@ -31,52 +31,49 @@ def sample_translations(
     """One translation of each source, drawn token by token from softmax(logits / temperature).
 
     What is drawn for a source depends on the seed and on its number, which is `first` for the first one, and not on
-    what it is translated together with, apart from rounding. Sources are pieces without symbols; an empty one has the
-    empty translation. Without `max_length` no translation is longer than `decode` allows for its source, and one that
-    is longer than the model can take is cut with a warning, as there. Scores are the model's own log-probabilities, at
-    temperature 1.
+    what it is translated together with, apart from rounding. Sources are as for `decode`; an empty one has the empty
+    translation. Without `max_length` no translation is longer than `decode` allows for its source. Scores are the model's
+    own log-probabilities, at temperature 1.
 
     >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
     >>> one, nothing = sample_translations(net, [[5, 6], []], max_length=4)
     >>> len(one.tokens) <= 4, nothing.tokens
     (True, [2])
     """
-    found = [Hypothesis([EOS], 0.0, 0.0) for _ in sources]
-    waiting = sorted((place for place, one in enumerate(sources) if one), key=lambda p: -len(sources[p]))
-    if not waiting:
-        return found
-    ended = dict(zip(waiting, ended_sources(model, [sources[place] for place in waiting]), strict=True))
-    limits = {place: most_tokens(model, ended[place], max_length) for place in waiting}
-    most = limits[waiting[0]]
+    checked = checked_sources(model, sources)
+    found = [Hypothesis([EOS], 0.0, 0.0) for _ in checked]
+    limits = {
+        place: most_tokens(model, len(one) - 1, max_length)
+        for place, one in enumerate(checked)
+        if len(one) > 1
+    }
     device = model.head.weight.device
-    rows = max(1, _AT_A_TIME.get(device.type, _AT_A_TIME["cpu"]) // most)
-    training = model.training
-    model.eval()
-    for begin in range(0, len(waiting), rows):
-        places = waiting[begin : begin + rows]
-        length = max(len(ended[place]) for place in places)
-        source = torch.tensor([ended[place] + [PAD] * (length - len(ended[place])) for place in places])
-        cache = model.start(model.encode(source.to(device)), capacity=most)
+    done = len(checked) - len(limits)
+    with looking(model):
+        for places in longest_first(limits, room_for(model, _AT_A_TIME)):
+            source = padded([checked[place] for place in places]).to(device)
+            most = [limits[place] for place in places]
+            drawn = sample(
+                partial(_next_log_probs, model, model.start(model.encode(source), capacity=max(most))),
+                len(places),
+                BOS,
+                EOS,
+                most,
+                temperature,
+                top_k,
+                seed,
+                device,
+                numbers=[first + place for place in places],
+            )
+            for place, one in zip(places, drawn, strict=True):
+                found[place] = one
+            done += len(places)
+            if progress is not None:
+                progress(done, len(checked))
+    return found
 
-        def next_log_probs(prefixes: Tensor, cache: object = cache) -> Tensor:
-            states, _ = model.advance(prefixes[:, -1], cache)  # type: ignore[arg-type]
-            return model.head(states).float().log_softmax(-1)  # type: ignore[no-any-return]
 
-        drawn = sample(
-            next_log_probs,
-            len(places),
-            BOS,
-            EOS,
-            [limits[place] for place in places],
-            temperature,
-            top_k,
-            seed,
-            device,
-            numbers=[first + place for place in places],
-        )
-        for place, one in zip(places, drawn, strict=True):
-            found[place] = one
-        if progress is not None:
-            progress(len(sources) - len(waiting) + begin + len(places), len(sources))
-    model.train(training)
+def _next_log_probs(model: Transformer, cache: Cache, read: Tensor) -> Tensor:
+    states, _ = model.advance(read[:, -1], cache)
+    found: Tensor = model.head(states).float().log_softmax(-1)
     return found

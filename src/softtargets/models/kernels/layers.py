@@ -1,9 +1,8 @@
 """Layers of a net computed by our kernels, in the place of its own.
 
 They take effect where autocast asks for low precision, and but for linear layers and dropout are torch's own elsewhere.
-Maps are
-(images, channels, height, width) as everywhere, but what comes out has the channels last in memory, where the next
-layer wants them.
+Maps are (images, channels, height, width) as everywhere, but what comes out has the channels last in memory, where the
+next layer wants them.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from softtargets.studies.beyond.grid import (
     alphas_of,
     networks_of,
     rows_of,
-    size_of,
     trials,
 )
+from softtargets.studies.sizes import size_of
 
 __all__ = [
     "ALPHA",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from softtargets.recipes import Recipe, Step
 from softtargets.studies.grids import SMOOTHING_AXES, each_seed, smoothing, stretched
 from softtargets.studies.results import Results, Row, over
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Settings, Trial
 from softtargets.studies.wagner.networks import NETWORKS
 
@@ -54,11 +55,6 @@ def _fitted(recipe: Recipe, settings: Settings) -> Recipe:
     if changed.epochs == recipe.epochs or not isinstance(recipe.schedule, Step) or not recipe.epochs:
         return changed
     return stretched(changed, settings, *(place / recipe.epochs for place in recipe.schedule.milestones))
-
-
-def size_of(results: Results) -> str:
-    """The size that was trained; without results the full one."""
-    return str(results.outcomes[0].trial.labels["size"]) if results.outcomes else "full"
 
 
 def networks_of(results: Results) -> dict[str, str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from softtargets.report import Section
-from softtargets.studies.beyond.grid import networks_of, size_of
+from softtargets.studies.beyond.grid import networks_of
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.words import counted, unless_full
 
 

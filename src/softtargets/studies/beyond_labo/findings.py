@@ -9,8 +9,9 @@ from softtargets.report import Curve, Figure, Line, Panel, Section, Table, lines
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, RED
 from softtargets.studies.beyond_labo.grid import RATES, ROWS, trials
 from softtargets.studies.labo.claiming import SEEDS
-from softtargets.studies.labo.telling import by_protocol, name_of, setting_name, size_of, what_differs
+from softtargets.studies.labo.telling import name_of, setting_name, what_differs
 from softtargets.studies.results import Results, Row, over
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.words import answered, percent
 

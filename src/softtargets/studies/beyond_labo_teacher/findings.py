@@ -16,6 +16,7 @@ from softtargets.studies.beyond_labo_teacher.grid import (
     Pair,
 )
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.words import SMALL_DECIDES_NOTHING, answered, percent, unless_full
 
@@ -31,11 +32,6 @@ def findings(results: Results) -> Findings:
     """Figure, table and claims."""
     made = claims(results)
     return Findings(_sections(results), made, _answer(made))
-
-
-def size_of(results: Results) -> str:
-    """The size that the results are of; full where there are none."""
-    return str(results.outcomes[0].trial.labels.get("size", "full")) if results.outcomes else "full"
 
 
 def _answer(made: tuple[Claim, ...]) -> str:

@@ -9,8 +9,9 @@ from softtargets.report import Curve, Figure, Panel, Section, Table, lines
 from softtargets.report.drawing import BLUE, ORANGE
 from softtargets.studies.beyond_token_distillation.grid import TEACHERS, trials
 from softtargets.studies.labo_translation.protocol import HARD, LS, SEEDS, SMALL_BLEU
-from softtargets.studies.labo_translation.telling import by_protocol, how_trained, size_of
+from softtargets.studies.labo_translation.telling import how_trained
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.words import answered
 

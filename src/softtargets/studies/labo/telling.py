@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from softtargets.studies.labo.protocol import NAMES, SIZES, SMALL
+from softtargets.studies.labo.protocol import NAMES, SMALL
 from softtargets.studies.results import Results
-from softtargets.studies.study import Settings, Trial
+from softtargets.studies.sizes import size_of
 
 MODEL_NAMES = {
     "resnet18": "ResNet-18",
@@ -54,20 +54,6 @@ def setting_title(data: str, model: str) -> str:
 def name_of(labels: Mapping[str, Any]) -> str:
     """A method, and of LABO its reading."""
     return READING_NAMES.get(labels.get("reading", ""), NAMES[labels["method"]])
-
-
-def size_of(results: Results) -> str:
-    """The size of the runs; without any the full one, which claims are about."""
-    return str(results.outcomes[0].trial.labels.get("size", "full")) if results.outcomes else SIZES[-1]
-
-
-def by_protocol(results: Results, trials: Callable[[Settings], list[Trial]]) -> Results:
-    """The runs that claims are about: of the full size, without a user's changes."""
-    if size_of(results) != "full" or not results.outcomes:
-        return Results((), results.chances)
-    wanted = {trial.recipe.id for trial in trials(Settings(max(results.seeds) + 1, {}, "full"))}
-    kept = tuple(outcome for outcome in results.outcomes if outcome.trial.recipe.id in wanted)
-    return Results(kept, results.chances)
 
 
 def what_differs(results: Results) -> tuple[str, ...]:

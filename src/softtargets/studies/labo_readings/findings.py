@@ -6,11 +6,12 @@ from softtargets.claims import Claim, ComputedClaim, Region, Sample, above, judg
 from softtargets.report import Section, Table
 from softtargets.studies.labo.claiming import SEEDS, SMALL_GAIN
 from softtargets.studies.labo.protocol import READINGS
-from softtargets.studies.labo.telling import by_protocol, name_of, what_differs
+from softtargets.studies.labo.telling import name_of, what_differs
 from softtargets.studies.labo_readings import figures
 from softtargets.studies.labo_readings.figures import VOCABULARY
 from softtargets.studies.labo_readings.grid import ROWS, classes_of, predicted, trials
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import by_protocol
 from softtargets.studies.study import Findings
 from softtargets.studies.words import answered, signed
 

@@ -6,10 +6,11 @@ from softtargets.claims import Claim, Region, Sample, judge, sources, zone
 from softtargets.report import Curve, Figure, Panel, Section, Table, lines
 from softtargets.report.drawing import BLUE, GREY
 from softtargets.studies.labo.claiming import SEEDS
-from softtargets.studies.labo.telling import by_protocol, size_of, what_differs
+from softtargets.studies.labo.telling import what_differs
 from softtargets.studies.labo_readings.grid import classes_of
 from softtargets.studies.labo_sweeps.grid import RHO, RHOS, TAU, TAUS, places, trials
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.words import answered
 from softtargets.theory import labo_rests

@@ -21,17 +21,16 @@ from softtargets.studies.labo_translation.telling import (
     CORPORA,
     NAMES,
     SAID,
-    by_protocol,
     claimed_size,
     pair_name,
     paper_name,
     printed_bleu,
     printed_for,
     printed_key,
-    size_of,
     what_differs,
 )
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import Findings, Settings, Trial
 from softtargets.studies.translation.protocols import WARM_UP, methods
 from softtargets.studies.words import answered

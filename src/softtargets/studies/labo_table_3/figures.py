@@ -6,8 +6,9 @@ from softtargets.claims import published
 from softtargets.report import Curve, Figure, Panel, lines
 from softtargets.report.drawing import BLUE, GREY, RED
 from softtargets.studies.labo.protocol import ADDED, NAMES, PRINTED
-from softtargets.studies.labo.telling import setting_title, size_of
+from softtargets.studies.labo.telling import setting_title
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import size_of
 
 SHOWN = (*PRINTED[1:], *ADDED)
 # Names that would run into their neighbours below a panel.

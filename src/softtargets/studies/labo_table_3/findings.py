@@ -6,10 +6,11 @@ from softtargets.claims import Claim, Region, below, judge, published, sources, 
 from softtargets.report import Section, Table
 from softtargets.studies.labo.claiming import SEEDS, SMALL_GAIN, base_and_gain, printed_accuracy
 from softtargets.studies.labo.protocol import NAMES, PRINTED, RIVALS, SETTINGS, settings_of
-from softtargets.studies.labo.telling import by_protocol, setting_name, setting_title, size_of, what_differs
+from softtargets.studies.labo.telling import setting_name, setting_title, what_differs
 from softtargets.studies.labo_table_3 import figures
 from softtargets.studies.labo_table_3.grid import METHODS, trials
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import Findings
 
 # A time that is printed as 1.0 is below 1.05.

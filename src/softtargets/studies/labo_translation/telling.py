@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from softtargets.claims import Published, published, sources
 from softtargets.report import Line
 from softtargets.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
 from softtargets.studies.labo_translation.protocol import READINGS
 from softtargets.studies.results import Results
-from softtargets.studies.study import Settings, Trial
+from softtargets.studies.sizes import size_of
 from softtargets.studies.translation.protocols import TAU, WARM_UP
 
 NAMES: Mapping[str, str] = {
@@ -68,24 +68,9 @@ def paper_name(method: str) -> str:
     return method.partition("-")[0]
 
 
-def size_of(results: Results) -> str:
-    """The size of the runs; without any the full one, which claims are about."""
-    return str(results.outcomes[0].trial.labels.get("size", "full")) if results.outcomes else "full"
-
-
 def claimed_size(results: Results) -> str:
     """The size that the claims of a page are about: the small one decides nothing."""
     return "full" if size_of(results) == "small" else size_of(results)
-
-
-def by_protocol(results: Results, trials: Callable[[Settings], list[Trial]]) -> Results:
-    """The runs that claims are about: not of the small size, and without a user's changes."""
-    size = size_of(results)
-    if size == "small" or not results.outcomes:
-        return Results((), results.chances)
-    wanted = {trial.recipe.id for trial in trials(Settings(max(results.seeds) + 1, {}, size))}
-    kept = tuple(outcome for outcome in results.outcomes if outcome.trial.recipe.id in wanted)
-    return Results(kept, results.chances)
 
 
 def printed_key(size: str, pair: str) -> str:

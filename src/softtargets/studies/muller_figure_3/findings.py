@@ -12,6 +12,7 @@ from softtargets.studies.muller_figure_3.measures import PRINTED_TEMPERATURE
 from softtargets.studies.printed import printed_number
 from softtargets.studies.reliabilities import reliability_figure
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.translation.corpora import (
     ALPHAS,
@@ -28,7 +29,6 @@ from softtargets.studies.translation.corpora import (
     how_trained,
     per_corpus,
     shown_alpha,
-    size_of,
 )
 from softtargets.studies.translation.diagrams import curves
 from softtargets.studies.words import SMALL_DECIDES_NOTHING
@@ -57,7 +57,8 @@ def _numbers(results: Results) -> tuple[Claim, ...]:
             f"{_ECE}/{kind}",
             results.sample(measure, **cell),
             ECE_MARGIN,
-            quantity=f"ECE of next tokens at alpha {cell['alpha']:g} on the held-out pairs",
+            quantity=f"ECE of next tokens at alpha {cell['alpha']:g} on the held-out pairs"
+            + (", with a temperature" if kind == "scaled" else ""),
             seeds=SEEDS,
             remark=remark,
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from softtargets.claims import Claim, Region, Sample, above, below, sources, zone
 from softtargets.studies.results import Results
-from softtargets.studies.translation.corpora import ALPHAS, SEEDS, Corpus, by_protocol, claimed
+from softtargets.studies.translation.corpora import ALPHAS, SEEDS, Corpus, by_protocol, claimed, shown_alpha
 from softtargets.studies.translation.curves import TEMPERATURES, at
 
 # Differences too small to count: of BLEU, of ECE, and of NLL in nats per token.
@@ -46,12 +46,12 @@ def _claims(results: Results, corpus: Corpus) -> tuple[Claim, ...]:
             zone=zone(SAME_ECE),
         ),
         Claim(
-            f"{on} the same temperature raises the BLEU of the model with hard targets.",
+            f"{on} a higher temperature raises the BLEU of the model with hard targets.",
             sources(f"{_PRINTED}/hard"),
-            f"{corpus.title}: BLEU at that temperature minus BLEU at 1, alpha 0",
+            f"{corpus.title}: BLEU at a temperature above 1 minus BLEU at 1, alpha 0",
             *above(0, results.contrast((("bleu_hotter", hard), (now, hard)))),
             _two(results, now, "bleu_hotter", hard, 1),
-            "",
+            hotter,
             digits=2,
             seeds=SEEDS,
             zone=zone(SAME_BLEU),
@@ -108,7 +108,11 @@ def _claims(results: Results, corpus: Corpus) -> tuple[Claim, ...]:
             f"{corpus.title}: BLEU at the temperature of the least ECE minus BLEU at that of the least NLL, mean of "
             "alpha 0 and 0.1",
             *above(0, results.contrast(*((("bleu_by_ece", c), ("bleu_by_nll", c)) for c in (hard, soft)))),
-            "",
+            "; ".join(
+                f"{results.shown('bleu_by_ece', '.1f', cell)} by ECE, {results.shown('bleu_by_nll', '.1f', cell)} by "
+                f"NLL ({shown_alpha(alpha)})"
+                for alpha, cell in zip(ALPHAS, (hard, soft), strict=True)
+            ),
             "Both are the least of the held-out pairs, among the temperatures that were tried; the test set judges.",
             digits=2,
             seeds=SEEDS,

@@ -6,6 +6,7 @@ from softtargets.claims import Claim, judge
 from softtargets.report import Figure, Section, Table
 from softtargets.studies.muller_figure_4.claims import claims
 from softtargets.studies.results import Results, over
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.translation.corpora import (
     ALPHAS,
@@ -17,7 +18,6 @@ from softtargets.studies.translation.corpora import (
     how_trained,
     per_corpus,
     shown_alpha,
-    size_of,
 )
 from softtargets.studies.translation.curves import (
     MEASURES,

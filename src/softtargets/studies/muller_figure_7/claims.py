@@ -6,6 +6,7 @@ from softtargets.claims import Claim, Region, Sample, sources, zone
 from softtargets.studies.muller_figure_7.tokens import TRIPLES
 from softtargets.studies.printed import printed_number
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.translation.corpora import (
     ALPHAS,
     PRINTED,
@@ -14,7 +15,6 @@ from softtargets.studies.translation.corpora import (
     by_protocol,
     claimed,
     shown_alpha,
-    size_of,
 )
 
 # Differences of spreads too small to count; an accuracy that is near-perfect, as the paper says of images; and what

@@ -9,6 +9,7 @@ from softtargets.studies.muller_figure_7.measures import SPLITS
 from softtargets.studies.muller_figure_7.tokens import TRIPLES
 from softtargets.studies.planes import planes_figure, shown_view
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Findings, Outcome
 from softtargets.studies.translation.corpora import (
     ALPHAS,
@@ -20,7 +21,6 @@ from softtargets.studies.translation.corpora import (
     how_trained,
     per_corpus,
     shown_alpha,
-    size_of,
 )
 from softtargets.studies.words import SMALL_DECIDES_NOTHING
 

@@ -9,9 +9,10 @@ from softtargets.claims import Claim, below, judge, sources, zone
 from softtargets.report import Figure, Panel, Section, Table, lines
 from softtargets.report.drawing import BLUE, GREEN, RED
 from softtargets.studies.courses import band, by_epoch
-from softtargets.studies.muller_images import FULL, SEEDS, SMALL, shown_alpha, title_of
+from softtargets.studies.muller_images import SEEDS, SMALL, shown_alpha, title_of
 from softtargets.studies.muller_text.grid import ALPHAS, GOALS, RECIPES, TEACHERS
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.words import answered, percent
 
@@ -23,11 +24,6 @@ _NAMES = {
     "neither": "hard targets without dropout",
 }
 _COLOURS = {"dropout": RED, "smoothing": BLUE, "neither": GREEN}
-
-
-def size_of(results: Results) -> str:
-    """The size of the grid; full where there are no runs."""
-    return str(results.outcomes[0].trial.labels.get("size", FULL)) if results.outcomes else FULL
 
 
 def claims(results: Results) -> tuple[Claim, ...]:

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softtargets.recipes import Recipe, Tatoeba
+from softtargets.studies import sizes
 from softtargets.studies.grids import SMOOTHING_AXES, each_seed, smoothing
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Settings, Trial
 from softtargets.studies.translation.protocols import MULTI30K, TATOEBA, WMT, sized
 from softtargets.studies.words import counted
@@ -56,11 +58,6 @@ def trials(settings: Settings) -> list[Trial]:
     ]
 
 
-def size_of(results: Results) -> str:
-    """The size of the runs; without any the full one."""
-    return str(results.outcomes[0].trial.labels["size"]) if results.outcomes else FULL
-
-
 def corpora_in(results: Results) -> list[Corpus]:
     """Those of which there are runs."""
     there = {outcome.trial.labels["corpus"] for outcome in results.outcomes}
@@ -74,12 +71,7 @@ def claimed(results: Results) -> list[Corpus]:
 
 def by_protocol(results: Results) -> Results:
     """The runs that claims are about: of no small size, and without a user's changes."""
-    size = size_of(results)
-    if size == SMALL or not results.outcomes:
-        return Results((), results.chances)
-    wanted = {trial.recipe.id for trial in trials(Settings(max(results.seeds) + 1, {}, size))}
-    kept = (outcome for outcome in results.outcomes if outcome.trial.recipe.id in wanted)
-    return Results(tuple(kept), results.chances)
+    return sizes.by_protocol(results, trials)
 
 
 def shown_alpha(alpha: float) -> str:

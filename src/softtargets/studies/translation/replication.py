@@ -9,23 +9,35 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from softtargets.calibration import SweepSums, TemperatureSweep
-from softtargets.models import Classifier
+from softtargets.models import Classifier, evaluating
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
+from softtargets.studies import sizes
 from softtargets.studies.grids import SMOOTHING_AXES, each_seed, smoothing
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Settings, Trial
 from softtargets.studies.translation.measures import TranslatedRuns
 from softtargets.studies.translation.protocols import REPLICATED, sized
 from softtargets.training import autocast
-from softtargets.training.tasks import TranslationTask, prefixes
-from softtargets.translation import IGNORED, PAD, TokenCollector, TokenPredictions, bleu_of, divided, rows_of
+from softtargets.training.tasks import TranslationTask
+from softtargets.translation import (
+    IGNORED,
+    PAD,
+    TokenCollector,
+    TokenPredictions,
+    bleu_of,
+    divided,
+    prefixes,
+    rows_of,
+)
 from softtargets.translation import sentence_statistics as statistics_of
 
 SIZES = ("small", "full")
@@ -33,6 +45,7 @@ SEEDS = 3
 AXES = ("seed", "data.source", "data.target", *SMOOTHING_AXES)
 # Its batches: so many sentences in the order of the file, padded to the longest of them.
 BATCH = 128
+_PIECE = 32
 # Tenths, as the temperatures that it prints.
 TEMPERATURES = tuple(step / 10 for step in range(5, 31))
 
@@ -43,18 +56,9 @@ def trials_over(settings: Settings, alphas: Sequence[float]) -> list[Trial]:
     return each_seed(settings, sized(settings, REPLICATED), cells)
 
 
-def size_of(results: Results) -> str:
-    """The size of the runs; without any the full one."""
-    return str(results.outcomes[0].trial.labels["size"]) if results.outcomes else "full"
-
-
 def by_protocol(results: Results, alphas: Sequence[float]) -> Results:
     """The runs that claims are about: of the full size, without a user's changes."""
-    if size_of(results) != "full" or not results.outcomes:
-        return Results((), results.chances)
-    wanted = {trial.recipe.id for trial in trials_over(Settings(max(results.seeds) + 1, {}, "full"), alphas)}
-    kept = (outcome for outcome in results.outcomes if outcome.trial.recipe.id in wanted)
-    return Results(tuple(kept), results.chances)
+    return sizes.by_protocol(results, partial(trials_over, alphas=alphas))
 
 
 # --- its computations ---
@@ -65,20 +69,19 @@ def batches(
     task: TranslationTask, recipe: Recipe, model: Classifier, split: str
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Penultimate states (rows, T, width) and labels (rows, T), padded as in the replication; -100 is padding."""
-    sentences, was_training = task.splits[split], model.training
-    model.eval()
-    for begin in range(0, len(sentences), BATCH):
-        rows = np.arange(begin, min(begin + BATCH, len(sentences)))
-        source, target = (
-            torch.from_numpy(side.padded(rows, int(side.lengths[rows].max()), fill))
-            .long()
-            .to(sentences.device)
-            for side, fill in ((sentences.sources, PAD), (sentences.targets, IGNORED))
-        )
-        with autocast(recipe.precision, source.device):
-            states = model.features(source, prefixes(target))
-        yield states.float(), target
-    model.train(was_training)
+    sentences = task.splits[split]
+    with evaluating(model):
+        for begin in range(0, len(sentences), BATCH):
+            rows = np.arange(begin, min(begin + BATCH, len(sentences)))
+            source, target = (
+                torch.from_numpy(side.padded(rows, int(side.lengths[rows].max()), fill))
+                .long()
+                .to(sentences.device)
+                for side, fill in ((sentences.sources, PAD), (sentences.targets, IGNORED))
+            )
+            with autocast(recipe.precision, source.device):
+                states = model.features(source, prefixes(target))
+            yield states.float(), target
 
 
 class AsReplicated:
@@ -91,18 +94,23 @@ class AsReplicated:
     def _batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         return batches(self._task, self._recipe, self._model, self._split)
 
+    def _pieces(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """The same in pieces whose logits a CPU has room for; the padding is that of the whole batch."""
+        for states, labels in self._batches():
+            yield from zip(states.split(_PIECE), labels.split(_PIECE), strict=True)
+
     def tokens(self, temperature: float = 1.0) -> TokenPredictions:
         """Predictions of all places, padding included, where the right token is said to be padding."""
         collector = TokenCollector()
         head = divided(self._model.head, temperature)
-        for states, labels in self._batches():
+        for states, labels in self._pieces():
             collector.add(states, _counted(labels), head)
         return collector.finish()
 
     def sweep(self, temperatures: Sequence[float] = TEMPERATURES) -> TemperatureSweep:
         """Its calibration error, padding included, at each temperature."""
         sums = SweepSums(temperatures)
-        for states, labels in self._batches():
+        for states, labels in self._pieces():
             for logits, targets in rows_of(states, _counted(labels), self._model.head):
                 sums.add(logits, targets)
         return sums.result()
@@ -119,13 +127,13 @@ class AsReplicated:
         found = []
         for states, labels in self._batches():
             there = labels != IGNORED
-            logits = self._model.head(states).float()
-            own = labels.masked_fill(~there, 0).unsqueeze(-1)
+            own = labels.masked_fill(~there, 0)
+            # Of each place s the logit of the token that is right at place t: (rows, s, t).
+            over = own.unsqueeze(1).expand(-1, own.shape[1], -1)
+            columns = self._model.head(states).float().gather(2, over)
+            right = columns.diagonal(dim1=1, dim2=2)
             found.append(
-                [
-                    float(-(logits / t).log_softmax(1).gather(-1, own).squeeze(-1)[there].mean())
-                    for t in temperatures
-                ]
+                [float(((columns / t).logsumexp(1) - right / t)[there].mean()) for t in temperatures]
             )
         return [float(value) for value in np.mean(found, axis=0)]
 
@@ -142,12 +150,8 @@ class AsReplicated:
 def with_divided_states(model: Classifier, temperature: float) -> Classifier:
     """A copy whose last layer sees its input divided by a temperature: W (x / T) + b."""
     other = copy.deepcopy(model)
-    weight, bias = model.head.weight.detach(), model.head.bias.detach()
-    head = nn.Linear(weight.shape[1], weight.shape[0], device=weight.device, dtype=weight.dtype)
-    with torch.no_grad():
-        head.weight.copy_(weight / temperature)
-        head.bias.copy_(bias)
-    other.head = head
+    # A matrix of its own, since embeddings may share the layer's; the rest of the layer stays, its precision too.
+    other.head.weight = nn.Parameter(model.head.weight.detach() / temperature)
     return other
 
 
@@ -171,18 +175,19 @@ WHAT_ITS_CODE_DOES = (
 
 def deviations(results: Results, *more: str) -> tuple[str, ...]:
     """What differs from the replication, for the end of a page."""
-    small = (
-        "This is the small size, for a CPU: 2 + 2 layers of width 64, 3,000 pairs, 1,000 pieces of words, 8 epochs. It "
-        "shows how the page is made and decides nothing. With --set size=full the replication's model is trained."
-        if size_of(results) == "small"
-        else ""
-    )
-    pieces, tokens = ("1,000", "1,024") if small else ("8,000", "2,048")
-    products = "" if small else " Matrix products are in bf16."
-    ours = (
-        f"Our words are cut into {pieces} pieces that both languages share. The replication has whole words of spaCy, "
-        "with the tokenisers of the two languages exchanged. Its batches have 128 sentences in the order of the file, "
-        f"ours {tokens} tokens drawn anew in each epoch.{products} Its decoder does not look at padding before a "
-        "place, ours does; that changes predictions in the padding alone."
-    )
-    return tuple(text for text in (small, ours, *more) if text)
+    return (*(_SMALL if size_of(results) == "small" else _FULL), _PIECES, *more)
+
+
+_SMALL = (
+    "This is the small size, for a CPU: 2 + 2 layers of width 64, 3,000 pairs, 1,000 pieces of words, 8 epochs. It "
+    "shows how the page is made and decides nothing. With --set size=full the replication's model is trained.",
+)
+_FULL = (
+    "Batches of the replication have 128 sentences in the order of the file, ours 2,048 tokens, drawn anew in each "
+    "epoch. Matrix products are in bf16.",
+)
+_PIECES = (
+    "Our words are cut into pieces that both languages share. The replication has whole words of spaCy, with the "
+    "tokenisers of the two languages exchanged. Its decoder does not look at padding before a place, ours does; that "
+    "changes predictions in the padding alone."
+)

@@ -8,6 +8,7 @@ from functools import partial
 from softtargets.recipes import Recipe, Step
 from softtargets.studies.grids import SMOOTHING_AXES, smoothing, trial
 from softtargets.studies.results import Results
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Settings, Trial
 from softtargets.studies.wagner.networks import (
     ALPHAS,
@@ -66,11 +67,6 @@ def network_trials(
 
 
 all_networks = partial(network_trials, keys=None)
-
-
-def size_of(results: Results) -> str:
-    """The size that was trained; without results the one that papers are compared with."""
-    return str(results.outcomes[0].trial.labels["size"]) if results.outcomes else FULL
 
 
 def networks_of(results: Results, keys: Iterable[str] | None = None) -> tuple[Network, ...]:

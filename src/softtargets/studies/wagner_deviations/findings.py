@@ -9,8 +9,8 @@ from softtargets.claims import Claim, below, judge, published, two_standard_erro
 from softtargets.report import Curve, Figure, Panel, Section, Table, lines
 from softtargets.report.drawing import BLUE
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Findings
-from softtargets.studies.wagner.grid import size_of
 from softtargets.studies.wagner.networks import DEEP_SEEDS, condition
 from softtargets.studies.wagner_deviations.grid import BASE, BY_KEY, FAMILIES, HARD, REPLICATED, Family
 from softtargets.studies.words import answered, counted, signed

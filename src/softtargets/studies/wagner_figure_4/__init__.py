@@ -17,7 +17,7 @@ study = Study(
     lead=(
         "The replication of 2023 trains a small Transformer on Multi30k and finds a calibration error of 0.449 with "
         "hard targets, eight times that of the original. Smoothing of 0.3 lowers it to 0.110, a temperature of 1.8 to "
-        "0.058. Its code counts padding. Here are the same models with padding left out, and counted as there."
+        "0.058. Its code counts padding. Here is the same training, measured without padding, and with it as there."
     ),
     papers=(WAGNER,),
     trials=_trials,

@@ -7,6 +7,7 @@ from softtargets.report import Figure, Section, Table
 from softtargets.report.drawing import BLUE, GREEN, ORANGE, RED
 from softtargets.studies.reliabilities import reliability_figure
 from softtargets.studies.results import Results, Row
+from softtargets.studies.sizes import size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.translation.corpora import shown_alpha
 from softtargets.studies.translation.diagrams import curves
@@ -16,7 +17,6 @@ from softtargets.studies.translation.replication import (
     WHAT_ITS_CODE_DOES,
     by_protocol,
     deviations,
-    size_of,
 )
 from softtargets.studies.wagner_figure_4.measures import ALPHAS
 from softtargets.studies.words import SMALL_DECIDES_NOTHING, answered
@@ -56,7 +56,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             zone=zone(SAME),
         ),
         Claim(
-            "A temperature lowers it more than label smoothing does.",
+            "A temperature lowers the calibration error of the Transformer more than label smoothing does.",
             (*stronger, *sources(_ECE, "scaled", "smoothed-0.3")),
             f"ECE of the test set at alpha 0 with a temperature minus at alpha {SMOOTHED:g}, without padding",
             *below(0, own.contrast((("scaled_ece", hard), ("ece", soft)))),
@@ -79,7 +79,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             margin=MARGIN,
         ),
         Claim(
-            "With padding counted, as in the replication, a temperature lowers it more than label smoothing does.",
+            "With padding counted, as in the replication, a temperature lowers the error more than smoothing does.",
             (*stronger, *sources(_ECE, "scaled", "smoothed-0.3")),
             f"ECE with padding, validation set, at alpha 0 with a temperature minus at alpha {SMOOTHED:g}",
             *below(0, own.contrast((("padded_scaled_ece", hard), ("padded_ece", soft)))),

@@ -9,7 +9,7 @@ from softtargets.studies.translation.replication import SEEDS, by_protocol
 from softtargets.studies.wagner_figure_5.measures import ALPHAS, HIGH, LOW
 
 # Differences too small to count: of temperatures, and of NLL in nats per token. An increase of BLEU is half a point or
-# more, which is what Müller et al. report.
+# more, as in table 1 of Müller et al.
 SAME_TEMPERATURE, SAME_NLL, INCREASE = 0.05, 0.01, 0.5
 # How near the replication's change of the temperature ours must come; its own is read off a curve, in tenths.
 MARGIN = 0.2
@@ -39,7 +39,7 @@ def _temperatures(results: Results) -> tuple[Claim, ...]:
             zone=zone(SAME_TEMPERATURE),
         ),
         Claim(
-            f"With padding counted, {_CODE}, label smoothing lowers that temperature.",
+            f"With padding counted, {_CODE}, label smoothing lowers the temperature with the least calibration error.",
             sources(_T, "hard", "smoothed-0.3"),
             "temperature with the least ECE of the validation set, alpha 0.3 minus alpha 0, with padding",
             *below(0, results.difference("replicated_temperature", soft, hard)),
@@ -62,7 +62,7 @@ def _bleu(results: Results) -> Claim:
         "BLEU at alpha 0.3 minus BLEU at alpha 0, beam of 5, temperature 1",
         *below(INCREASE, results.difference(at("bleu", 1.0), soft, hard)),
         results.then(at("bleu", 1.0), ".1f", hard, soft),
-        f"An increase is {INCREASE:g} points of BLEU or more, what Müller et al. report.",
+        f"An increase is {INCREASE:g} points of BLEU or more, the difference in table 1 of Müller et al.",
         digits=2,
         seeds=SEEDS,
     )

@@ -139,7 +139,7 @@ class Finisher:
         with writer, float32_products(recipe.precision):
             run = Run(run.directory)
             task = self._resources.noisy(recipe)
-            model = self._resources.model(recipe, run.weights(), task)
+            model = self._resources.restored(run, task)
             for name in self._missing(recipe, run):
                 writer.add_predictions(name.removesuffix(SCORES), _said(task, recipe, model, name))
 

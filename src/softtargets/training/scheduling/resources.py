@@ -15,7 +15,7 @@ from softtargets.training.building import build_model
 from softtargets.training.machinery import Machinery
 from softtargets.training.packing import Arrangement, arrangement, kind_of_run
 from softtargets.training.sizing import Footprint, footprint, outline
-from softtargets.training.tasks import Task, Teacher, prepare
+from softtargets.training.tasks import LEARNT, Task, Teacher, prepare
 from softtargets.training.teaching import has_weights
 
 T = TypeVar("T")
@@ -46,7 +46,12 @@ class Resources:
 
     def finished(self, recipe: Recipe) -> Classifier:
         """The net of a recipe whose run is finished."""
-        return self.model(recipe, Run(self.store.root / recipe.id).weights(), self.task(recipe.data))
+        return self.restored(Run(self.store.root / recipe.id), self.task(recipe.data))
+
+    def restored(self, run: Run, task: Task) -> Classifier:
+        """The net of a finished run, for the task that its weights were made for."""
+        task.refuse_foreign(run.provenance.get(LEARNT), f"run {run.id}")
+        return self.model(run.recipe, run.weights(), task)
 
     def teacher(self, recipe: Recipe) -> Teacher | None:
         """The finished teacher of a recipe that has one."""

@@ -6,8 +6,8 @@ import torch
 
 from softtargets.recipes import Dataset
 from softtargets.training.tasks.images import ImageTask
-from softtargets.training.tasks.task import Adviser, Epoch, Feed, Moment, Shown, Task, Teacher
-from softtargets.training.tasks.translation import TranslationTask, prefixes
+from softtargets.training.tasks.task import LEARNT, Adviser, Epoch, Feed, Moment, Shown, Task, Teacher
+from softtargets.training.tasks.translation import TranslationTask
 
 # By the names that datasets of recipes call them (`Dataset.task`).
 TASKS: dict[str, type[Task]] = {"images": ImageTask, "translation": TranslationTask}
@@ -19,6 +19,7 @@ def prepare(data: Dataset, device: torch.device, data_dir: Path | None = None) -
 
 
 __all__ = [
+    "LEARNT",
     "TASKS",
     "Adviser",
     "Epoch",
@@ -29,6 +30,5 @@ __all__ = [
     "Task",
     "Teacher",
     "TranslationTask",
-    "prefixes",
     "prepare",
 ]

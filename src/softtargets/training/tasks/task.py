@@ -25,6 +25,8 @@ from softtargets.training.nets import Nets
 
 # Losses that want to hear more than a teacher: what a net, or an average of it, says of other examples or of the same.
 ASKING: tuple[type[SoftTargetLoss], ...] = (CSKD, BetaSmoothing)
+# Under which name manifests and checkpoints have what a task has learnt before any training.
+LEARNT = "tokeniser"
 
 
 class Epoch(NamedTuple):
@@ -198,6 +200,20 @@ class Task(ABC):
     @abstractmethod
     def predict(self, recipe: Recipe, model: Classifier, split: str) -> dict[str, Tensor]:
         """What a finished net says of a split, by name, as it is kept with the run."""
+
+    @property
+    def learnt(self) -> str:
+        """A digest of what was learnt from the data before any training and weights are made for, if anything was."""
+        return ""
+
+    def refuse_foreign(self, learnt: str | None, called: str) -> None:
+        """Refuse weights that were made for something else than `learnt`; None where that was not kept."""
+        if learnt is not None and learnt != self.learnt:
+            raise RunError(
+                f"{called} was trained with the {LEARNT} {learnt}, and the same text now gives {self.learnt}: the "
+                "package tokenizers or the text has changed, and its weights are of no use with it. Go back to the "
+                "version and the text of then, or delete the run with `softtargets runs delete` and train it again"
+            )
 
     def about_weights(self) -> dict[str, str]:
         """Texts that finished weights are of no use without, by name; they are kept in the same file."""

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from softtargets.data import Pairs
-from softtargets.training.tasks.translation.sentences import Ragged, Sentences, prefixes
+from softtargets.training.tasks.translation.sentences import Ragged, Sentences
 from softtargets.translation import BOS, EOS, IGNORED, PAD
 
 CPU = torch.device("cpu")
@@ -54,8 +54,3 @@ def test_batches_of_a_table_are_all_rows_in_order_filled_up_with_the_empty_one(s
     assert rows.tolist() == list(range(len(table)))
     several = Sentences.of([[4]] * 5, [[4]] * 5, Pairs(("",) * 5, ("",) * 5), {}, CPU).tables[0]
     assert [batch.tolist() for batch in several.batches(tokens=8)] == [[0, 1], [2, 3], [4, 5]]
-
-
-def test_what_a_decoder_has_read_is_one_behind_and_padding_is_a_token_of_its_own():
-    labels = torch.tensor([[7, 8, EOS, IGNORED, IGNORED], [EOS, IGNORED, IGNORED, IGNORED, IGNORED]])
-    assert prefixes(labels).tolist() == [[BOS, 7, 8, EOS, PAD], [BOS, EOS, PAD, PAD, PAD]]

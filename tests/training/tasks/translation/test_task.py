@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,7 +13,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from softtargets.exceptions import DataError, RecipeError
+from softtargets.exceptions import DataError, RecipeError, RunError
 from softtargets.losses import REGULARISERS
 from softtargets.recipes import (
     BLEU,
@@ -30,10 +33,11 @@ from softtargets.training import train as train_anywhere
 from softtargets.training.building import build_model
 from softtargets.training.machinery import Machinery
 from softtargets.training.pack import Pack, Start
+from softtargets.training.scheduling import Resources
 from softtargets.training.sizing import footprint
 from softtargets.training.tasks import Teacher, TranslationTask, prepare
 from softtargets.training.tasks.translation.corpus import digest_of, read_own
-from softtargets.translation import EOS, IGNORED
+from softtargets.translation import EOS, IGNORED, Tokeniser
 
 from ...making import CPU, advanced, finished, same, states
 from .counting import recipe, write_corpus
@@ -373,3 +377,37 @@ def test_no_label_of_a_training_set_is_padding_in_a_loss(task):
     counted = shown.labels[shown.labels != IGNORED]
     assert len(counted) == task.epoch(recipe(), 0).units[0]
     assert int((counted == EOS).sum()) <= shape.rows
+
+
+def with_other_pieces(task):
+    """The same corpus, as another version of the package that learns pieces might cut it."""
+    pieces = list(task.tokeniser.pieces)
+    pieces[-1], pieces[-2] = pieces[-2], pieces[-1]
+    return replace(task, tokeniser=Tokeniser(pieces, task.tokeniser.merges))
+
+
+def test_weights_of_other_pieces_are_neither_gone_on_with_nor_measured_nor_taught_by(task, corpus, tmp_path):
+    other = with_other_pieces(task)
+    saved = advanced(started(recipe(), task), 3).save(0)
+    with pytest.raises(
+        RunError, match=f"{task.tokeniser.digest}, and the same text now gives {other.learnt}"
+    ):
+        started(recipe(), other, saved)
+    store = RunStore(tmp_path)
+    (run,) = train([recipe(epochs=1)], store, data_dir=corpus)
+    resources = Resources(store, CPU, corpus)
+    assert resources.restored(run, task)
+    with pytest.raises(RunError, match=f"run {run.id} was trained with the tokeniser"):
+        resources.restored(run, other)
+    resources._kept[run.recipe.data] = other
+    with pytest.raises(RunError, match=f"run {run.id} was trained with the tokeniser"):
+        resources.teacher(recipe(regulariser=Distillation(teacher=run.recipe)))
+
+
+def test_nothing_keeps_a_task_that_nobody_uses_any_more(corpus):
+    task = prepare(recipe().data, CPU, corpus)
+    pack = advanced(started(recipe(), task), 2)
+    gone = weakref.ref(task), weakref.ref(task.layout(recipe()))
+    del task, pack
+    gc.collect()
+    assert [one() for one in gone] == [None, None]

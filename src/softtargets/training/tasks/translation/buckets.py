@@ -67,9 +67,8 @@ def _bounds(lengths: Lengths, counts: Lengths, most: int) -> list[int]:
     """The upper ends of as many buckets as there may be: another one never takes more room."""
     there, buckets = len(lengths), min(most, len(lengths))
     sums = np.concatenate(([0], counts.cumsum()))
-    room = (sums[None, 1:] - sums[:-1, None]) * lengths[None, :].astype(
-        float
-    )  # from length j to k in one bucket
+    # From length j to k in one bucket.
+    room = (sums[None, 1:] - sums[:-1, None]) * lengths[None, :].astype(float)
     room[np.tril_indices(there, -1)] = np.inf
     best = room[0]  # the least room for all lengths up to k, in as many buckets as were looked at
     begins = []

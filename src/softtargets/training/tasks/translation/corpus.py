@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 
-from softtargets.data import Pairs, data_directory, digest_of, load_pairs
+from softtargets.data import Pairs, data_directory, digest_of, join_pairs, load_pairs
 from softtargets.exceptions import DataError, RecipeError
 from softtargets.randomness import key_words, permutation
 from softtargets.recipes import ParallelText, TranslationDataset
@@ -14,7 +15,7 @@ from softtargets.recipes import ParallelText, TranslationDataset
 
 @dataclass(frozen=True)
 class Corpus:
-    """The pairs of each split, and which of a split's belong to each direction."""
+    """The pairs of each split, and which of a held-out one's belong to each direction, where that is known."""
 
     splits: Mapping[str, Pairs]
     parts: Mapping[str, Mapping[str, slice]]
@@ -26,7 +27,7 @@ def read_corpus(data: TranslationDataset, data_dir: Path | None = None) -> Corpu
     if isinstance(data, ParallelText):
         where = data_directory(data_dir) / data.corpus
         _check_digest(data, where)
-    train, parts = _joined(data, "train", where)
+    train, _ = _joined(data, "train", where)
     order = permutation(key_words(0, "sentence pairs"), len(train)).tolist()
     kept = len(train) - data.validation
     if kept < 1:
@@ -36,11 +37,12 @@ def read_corpus(data: TranslationDataset, data_dir: Path | None = None) -> Corpu
         )
     if (data.limit or 0) > kept:
         raise RecipeError(f"{data.limit} is more than the {kept} training pairs there are", "data.limit")
-    splits, directions = {}, {"train": parts}
+    splits: dict[str, Pairs] = {}
+    directions: dict[str, Mapping[str, slice]] = {}
     chosen = sorted(order[: data.limit or kept])
-    splits["train"] = _chosen(train, chosen) if len(chosen) < len(train) else train
+    splits["train"] = train.part(chosen) if len(chosen) < len(train) else train
     if data.validation:
-        splits["validation"], directions["validation"] = _chosen(train, sorted(order[kept:])), {}
+        splits["validation"] = train.part(sorted(order[kept:]))
     else:
         splits["validation"], directions["validation"] = _joined(data, "validation", where)
     splits["test"], directions["test"] = _joined(data, "test", where)
@@ -75,17 +77,10 @@ def _check_digest(data: ParallelText, folder: Path) -> None:
 
 def _joined(data: TranslationDataset, part: str, where: Path | None) -> tuple[Pairs, dict[str, slice]]:
     """The pairs of all directions, one after another."""
-    sources: list[str] = []
-    targets: list[str] = []
-    parts = {}
-    for source, target in data.languages:
-        pairs = load_pairs(data.name, source, target, part, where)
-        parts[f"{source}-{target}"] = slice(len(sources), len(sources) + len(pairs))
-        sources += pairs.sources
-        targets += pairs.targets
-    return Pairs(tuple(sources), tuple(targets)), parts
-
-
-def _chosen(pairs: Pairs, chosen: Sequence[int]) -> Pairs:
-    sources, targets = (tuple(side[one] for one in chosen) for side in (pairs.sources, pairs.targets))
-    return Pairs(sources, targets)
+    loaded = {
+        f"{source}-{target}": load_pairs(data.name, source, target, part, where)
+        for source, target in data.languages
+    }
+    ends = list(accumulate(map(len, loaded.values()), initial=0))
+    parts = {name: slice(*bounds) for name, bounds in zip(loaded, pairwise(ends), strict=True)}
+    return join_pairs(*loaded.values()), parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -76,7 +76,8 @@ class Layout:
     def table(self, keys: Tensor, epochs: Tensor) -> Tensor:
         """Which sentence of its bucket each row holds, (runs, size); one past the last is the empty one."""
         # As a permutation of each bucket, but drawn in one go: a GPU would be given eight times as many small things.
-        drawn = ranks(keys, *_numbered(self, keys.device, epochs))
+        numbers, buckets = self._places(keys.device)
+        drawn = ranks(keys, numbers, epochs[..., None], buckets)
         parts = []
         for part, shape in zip(
             drawn.split([len(each) for each in self.buckets], -1), self.shapes, strict=True
@@ -92,7 +93,12 @@ class Layout:
 
     def epoch(self, seed: int, number: int) -> Epoch:
         """The steps of an epoch, by the same draws as on the device."""
-        return _epoch(self, seed, number)
+        return self._remembered(seed, number)
+
+    @cached_property
+    def _remembered(self) -> Callable[[int, int], Epoch]:
+        # A training asks for the same one more than once. What is remembered goes when the layout goes.
+        return lru_cache(maxsize=128)(self.draw)
 
     def draw(self, seed: int, number: int) -> Epoch:
         """The same, drawn again."""
@@ -112,21 +118,10 @@ class Layout:
             tuple(int(units[batch]) for batch in order),
         )
 
-
-def _numbered(layout: Layout, device: torch.device, epochs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The number of each sentence in its bucket, the epoch, and the number of the bucket."""
-    numbers, buckets = _places(layout, device)
-    return numbers, epochs[..., None], buckets
-
-
-@lru_cache(maxsize=32)
-def _places(layout: Layout, device: torch.device) -> tuple[Tensor, Tensor]:
-    counts = [len(bucket) for bucket in layout.buckets]
-    numbers = torch.cat([torch.arange(count) for count in counts])
-    return numbers.to(device), torch.arange(len(counts)).repeat_interleave(torch.tensor(counts)).to(device)
-
-
-@lru_cache(maxsize=128)
-def _epoch(layout: Layout, seed: int, number: int) -> Epoch:
-    """Remembered: a training asks for the same one more than once."""
-    return layout.draw(seed, number)
+    @cached_property
+    def _places(self) -> Callable[[torch.device], tuple[Tensor, Tensor]]:
+        """The number of each sentence in its bucket, and that of the bucket."""
+        counts = [len(bucket) for bucket in self.buckets]
+        numbers = torch.cat([torch.arange(count) for count in counts])
+        buckets = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
+        return lru_cache(maxsize=1)(lambda device: (numbers.to(device), buckets.to(device)))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softtargets.data import Pairs
 from softtargets.training.tasks.translation.buckets import Bucket, into_buckets, padding
-from softtargets.translation import BOS, EOS, IGNORED, PAD
+from softtargets.translation import EOS, IGNORED, PAD, prefixes
 
 
 @dataclass(frozen=True)
@@ -77,16 +77,6 @@ class Table:
         rows, device = self.bucket.rows(tokens), self.sources.device
         for begin in range(0, len(self), rows):
             yield torch.arange(begin, begin + rows, device=device).clamp_(max=len(self))
-
-
-def prefixes(labels: Tensor) -> Tensor:
-    """What the decoder has read when it is to predict each label: the beginning, then the labels before it.
-
-    >>> prefixes(torch.tensor([[7, 8, 2, -100]]))
-    tensor([[1, 7, 8, 2]])
-    """
-    read = torch.where(labels == IGNORED, PAD, labels)
-    return torch.cat((torch.full_like(read[..., :1], BOS), read[..., :-1]), -1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,13 +16,13 @@ from softtargets import models
 from softtargets.data import CleaningReport, clean_pairs
 from softtargets.exceptions import RecipeError
 from softtargets.losses import REGULARISERS, BetaSmoothing, SoftTargetLoss
-from softtargets.models import Classifier
+from softtargets.models import Classifier, evaluating
 from softtargets.recipes import Dataset, Distillation, Recipe, Transformer, TranslationDataset
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
 from softtargets.training.pack_loss import ALONE
 from softtargets.training.precision import autocast
-from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teachers
+from softtargets.training.tasks.task import LEARNT, Adviser, Epoch, Feed, Task, Teachers
 from softtargets.training.tasks.translation.corpus import Corpus, read_corpus
 from softtargets.training.tasks.translation.layout import Layout, Shape
 from softtargets.training.tasks.translation.sentences import Sentences, Table
@@ -42,6 +41,7 @@ class TranslationTask(Task):
     splits: dict[str, Sentences]
     tokeniser: Tokeniser
     report: CleaningReport
+    _layouts: dict[int, Layout] = field(default_factory=dict, init=False, repr=False)  # by tokens of a batch
     takes: ClassVar[frozenset[str]] = frozenset({"distillation", "beta_smoothing", "bleu", "calibration"})
     shapes_vary: ClassVar[bool] = True
 
@@ -103,7 +103,10 @@ class TranslationTask(Task):
 
     def layout(self, recipe: Recipe) -> Layout:
         """The batches of a training."""
-        return _layout(self, recipe.batch)
+        if recipe.batch not in self._layouts:
+            train = self.splits["train"]
+            self._layouts[recipe.batch] = Layout(train.buckets, train.targets.lengths, recipe.batch)
+        return self._layouts[recipe.batch]
 
     def epoch(self, recipe: Recipe, epoch: int) -> Epoch:
         """Every pair once, in batches of sentences of similar length, which come in any order."""
@@ -142,16 +145,14 @@ class TranslationTask(Task):
         In evaluation mode, a batch at a time: those of `chosen` rows of a table, some of which may be the empty one.
         Of a large split `every` so many-th batch is enough for many questions: there are batches of all lengths.
         """
-        was_training = model.training
-        model.eval()
         tables = self.splits[split].tables
         batches = ((table, chosen) for table in tables for chosen in table.batches(MEASURED))
-        for table, chosen in islice(batches, 0, None, every):
-            sources, prefixes, labels = table.shown(chosen)
-            with autocast(recipe.precision, labels.device):
-                states = model.features(sources, prefixes)
-            yield states.float(), labels, table, chosen
-        model.train(was_training)
+        with evaluating(model):
+            for table, chosen in islice(batches, 0, None, every):
+                sources, prefixes, labels = table.shown(chosen)
+                with autocast(recipe.precision, labels.device):
+                    states = model.features(sources, prefixes)
+                yield states.float(), labels, table, chosen
 
     def token_predictions(
         self, recipe: Recipe, model: Classifier, split: str, temperature: float = 1.0
@@ -196,12 +197,17 @@ class TranslationTask(Task):
         """The tokeniser: without it nobody knows what the rows of an embedding are for."""
         return {TOKENISER: self.tokeniser.to_json()}
 
+    @property
+    def learnt(self) -> str:
+        """The digest of the tokeniser: another version of the package that learns it might find other pieces."""
+        return self.tokeniser.digest
+
     def provenance(self) -> dict[str, Any]:
         """Numbers of pairs, the tokeniser, and what became of the training text."""
         return {
             "examples": {name: len(split) for name, split in self.splits.items()},
             "vocabulary": len(self.tokeniser),
-            "tokeniser": self.tokeniser.digest,
+            LEARNT: self.learnt,
             "padding": round(self.splits["train"].padding, 4),
             "cleaning": str(self.report),
         }
@@ -234,12 +240,6 @@ class TranslationTask(Task):
         return shown + 2 * _FLOAT * rows * len(self.tokeniser)
 
 
-@lru_cache(maxsize=32)
-def _layout(task: TranslationTask, tokens: int) -> Layout:
-    train = task.splits["train"]
-    return Layout(train.buckets, train.targets.lengths, tokens)
-
-
 def _encoded(
     corpus: Corpus, tokeniser: Tokeniser, data: TranslationDataset, device: torch.device
 ) -> tuple[dict[str, Sentences], Tokeniser, CleaningReport]:
@@ -262,5 +262,5 @@ def _encoded(
     splits = {}
     for name, pairs in {**corpus.splits, "train": cleaned.pairs}.items():
         sides = pieces(pairs.sources), pieces(pairs.targets)
-        splits[name] = Sentences.of(*sides, pairs, corpus.parts[name] if name != "train" else {}, device)
+        splits[name] = Sentences.of(*sides, pairs, corpus.parts.get(name, {}), device)
     return splits, tokeniser, cleaned.report

@@ -1,0 +1,51 @@
+"""Sentences of different lengths as tensors: padded, a few at a time, and what a decoder has read of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from softtargets.models import Transformer
+from softtargets.translation.symbols import BOS, IGNORED, PAD
+
+
+def padded(rows: Sequence[Sequence[int]], fill: int = PAD) -> Tensor:
+    """Rows of tokens side by side (rows, longest), filled up at their ends.
+
+    >>> padded([[5, 2], [6, 7, 2]])
+    tensor([[5, 2, 0], [6, 7, 2]])
+    """
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows])
+
+
+def prefixes(labels: Tensor) -> Tensor:
+    """What the decoder has read when it is to predict each label (..., T): the beginning, then the labels before it.
+
+    >>> prefixes(torch.tensor([[7, 8, 2, -100]]))
+    tensor([[1, 7, 8, 2]])
+    """
+    read = torch.where(labels == IGNORED, PAD, labels)
+    return torch.cat((torch.full_like(read[..., :1], BOS), read[..., :-1]), -1)
+
+
+def longest_first(lengths: Mapping[int, int], room: int) -> Iterator[list[int]]:
+    """Places of sentences with their lengths, longest first, as many at a time as fit into so many positions at the
+    length of the first of them; at least one.
+
+    >>> list(longest_first({0: 2, 1: 5, 2: 3}, room=6))
+    [[1], [2, 0]]
+    """
+    waiting = sorted(lengths, key=lambda place: -lengths[place])
+    begin = 0
+    while begin < len(waiting):
+        count = max(1, room // lengths[waiting[begin]])
+        yield waiting[begin : begin + count]
+        begin += count
+
+
+def room_for(model: Transformer, sizes: Mapping[str, int]) -> int:
+    """The size for the kind of device that a model is on; that of a CPU where none is known."""
+    return sizes.get(model.head.weight.device.type, sizes["cpu"])
