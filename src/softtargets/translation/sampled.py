@@ -32,8 +32,8 @@ def sample_translations(
 
     What is drawn for a source depends on the seed and on its number, which is `first` for the first one, and not on
     what it is translated together with, apart from rounding. Sources are as for `decode`; an empty one has the empty
-    translation. Without `max_length` no translation is longer than `decode` allows for its source. Scores are the model's
-    own log-probabilities, at temperature 1.
+    translation. Without `max_length` no translation is longer than `decode` allows for its source. Scores are the
+    model's own log-probabilities, at temperature 1.
 
     >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
     >>> one, nothing = sample_translations(net, [[5, 6], []], max_length=4)
