@@ -49,7 +49,7 @@ def test_nothing_empty_is_held_out_and_it_stays_in_the_training_text():
 
 def test_nothing_longer_than_a_model_takes_is_held_out():
     """Nobody chose it; in the training text cleaning drops it."""
-    long = {place: "many words " * 100 for place in range(0, 400, 2)}
+    long = dict.fromkeys(range(0, 400, 2), "many words " * 100)
     sources = [long.get(place, "") + one for place, one in enumerate(numbered(400).sources)]
     targets = ["x" * 1001 if place % 4 == 1 else "x" for place in range(400)]
     splits = hold_out(Pairs(tuple(sources), tuple(targets)), ("validation", "test"))
