@@ -38,7 +38,9 @@ class Text:
 
 
 class Pieces:
-    """A tokeniser of made-up sentences: it has pieces, and is asked for nothing else."""
+    """A tokeniser of made-up sentences: it has pieces and a digest, and is asked for nothing else."""
+
+    digest = "made up"
 
     def __init__(self, count: int) -> None:
         self.pieces = tuple(f"piece {number}" for number in range(count))

@@ -253,12 +253,15 @@ def recipes(draw: st.DrawFn, depth: int = 1, data: Dataset | None = None) -> Rec
 
 
 def _apart(probes: Any, augmentation: Any) -> list[Part]:
-    """Those that may stand together: information needs augmentation, and looks at two classes of a split once."""
+    """Those that may stand together: information needs augmentation, and looks at two classes of a split once; of a
+    split translations are scored once.
+    """
     kept = {}
     for place, each in enumerate(probes):
         informing = isinstance(each, Information)
         if augmentation or not informing:
-            kept[(each.split, each.classes) if informing else place] = each
+            once = (each.split, each.classes) if informing else (each.split,)
+            kept[once if informing or isinstance(each, BLEU) else place] = each
     return list(kept.values())
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes import Calibration, Digits, Information, Recipe, Shift
+from softtargets.recipes import BLEU, Calibration, Digits, Information, Recipe, Shift
 
 from .making import plain_recipe
 
@@ -71,3 +71,8 @@ def test_two_probes_that_would_write_the_same_names_are_refused():
         watched(Information(), Information(split="test"), Information(draws=9))
     several = [Information(), Information(classes=(5, 0)), Information(split="test")]
     assert watched(*several).probes == tuple(several)
+    held_out = Digits(validation=9)
+    with pytest.raises(RecipeError, match=r"probes\.1\.split: translations of validation are what probes\.0"):
+        watched(BLEU(every=10), BLEU(beam=5), data=held_out)
+    several = [BLEU(every=10), BLEU(split="test")]
+    assert watched(*several, data=held_out).probes == tuple(several)

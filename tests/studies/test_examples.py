@@ -56,13 +56,13 @@ def exactly(measure: str, seed: int, scale: float) -> np.ndarray:
 def test_pseudo_values_of_a_mean_are_the_means_of_the_groups():
     test = predicted(0)
 
-    def accuracy(part):
-        return float(part.right.mean())
+    def accuracy(chosen):
+        return float(test.right[chosen].mean())
 
-    assert pseudo_values(accuracy, test) == pytest.approx(
+    assert pseudo_values(accuracy, len(test)) == pytest.approx(
         [test.right[group::50].mean() for group in range(50)]
     )
-    assert pseudo_values(accuracy, test.part(np.arange(7))) == pytest.approx(test.right[:7].astype(float))
+    assert pseudo_values(accuracy, 7) == pytest.approx(test.right[:7].astype(float))
 
 
 def outcome(run, pseudo=None):
@@ -152,10 +152,7 @@ def test_the_chance_of_a_calibration_error_is_that_of_drawing_test_sets_anew():
         labels = (rng.uniform(size=examples) > 0.7 * sure).astype(int)
         return CompactPredictions.of(logits, labels)
 
-    def ece(test: CompactPredictions) -> float:
-        return test.ece
-
-    anew = np.std([ece(drawn()) for _ in range(300)])
-    told = [np.sqrt(pseudo_values(ece, drawn()).var(ddof=1) / 50) for _ in range(20)]
+    anew = np.std([drawn().ece for _ in range(300)])
+    told = [np.sqrt(PER_EXAMPLE["ece"](drawn()).var(ddof=1) / 50) for _ in range(20)]
     # Absolute values bend where a bin is nearly calibrated, which makes it a little too large: on the safe side.
     assert 0.95 < np.mean(told) / anew < 1.35

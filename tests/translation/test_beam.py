@@ -286,6 +286,7 @@ def test_hypotheses_unpack_as_tokens_and_score():
 def test_numbers_of_numpy_are_numbers():
     toy, two = Toy(4, 0, 2), np.int64(2)
     assert beam_search(toy, two, two, BOS, 3, np.int64(4)) == beam_search(toy, 2, 2, BOS, 3, 4)
+    assert beam_search(toy, 2, 2, BOS, 3, np.array([4, 3])) == beam_search(toy, 2, 2, BOS, 3, [4, 3])
 
 
 def test_what_is_no_tensor_is_refused():

@@ -49,11 +49,10 @@ def test_histogram_by_a_loop():
     assert len(found.edges) == 21
 
 
-def test_certainty_is_in_the_last_bin_and_can_be_left_out_of_the_mode():
+def test_certainty_is_in_the_last_bin():
     found = chosen_token_probabilities([[0.0, 1e-9, -1e-9, math.log(0.41), math.log(0.43)]])
     assert found.counts[-1] == 3
     assert found.mode == pytest.approx(0.975)
-    assert found.mode_below_the_last == pytest.approx(0.425)
     assert chosen_token_probabilities([[-math.inf]]).counts[0] == 1
 
 

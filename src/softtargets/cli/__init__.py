@@ -7,6 +7,7 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from softtargets.exceptions import SofttargetsError, Unfinished
 
@@ -31,6 +32,13 @@ def resumable(advice: Callable[[], str]) -> Iterator[None]:
     except Unfinished as cut:
         left = "1 run is" if len(cut.left) == 1 else f"{len(cut.left)} runs are"
         raise OutOfTime(f"the time is up and {left} not finished; {advice()}") from None
+
+
+def saved_run(root: Path, run: str) -> str:
+    """What is left of one training that was cut."""
+    if not (root / run).exists():
+        return f"run {run} had not begun; give the same command again"
+    return f"run {run} is saved and goes on when you give the same command again"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

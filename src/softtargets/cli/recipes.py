@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Annotated
 
 import typer
 from typer import Argument
 
-from softtargets.cli import options, resumable
+from softtargets.cli import options, resumable, saved_run
 from softtargets.cli.output import print_fields, print_json
 from softtargets.exceptions import RunError
 
@@ -41,12 +42,7 @@ def train(
 
     store = options.run_store(runs_dir)
 
-    def saved() -> str:
-        if not (store.root / wanted.id).exists():
-            return f"run {wanted.id} had not begun; give the same command again"
-        return f"run {wanted.id} is saved and goes on when you give the same command again"
-
-    with resumable(saved), watching(tensorboard) as watcher:
+    with resumable(partial(saved_run, store.root, wanted.id)), watching(tensorboard) as watcher:
         (run,) = train_recipes(
             [wanted],
             store,

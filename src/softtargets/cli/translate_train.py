@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from softtargets.cli import options, resumable
+from softtargets.cli import options, resumable, saved_run
 from softtargets.cli import translate_options as given
 from softtargets.cli.command_line import naming_options
 from softtargets.cli.output import print_json
@@ -101,12 +102,7 @@ def train(
     resources = Resources(store, where, data_dir)
     task = _prepared(resources, recipe, said, quiet=as_json)
 
-    def saved() -> str:
-        if not (store.root / recipe.id).exists():
-            return f"run {recipe.id} had not begun; give the same command again"
-        return f"run {recipe.id} is saved and goes on when you give the same command again"
-
-    with resumable(saved):
+    with resumable(partial(saved_run, store.root, recipe.id)):
         with watching(tensorboard) as watcher:
             (run,) = train_recipes(
                 [recipe],

@@ -9,70 +9,21 @@ from softtargets.predictions import guess
 from softtargets.predictions.formats import Arrays
 
 CONFIDENCES = (
-    *(
-        "confidence",
-        "confidences",
-        "conf",
-        "max_prob",
-        "max_probs",
-        "max_probability",
-        "top_prob",
-        "top1_prob",
-    ),
-    *("top_1_prob", "top_probability", "chosen_prob", "chosen_probs", "chosen_probability", "token_prob"),
-    *("token_probs", "token_probability", "token_probabilities"),
+    *("confidence", "confidences", "conf", "max_prob", "max_probs", "max_probability", "top_prob"),
+    *("top1_prob", "top_1_prob", "top_probability", "chosen_prob", "chosen_probs", "chosen_probability"),
+    *("token_prob", "token_probs", "token_probability", "token_probabilities"),
 )
 LOGARITHMS = (
-    *(
-        "log_prob",
-        "log_probs",
-        "logprob",
-        "logprobs",
-        "log_probability",
-        "log_probabilities",
-        "log_confidence",
-    ),
-    *(
-        "token_logprob",
-        "token_logprobs",
-        "token_log_prob",
-        "token_log_probs",
-        "chosen_logprob",
-        "chosen_logprobs",
-    ),
-    *("chosen_log_prob", "chosen_log_probs", "log_p"),
+    *("log_prob", "log_probs", "logprob", "logprobs", "log_probability", "log_probabilities"),
+    *("log_confidence", "token_logprob", "token_logprobs", "token_log_prob", "token_log_probs"),
+    *("chosen_logprob", "chosen_logprobs", "chosen_log_prob", "chosen_log_probs", "log_p"),
 )
 CORRECT = ("correct", "is_correct", "correctness", "right", "is_right", "hit", "hits", "match", "matches")
 PREDICTED = (
-    *(
-        "predicted",
-        "prediction",
-        "predictions",
-        "pred",
-        "preds",
-        "y_pred",
-        "y_preds",
-        "y_hat",
-        "yhat",
-        "argmax",
-    ),
-    *(
-        "predicted_label",
-        "pred_label",
-        "predicted_class",
-        "pred_class",
-        "predicted_token",
-        "predicted_tokens",
-    ),
-    *(
-        "pred_token",
-        "pred_tokens",
-        "chosen",
-        "chosen_token",
-        "chosen_tokens",
-        "predicted_id",
-        "predicted_ids",
-    ),
+    *("predicted", "prediction", "predictions", "pred", "preds", "y_pred", "y_preds", "y_hat", "yhat"),
+    *("argmax", "predicted_label", "pred_label", "predicted_class", "pred_class", "predicted_token"),
+    *("predicted_tokens", "pred_token", "pred_tokens", "chosen", "chosen_token", "chosen_tokens"),
+    *("predicted_id", "predicted_ids"),
 )
 
 

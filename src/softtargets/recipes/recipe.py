@@ -120,10 +120,20 @@ class Recipe(Part):
 
     def _check_probes(self) -> None:
         looked: dict[tuple[str, tuple[int, int], str], int] = {}
+        translated: dict[str, int] = {}
         for position, probe in enumerate(self.probes):
             if getattr(probe, "split", None) == "validation" and "validation" not in self.data.splits:
                 raise RecipeError(
                     "there is no validation split to look at; give data.validation, or look at test",
+                    f"probes.{position}.split",
+                )
+            if (
+                isinstance(probe, BLEU)
+                and (first := translated.setdefault(probe.split, position)) != position
+            ):
+                raise RecipeError(
+                    f"translations of {probe.split} are what probes.{first} looks at, and both would write under the "
+                    "same name; leave one out",
                     f"probes.{position}.split",
                 )
             if not isinstance(probe, Information):

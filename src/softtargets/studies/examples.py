@@ -26,17 +26,21 @@ VALIDATION = "_validation"
 GROUPS = 50
 
 
-def pseudo_values(of: Callable[[CompactPredictions], float], test: CompactPredictions) -> Row:
+def pseudo_values(of: Callable[[NDArray[np.int64]], float], examples: int) -> Row:
     r"""Tukey's pseudo-values of a measure: what each of G groups of examples contributes, as if it were a mean.
 
     .. math:: G\,\theta - (G - 1)\,\theta_{(-g)}
 
-    with :math:`\theta_{(-g)}` computed without the examples of group g, every G-th of the test set.
+    with :math:`\theta_{(-g)}` computed without the examples of group g, every G-th of the test set. `of` takes the
+    places of those that are left.
+
+    >>> pseudo_values(lambda chosen: float(chosen.mean()), 4)
+    array([0., 1., 2., 3.])
     """
-    groups = min(GROUPS, len(test))
-    place = np.arange(len(test)) % groups
-    without = [of(test.part(place != group)) for group in range(groups)]
-    return groups * of(test) - (groups - 1) * np.array(without)
+    groups = min(GROUPS, examples)
+    places = np.arange(examples)
+    without = [of(places[places % groups != group]) for group in range(groups)]
+    return groups * of(places) - (groups - 1) * np.array(without)
 
 
 def _right(test: CompactPredictions) -> Row:
@@ -48,7 +52,7 @@ def _costs(test: CompactPredictions) -> Row:
 
 
 def _ece(test: CompactPredictions) -> Row:
-    return pseudo_values(lambda part: part.ece, test)
+    return pseudo_values(lambda chosen: test.part(chosen).ece, len(test))
 
 
 # Measures that are made of test examples, up to their sign: what each contributes.

@@ -27,7 +27,11 @@ def kept_bins(logits: Tensor, labels: Tensor, temperature: float = 1.0) -> dict[
     >>> kept_bins(torch.tensor([[9.0, 0.0], [9.0, 0.0]]), torch.tensor([0, 1]))["right"][-1]
     1.0
     """
-    found = reliability((logits / temperature).softmax(-1), labels, BINS)
+    return bins_of(reliability((logits / temperature).softmax(-1), labels, BINS))
+
+
+def bins_of(found: Reliability) -> dict[str, list[float]]:
+    """The same of what was measured already."""
     counts = found.counts.double()
     sums = {
         "confidence": (counts * found.confidence.double()).nan_to_num(0.0),

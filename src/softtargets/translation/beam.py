@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, Literal
@@ -60,8 +60,8 @@ def beam_search(
     ``next_log_probs(prefixes)`` takes tokens (batch * beam, t), beginning with `bos`, and gives log-probabilities
     (batch * beam, V) of the next token; row i * beam + b belongs to input i, also when that is done. Where an input has
     fewer hypotheses, its other rows have probability zero, and what is given for them does not matter. The search goes
-    on where the log-probabilities are; the first prefixes are on `device`. A hypothesis of l tokens, the end
-    included, is scored by
+    on where the log-probabilities are; the first prefixes are on `device`. A hypothesis of l tokens, the end included,
+    is scored by
 
         log_prob / l ** a                 penalty="length", as in fairseq and Hugging Face
         log_prob / ((5 + l) / 6) ** a     penalty="google", as in tensor2tensor (Wu et al. 2016, eq. 14)
@@ -83,7 +83,7 @@ def beam_search(
     batch, beam = _whole(batch, "batch"), _whole(beam, "beam")
     if batch < 0:
         raise SofttargetsError(f"must be at least 0, not {batch}", argument="batch")
-    given = max_length if isinstance(max_length, Sequence) else [max_length] * batch
+    given = max_length if isinstance(max_length, Iterable) else [max_length] * batch
     limits = [_whole(each, "max_length") for each in given]
     if len(limits) != batch:
         raise SofttargetsError(

@@ -94,12 +94,6 @@ class ChosenProbabilities:
         fullest = int(self.counts.argmax())
         return float((self.edges[fullest] + self.edges[fullest + 1]) / 2)
 
-    @property
-    def mode_below_the_last(self) -> float:
-        """The mode without the last bin, in which every model has the tokens that follow from those before."""
-        fullest = int(self.counts[:-1].argmax())
-        return float((self.edges[fullest] + self.edges[fullest + 1]) / 2)
-
 
 def chosen_token_probabilities(
     log_probs: Iterable[Iterable[float]], width: float = WIDTH

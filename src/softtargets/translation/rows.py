@@ -12,9 +12,7 @@ AT_ONCE = 1 << 26  # logits that exist at a time: 256 MiB in single precision
 Head = Callable[[Tensor], Tensor]
 
 
-def rows_of(
-    values: Tensor, labels: Tensor, head: Head | None = None, vocabulary: int | None = None
-) -> Iterator[tuple[Tensor, Tensor]]:
+def rows_of(values: Tensor, labels: Tensor, head: Head | None = None) -> Iterator[tuple[Tensor, Tensor]]:
     """Pieces of logits (n, V) and labels (n,).
 
     `values` are logits (..., V), or, with a `head` such as the model's last layer, penultimate states (..., D) of which
@@ -33,8 +31,7 @@ def rows_of(
     if head is None:
         yield from _cut(flat, y)
         return
-    size = vocabulary or _outputs(head, flat)
-    step = max(1, AT_ONCE // max(1, size))
+    step = max(1, AT_ONCE // max(1, _outputs(head, flat)))
     with torch.no_grad():
         for start in range(0, len(flat), step):
             yield head(flat[start : start + step]), y[start : start + step]

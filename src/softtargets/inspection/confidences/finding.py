@@ -15,7 +15,7 @@ from softtargets.calibration import (
     confidence_calibration_of,
     fold_of,
 )
-from softtargets.inspection.shared.measured import overconfidence
+from softtargets.inspection.shared.measured import numbers_of, overconfidence
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.reading import Told, check_bins, quiet
 from softtargets.inspection.shared.two_passes import MOST_ORDERED
@@ -39,7 +39,6 @@ class ConfidenceDiagnosis:
 
     def numbers(self) -> dict[str, Any]:
         """All of it as plain data, for scripts; what cannot be known is null."""
-        found = self.calibration
         return {
             "file": str(self.path),
             "examples": self.examples,
@@ -48,12 +47,7 @@ class ConfidenceDiagnosis:
             "reason": self.reason,
             "source": self.source,
             "bins": self.bins,
-            "before": {
-                **found.scalars(),
-                "intervals": {name: list(ends) for name, ends in found.intervals.items()},
-                "corrected": found.corrected,
-                "reliability": [vars(one) for one in found.reliability.table(LEVEL)],
-            },
+            "before": numbers_of(self.calibration),
             "overconfidence": vars(self.overconfidence),
             "temperature": None,
             "after": None,

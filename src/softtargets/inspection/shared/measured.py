@@ -142,13 +142,16 @@ def overconfidence(sums: Cells) -> Estimate:
     return Estimate.of_mean(float((confidence - correct).sum()), float(squares), int(counts.sum()))
 
 
-def numbers_of(found: Calibration | None) -> dict[str, Any] | None:
+def numbers_of(found: Calibration | ConfidenceCalibration | None) -> dict[str, Any] | None:
     """A calibration as plain data: each metric, its interval, the bins."""
     if found is None:
         return None
+    scores = (
+        {"brier_decomposition": vars(found.brier_decomposition)} if isinstance(found, Calibration) else {}
+    )
     return {
         **replace(found, intervals={}).scalars(),
-        "brier_decomposition": vars(found.brier_decomposition),
+        **scores,
         "intervals": {name: list(ends) for name, ends in found.intervals.items()},
         "corrected": found.corrected,
         "reliability": [vars(one) for one in found.reliability.table(LEVEL)],

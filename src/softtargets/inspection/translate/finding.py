@@ -16,7 +16,7 @@ from softtargets.calibration import (
     perplexity,
 )
 from softtargets.exceptions import SofttargetsError
-from softtargets.inspection.shared.measured import overconfidence
+from softtargets.inspection.shared.measured import numbers_of, overconfidence
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.reading import Told, quiet
 from softtargets.translation import (
@@ -98,7 +98,7 @@ class Assessment:
 
     def numbers(self) -> dict[str, Any]:
         """All of it as plain data, for scripts."""
-        found, whole = self.calibration, self.sequences
+        whole = self.sequences
         return {
             **self.text.numbers(),
             "beam": self.beam,
@@ -108,11 +108,8 @@ class Assessment:
                 "count": len(self.tokens),
                 "nll": self.tokens.nll,
                 "perplexity": self.tokens.perplexity,
-                **found.scalars(),
-                "intervals": {name: list(ends) for name, ends in found.intervals.items()},
-                "corrected": found.corrected,
+                **(numbers_of(self.calibration) or {}),
                 "overconfidence": vars(self.overconfidence),
-                "reliability": [vars(one) for one in found.reliability.table(LEVEL)],
             },
             "sequences": {
                 "expected_exact": whole.expected_exact,
@@ -196,18 +193,18 @@ def assess(
         first = [one[0] for one in best]
         return codec.decode([one.tokens for one in first]), first
 
+    # Tokens first: a sentence that the model cannot take is refused before long searches.
+    sums = SweepSums(sorted({*CURVE, 1.0, *temperatures}), bins=bins) if temperatures else None
+    told("measuring tokens", 0, len(encoded))
+    tokens = predict_tokens(
+        model, encoded, wanted, sums, progress=lambda done, every: told("measuring tokens", done, every)
+    )
     texts, hypotheses = found_at(1.0)
     text = score_text(texts, references, uncased)
     bleu_at = {1.0: text.bleu.value} if temperatures else {}
     for one in temperatures:
         if one not in bleu_at:
             bleu_at[one] = bleu(found_at(one)[0], references, uncased).value
-    curve = sorted({*CURVE, *bleu_at}) if temperatures else []
-    sums = SweepSums(curve, bins=bins) if curve else None
-    told("measuring tokens", 0, len(encoded))
-    tokens = predict_tokens(
-        model, encoded, wanted, sums, progress=lambda done, every: told("measuring tokens", done, every)
-    )
     told("computing intervals", 0, 0)
     cells = ConfidenceSums.empty(bins).add(tokens.confidence, tokens.right)
     sweep = sums.result() if sums is not None else None

@@ -13,7 +13,7 @@ from softtargets.studies.grids import trial
 from softtargets.studies.labo_translation.measures import sentences_of
 from softtargets.studies.labo_translation.protocol import HARD, LS, base, loss
 from softtargets.studies.study import Place, Settings, Trial
-from softtargets.studies.translation.measures import TranslatedRuns, chances, pseudo_values
+from softtargets.studies.translation.measures import TranslatedRuns, chances, shares_of
 from softtargets.studies.translation.protocols import AXES as OTHERS
 from softtargets.translation import TokenPredictions
 
@@ -70,7 +70,7 @@ class Agreement:
                     continue
                 both = replace(tokens, labels=said.predicted)  # what the teacher predicts is the label
                 measures[f"agreement_{method}"] = both.accuracy
-                pseudo[f"agreement_{method}"] = pseudo_values(
+                pseudo[f"agreement_{method}"] = shares_of(
                     lambda chosen, both=both: both.part(chosen).accuracy,  # type: ignore[misc]
                     len(tokens.lengths),
                 )

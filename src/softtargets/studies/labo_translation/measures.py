@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,15 @@ from softtargets.data import Pairs, load_pairs
 from softtargets.exceptions import DataError
 from softtargets.runs import Measured, Run
 from softtargets.studies.study import Place, Trial
-from softtargets.studies.translation.measures import TranslatedRuns, Translations, chances, pseudo_values
+from softtargets.studies.translation.measures import (
+    TranslatedRuns,
+    Translations,
+    bleu_shares,
+    chances,
+    ece_shares,
+    nll_shares,
+    shares_of,
+)
 from softtargets.studies.translation.protocols import SENTENCES
 from softtargets.translation import (
     TokenPredictions,
@@ -43,7 +50,7 @@ def bleu_in_parts(
     own = {name: statistics[chosen] for name, chosen in parts.items()}
     return (
         {name: bleu_of(rows) for name, rows in own.items()},
-        {name: pseudo_values(partial(_bleu, rows), len(rows)) for name, rows in own.items()},
+        {name: bleu_shares(rows) for name, rows in own.items()},
     )
 
 
@@ -56,23 +63,8 @@ def tokens_in_parts(
     for name, chosen in parts.items():
         own = tokens.part(chosen)
         measures |= {f"nll_{name}": own.nll, f"ece_{name}": own.ece()}
-        pseudo |= {
-            f"nll_{name}": pseudo_values(partial(_nll, own), len(chosen)),
-            f"ece_{name}": pseudo_values(partial(_ece, own), len(chosen)),
-        }
+        pseudo |= {f"nll_{name}": nll_shares(own), f"ece_{name}": ece_shares(own)}
     return measures, pseudo
-
-
-def _nll(tokens: TokenPredictions, chosen: Places) -> float:
-    return tokens.part(chosen).nll
-
-
-def _ece(tokens: TokenPredictions, chosen: Places) -> float:
-    return tokens.part(chosen).ece()
-
-
-def _bleu(rows: NDArray[np.uint16], chosen: Places) -> float:
-    return bleu_of(rows[chosen])
 
 
 def _step(run: Run) -> dict[str, float]:
@@ -239,7 +231,7 @@ class Trusted:
             sums, lengths, exact_matches(found.texts, found.references), scores.clip(0, 1)
         )
         per_token = sums / lengths
-        ordered = pseudo_values(lambda rows: spearman(per_token[rows], scores[rows]), len(scores))
+        ordered = shares_of(lambda rows: spearman(per_token[rows], scores[rows]), len(scores))
         return {
             "token_probability": whole.mean_token_probability,
             "score": whole.mean_score,

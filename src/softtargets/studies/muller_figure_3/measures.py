@@ -5,7 +5,7 @@ from __future__ import annotations
 from softtargets.runs import Measured, Run
 from softtargets.studies.study import Place, Trial
 from softtargets.studies.translation.diagrams import token_bins
-from softtargets.studies.translation.measures import TranslatedRuns, pseudo_values
+from softtargets.studies.translation.measures import TranslatedRuns, ece_shares, shares_of
 from softtargets.translation import TokenPredictions
 
 # The temperature of table 3.
@@ -43,11 +43,10 @@ class TokenCalibration:
             "held_out_scaled_ece": runs.tokens(run, "validation", temperature).ece(),
             "ece_at_printed": runs.tokens(run, "validation", PRINTED_TEMPERATURE).ece(),
         }
-        count = len(test.lengths)
         shares = {
-            "ece": pseudo_values(lambda chosen: test.part(chosen).ece(), count),
-            "scaled_ece": pseudo_values(lambda chosen: scaled.part(chosen).ece(), count),
-            "overconfidence": pseudo_values(lambda chosen: _overconfidence(test.part(chosen)), count),
+            "ece": ece_shares(test),
+            "scaled_ece": ece_shares(scaled),
+            "overconfidence": shares_of(lambda chosen: _overconfidence(test.part(chosen)), len(test.lengths)),
         }
         bins = {"bins": token_bins(test), "scaled_bins": token_bins(scaled)}
         return Measured(numbers, {**bins, "pseudo_values": shares})

@@ -11,8 +11,7 @@ from softtargets.report import Curve, Figure, Panel, lines
 from softtargets.report.drawing import BLUE, RED
 from softtargets.runs import Measured, Run
 from softtargets.studies.results import Results, Row
-from softtargets.studies.translation.measures import TranslatedRuns, Translations, pseudo_values
-from softtargets.translation import TokenPredictions, bleu_of
+from softtargets.studies.translation.measures import TranslatedRuns, chances
 
 # Temperatures at which sentences are translated, 1.13 being the paper's; and those of the curves of ECE and NLL.
 TEMPERATURES: Mapping[str, tuple[float, ...]] = {
@@ -51,9 +50,9 @@ def measured_curves(
     for temperature in temperatures:
         translated = runs.translations(run, "test", temperature, most=most)
         tokens = runs.tokens(run, "test", temperature)
-        found = {"bleu": _of_bleu(translated), "ece": _of_ece(tokens), "nll": _of_nll(tokens)}
-        for key, (value, share) in found.items():
-            numbers[at(key, temperature)], shares[at(key, temperature)] = value, share
+        found = {"bleu": translated.bleu(), "ece": tokens.ece(), "nll": tokens.nll}
+        numbers |= {at(key, temperature): value for key, value in found.items()}
+        shares |= {at(key, temperature): values for key, values in chances(translated, tokens).items()}
     held_out = runs.sweep(run, temperatures, "validation")
     for name, chosen in _chosen(held_out).items():
         numbers[name] = chosen
@@ -63,19 +62,6 @@ def measured_curves(
     numbers["highest"] = max(temperatures, key=lambda t: (numbers[at("bleu", t)], -abs(t - 1)))
     test = runs.sweep(run, SMOOTH, "test")
     return Measured(numbers, {"pseudo_values": shares, "curves": kept_sweep(test)})
-
-
-def _of_bleu(translated: Translations) -> tuple[float, list[float]]:
-    statistics = translated.statistics()
-    return bleu_of(statistics), pseudo_values(lambda chosen: bleu_of(statistics[chosen]), len(statistics))
-
-
-def _of_ece(tokens: TokenPredictions) -> tuple[float, list[float]]:
-    return tokens.ece(), pseudo_values(lambda chosen: tokens.part(chosen).ece(), len(tokens.lengths))
-
-
-def _of_nll(tokens: TokenPredictions) -> tuple[float, list[float]]:
-    return tokens.nll, pseudo_values(lambda chosen: tokens.part(chosen).nll, len(tokens.lengths))
 
 
 def _chosen(held_out: TemperatureSweep) -> dict[str, float]:

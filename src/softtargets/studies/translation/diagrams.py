@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softtargets.studies.reliabilities import BINS, Diagram, pooled
+from softtargets.studies.reliabilities import BINS, Diagram, bins_of, pooled
 from softtargets.studies.results import Results
 from softtargets.translation import TokenPredictions
 
@@ -14,16 +14,7 @@ Look = tuple[str, str, str, str]
 
 def token_bins(tokens: TokenPredictions) -> dict[str, list[float]]:
     """What a reliability diagram needs of one run, as `reliabilities.kept_bins` has it of images."""
-    found = tokens.reliability(BINS)
-    counts = found.counts.double()
-    sums = {
-        "confidence": (counts * found.confidence.double()).nan_to_num(0.0),
-        "right": (counts * found.accuracy.double()).nan_to_num(0.0),
-    }
-    return {
-        "counts": counts.tolist(),
-        **{key: [round(value, 6) for value in row.tolist()] for key, row in sums.items()},
-    }
+    return bins_of(tokens.reliability(BINS))
 
 
 def curves(results: Results, looks: Sequence[Look]) -> list[Diagram]:

@@ -20,6 +20,7 @@ from softtargets.data import Pairs
 from softtargets.models import Transformer
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
+from softtargets.studies.examples import pseudo_values
 from softtargets.studies.measures import TrainedNets
 from softtargets.studies.study import Place
 from softtargets.training import autocast
@@ -38,8 +39,6 @@ from softtargets.translation import (
 )
 
 BEAM = 5
-# What is no mean over sentences is computed without each of so many groups of them.
-GROUPS = 50
 _REMEMBERED = 64
 _TENTHS = tuple(step / 10 for step in range(3, 31))
 _TRANSLATIONS: dict[tuple[Any, ...], Translations] = {}
@@ -191,29 +190,34 @@ class TranslatedRuns:
             yield states, labels
 
 
-def pseudo_values(of: Callable[[NDArray[np.int64]], float], sentences: int) -> list[float]:
-    r"""Tukey's pseudo-values of a measure of a test set: what each of G groups of sentences contributes.
+def shares_of(of: Callable[[NDArray[np.int64]], float], sentences: int) -> list[float]:
+    """Pseudo-values of a measure of sentences (`softtargets.studies.examples.pseudo_values`), to be kept with a run.
 
-    .. math:: G\,\theta - (G - 1)\,\theta_{(-g)}
-
-    with :math:`\theta_{(-g)}` computed without the sentences of group g, every G-th. `of` takes places of sentences.
-    Results takes them, as ``details["pseudo_values"]``, for the chance of the test set.
-
-    >>> pseudo_values(lambda chosen: float(chosen.mean()), 4)
-    [0.0, 1.0, 2.0, 3.0]
+    `of` takes places of sentences. Results takes what is in ``details["pseudo_values"]`` for the chance of the test
+    set.
     """
-    groups = min(GROUPS, sentences)
-    places = np.arange(sentences)
-    whole = of(places)
-    without = (of(places[places % groups != group]) for group in range(groups))
-    return [round(groups * whole - (groups - 1) * each, 10) for each in without]
+    return [round(float(value), 10) for value in pseudo_values(of, sentences)]
+
+
+def bleu_shares(statistics: NDArray[Any]) -> list[float]:
+    """Of BLEU, by what each sentence contributes to it."""
+    return shares_of(lambda chosen: bleu_of(statistics[chosen]), len(statistics))
+
+
+def nll_shares(tokens: TokenPredictions) -> list[float]:
+    """Of the likelihood of tokens."""
+    return shares_of(lambda chosen: tokens.part(chosen).nll, len(tokens.lengths))
+
+
+def ece_shares(tokens: TokenPredictions) -> list[float]:
+    """Of the calibration of tokens."""
+    return shares_of(lambda chosen: tokens.part(chosen).ece(), len(tokens.lengths))
 
 
 def chances(translations: Translations, tokens: TokenPredictions) -> dict[str, list[float]]:
     """Pseudo-values of what most studies of translation compare."""
-    statistics, count = translations.statistics(), len(tokens.lengths)
     return {
-        "bleu": pseudo_values(lambda chosen: bleu_of(statistics[chosen]), len(statistics)),
-        "nll": pseudo_values(lambda chosen: tokens.part(chosen).nll, count),
-        "ece": pseudo_values(lambda chosen: tokens.part(chosen).ece(), count),
+        "bleu": bleu_shares(translations.statistics()),
+        "nll": nll_shares(tokens),
+        "ece": ece_shares(tokens),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from softtargets.runs import Measured, Run
 from softtargets.studies.study import Place, Trial
 from softtargets.studies.translation.diagrams import token_bins
-from softtargets.studies.translation.measures import TranslatedRuns, pseudo_values
+from softtargets.studies.translation.measures import TranslatedRuns, ece_shares
 from softtargets.studies.translation.replication import TEMPERATURES, AsReplicated
 from softtargets.translation import PAD
 
@@ -56,11 +56,7 @@ class TransformerCalibration:
             "padding_confidence": float(padded.confidence[empty].mean()),
             "padding_accuracy": float(padded.right[empty].mean()),
         }
-        count = len(test.lengths)
-        shares = {
-            "ece": pseudo_values(lambda chosen: test.part(chosen).ece(), count),
-            "scaled_ece": pseudo_values(lambda chosen: scaled.part(chosen).ece(), count),
-        }
+        shares = {"ece": ece_shares(test), "scaled_ece": ece_shares(scaled)}
         bins = {
             "bins": held_out,
             "scaled_bins": held_out_scaled,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -68,6 +69,11 @@ class TranslationTask(Task):
 
     def frequencies(self) -> Tensor:
         """How often each piece is a label of the training set, the end of a sentence included."""
+        return self._frequencies
+
+    @cached_property
+    def _frequencies(self) -> Tensor:
+        # Every run of a corpus asks for it, and of millions of pairs it takes a second.
         labels = self.splits["train"].targets.flat
         counts = torch.from_numpy(np.bincount(labels, minlength=len(self.tokeniser))).double()
         return counts / counts.sum()
