@@ -11,19 +11,27 @@ import torch
 from softtargets.models import Classifier
 from softtargets.recipes import Recipe
 from softtargets.training.nets import Forward
+from softtargets.training.share import Share
 
 
 class Machinery:
     """The computations of one kind of run; `stacked` runs are computed as one.
 
     On a GPU whole steps are recorded once and replayed, which leaves the host nothing to do; `plain` turns that and
-    compiling off, to compare with.
+    compiling off, to compare with. Feeds make only the rows of a batch that are this process's `share`.
     """
 
     def __init__(
-        self, recipe: Recipe, task: Any, device: torch.device, stacked: bool, plain: bool = False
+        self,
+        recipe: Recipe,
+        task: Any,
+        device: torch.device,
+        stacked: bool,
+        plain: bool = False,
+        share: Share | None = None,
     ) -> None:
         self.device, self.stacked = device, stacked
+        self.share = share or Share()
         self.recorded = device.type == "cuda" and not plain
         self._worth = partial(task.compiles, recipe) if self.recorded else None
         self._dynamic = task.shapes_vary
