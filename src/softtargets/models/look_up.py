@@ -14,9 +14,9 @@ def look_up(weight: Tensor, tokens: Tensor) -> Tensor:
     """The rows of a table (V, D) that tokens (...) name: (..., D), as ``torch.nn.functional.embedding``.
 
     Compiled for a GPU, torch adds up the gradient of an embedding in whatever order threads come, and two trainings of
-    the same recipe differ. To the compiler this is one operation that it cannot look into; its gradient is torch's own
-    of eager mode, which has one order. A stack of tables (runs, V, D) has tokens (runs, ...), and sums up for each run
-    as if it were alone.
+    the same recipe differ; in eager mode too, where there are more than some 3,000 tokens. To the compiler this is one
+    operation that it cannot look into; on a GPU its gradient is a kernel of ours, which has one order. A stack of
+    tables (runs, V, D) has tokens (runs, ...), and sums up for each run as if it were alone.
 
     >>> look_up(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1, 1, 0]))
     tensor([[3., 4.], [3., 4.], [1., 2.]])
@@ -29,6 +29,8 @@ def look_up(weight: Tensor, tokens: Tensor) -> Tensor:
 @torch.library.custom_op("softtargets::look_up_gradient", mutates_args=())
 def look_up_gradient(upstream: Tensor, tokens: Tensor, rows: int, stacked: bool) -> Tensor:
     """The gradient with respect to a table of so many rows, or a stack of them."""
+    if upstream.is_cuda:
+        return _by_kernel(upstream, tokens, rows, stacked)
     backward = torch.ops.aten.embedding_dense_backward
     if not stacked:
         gradient: Tensor = backward(upstream, tokens, rows, -1, False)
@@ -36,6 +38,18 @@ def look_up_gradient(upstream: Tensor, tokens: Tensor, rows: int, stacked: bool)
     return torch.stack(
         [backward(each, own, rows, -1, False) for each, own in zip(upstream, tokens, strict=True)]
     )
+
+
+def _by_kernel(upstream: Tensor, tokens: Tensor, rows: int, stacked: bool) -> Tensor:
+    """Tables of a stack as one long one."""
+    from softtargets.models.kernels.launch import gradient_of_table  # Triton, which not every machine has
+
+    if not stacked:
+        return gradient_of_table(upstream.flatten(0, -2), tokens.flatten(), rows)
+    runs = len(tokens)
+    first = torch.arange(runs, device=tokens.device).view(-1, *[1] * (tokens.ndim - 1)) * rows
+    found = gradient_of_table(upstream.flatten(0, -2), (tokens + first).flatten(), runs * rows)
+    return found.view(runs, rows, -1)
 
 
 @look_up.register_fake

@@ -21,6 +21,7 @@ from softtargets.models.kernels.launch import Pooling, Shape
 from softtargets.models.kernels.linear import product_kernel
 from softtargets.models.kernels import products
 from softtargets.models.kernels.dropout import dropout_kernel
+from softtargets.models.kernels.look_up import table_gradient_kernel
 from softtargets.models.kernels.sums import sum_kernel
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
 from softtargets.models.kernels.response_norm import norm_kernel
@@ -134,6 +135,9 @@ drawn = dict.fromkeys(("place", "position"), "*i64") | dict(count="i32", least="
 ptx = compiled(dropout_kernel, dict(BLOCK=launch.DRAWS), **drawn)
 assert "mul.hi.u32" in ptx and "mul.lo.s64" not in ptx, "draws in 64 bits"
 assert "ld.global.v4.b32" in ptx, "reads number by number"
+summed = dict.fromkeys(("order", "begins"), "*i64") | dict.fromkeys(("upstream", "gradient"), "*fp32")
+ptx = compiled(table_gradient_kernel, dict(PLACES=launch.PLACES, BLOCK=launch.COLUMNS), width="i32", **summed)
+assert "v4.b32" in ptx, "reads number by number"
 
 
 check_norm(True)

@@ -17,6 +17,7 @@ from softtargets.models.kernels.convolution import (
     weight_gradient_kernel,
 )
 from softtargets.models.kernels.dropout import dropout_kernel
+from softtargets.models.kernels.look_up import table_gradient_kernel
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
 from softtargets.models.kernels.response_norm import norm_kernel
 
@@ -26,6 +27,8 @@ POOL_BLOCK = 1024
 NORM_ROWS = 64
 # Draws of one program of dropout, each for four numbers.
 DRAWS = 512
+# Places that one program of the gradient of a table adds up at a time, and columns of its row.
+PLACES, COLUMNS = 64, 64
 
 
 # --- convolutions and their gradients ---
@@ -320,6 +323,26 @@ def drop(activations: Tensor, place: Tensor, position: Tensor, p: float) -> Tens
             activations, results, place, position, count, least, 1 / (1 - p), BLOCK=DRAWS, num_warps=4
         )
     return results
+
+
+# --- tables ---
+
+
+def gradient_of_table(upstream: Tensor, rows: Tensor, count: int) -> Tensor:
+    """The gradient (count, D) of a table whose `rows` (places,) were looked up, of what comes back, (places, D).
+
+    A row's places are added up from the first to the last; it does not matter which others there are.
+    """
+    width = upstream.shape[-1]
+    gradient = upstream.new_empty(count, width)
+    upstream = upstream.contiguous()
+    sorted_rows, order = rows.sort(stable=True)
+    begins = torch.searchsorted(sorted_rows, torch.arange(count + 1, device=rows.device))
+    with on_device(upstream):
+        table_gradient_kernel[(count, -(-width // COLUMNS))](
+            upstream, order, begins, gradient, width, PLACES=PLACES, BLOCK=COLUMNS, num_warps=4
+        )
+    return gradient
 
 
 def power_of_2(number: int) -> int:

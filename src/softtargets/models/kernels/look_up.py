@@ -1,0 +1,33 @@
+"""The gradient of a table whose rows were looked up: for each row the sum of all that came back to it, in one order."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def table_gradient_kernel(
+    upstream,  # (places, width), dense
+    order,  # places, those of the first row of the table first
+    begins,  # of each row of the table, and the end of the last
+    gradient,  # (rows, width), dense
+    width,
+    PLACES: tl.constexpr,  # added up at a time
+    BLOCK: tl.constexpr,  # columns of a program
+):
+    """Some columns of one row; places are added in the order they are given in, whatever else there is."""
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = columns < width
+    first, last = tl.load(begins + row), tl.load(begins + row + 1)
+    sums = tl.zeros([BLOCK], tl.float32)
+    for begin in range(first, last, PLACES):
+        chosen = begin + tl.arange(0, PLACES)
+        there = chosen < last
+        places = tl.load(order + chosen, mask=there, other=0)
+        seen = tl.load(
+            upstream + places[:, None] * width + columns[None, :],
+            mask=there[:, None] & inside[None, :],
+            other=0.0,
+        )
+        sums += tl.sum(seen.to(tl.float32), axis=0)
+    tl.store(gradient + row * width + columns, sums.to(gradient.dtype.element_ty), mask=inside)
