@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
 
-.PHONY: help quickstart test mutations pictures check-pictures atlas check-atlas install install-test lint format clean
+.PHONY: help quickstart test docs mutations pictures check-pictures atlas check-atlas install install-test lint format clean
 
 help:
 	@echo "make quickstart  install, train on real digits, print the path of an HTML report"
 	@echo "make test        install what tests need, lint, type-check, run every test"
+	@echo "make docs        build the documentation site in build/site; no network, links checked, notebooks executed"
 	@echo "make mutations   break the code in many places, one at a time, and see that tests notice"
 	@echo "make pictures    make the pictures of the README again; check-pictures fails where they are stale"
 	@echo "make atlas       put all results on one page and their counts into the README; check-atlas fails where stale"
@@ -21,6 +22,10 @@ quickstart: install
 
 test: install-test lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+docs: install-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "open build/site/index.html"
 
 mutations: install-test
 	$(BIN)/python tests/mutations/run.py --jobs $(JOBS)

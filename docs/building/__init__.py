@@ -1,1 +1,1 @@
-"""What `make docs` does beyond Markdown: formulas, pictures of targets, cards, pages from elsewhere in the repository."""
+"""What `make docs` does beyond Markdown: formulas, pictures of targets, cards, and pages from elsewhere."""

@@ -41,7 +41,11 @@ from softtargets.losses import NAMES
 train_loss_fn = EXPRESSION  # in the place of SoftTargetCrossEntropy() in train.py
 """,
 }
-_SIZES = {"32 x 10": "a batch of 32, 10 classes", "128 x 1000": "128, 1,000 classes", "512 x 32000": "512, 32,000 classes"}
+_SIZES = {
+    "32 x 10": "a batch of 32, 10 classes",
+    "128 x 1000": "128, 1,000 classes",
+    "512 x 32000": "512, 32,000 classes",
+}
 _MOST = 8
 
 
@@ -63,7 +67,10 @@ def cost(meta: Mapping[str, Any]) -> str:
     if not known:
         return meta.get("cost", "")
     rows = []
-    for device, where in {"one core of a CPU, fp32": "cpu/plain", "H200, bf16": "nvidia-h200/plain-bfloat16"}.items():
+    for device, where in {
+        "one core of a CPU, fp32": "cpu/plain",
+        "H200, bf16": "nvidia-h200/plain-bfloat16",
+    }.items():
         sizes = json.loads((ROOT / "benchmarks/losses" / f"{where}.json").read_text())["sizes"]
         found = {size: sizes[size][known]["ratio"] for size in _SIZES if known in sizes.get(size, {})}
         rows += [f"| {device} | {_SIZES[size]} | {ratio:.2f} |" for size, ratio in found.items()]

@@ -8,7 +8,9 @@ from typing import Any
 from griffe import Extension
 
 _ROLE = re.compile(r":math:`([^`]+)`")
-_DIRECTIVE = re.compile(r"^\.\. math::[ ]*(?P<same>.*)\n(?P<body>(?:[ ]{4,}.*\n?|\n(?=[ ]{4}))*)", re.MULTILINE)
+_DIRECTIVE = re.compile(
+    r"^\.\. math::[ ]*(?P<same>.*)\n(?P<body>(?:[ ]{4,}.*\n?|\n(?=[ ]{4}))*)", re.MULTILINE
+)
 _INDEX = re.compile(r"\[(\w+)\](?=\[\w+\])")  # of a matrix, which Markdown would take for a link
 _OPTION = re.compile(r"^(?P<name>\w+):\s+(?P<text>\S.*)$")
 
@@ -16,18 +18,12 @@ _OPTION = re.compile(r"^(?P<name>\w+):\s+(?P<text>\S.*)$")
 def as_markdown(text: str) -> str:
     r"""A docstring of this package as Markdown.
 
-    >>> print(as_markdown("Twice :math:`a`.\n\nfactor:  two\nother:   none,\n         or one\n\n>>> 1 + 1\n2"))
-    Twice $a$.
-    <BLANKLINE>
-    - `factor`: two
-    - `other`: none, or one
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
+    >>> as_markdown("Twice :math:`a`.\n\nfactor:  two\nother:   none,\n         or one")
+    'Twice $a$.\n\n- `factor`: two\n- `other`: none, or one'
     """
-    text = _DIRECTIVE.sub(lambda found: f"$${found['same']} {' '.join(found['body'].split())}$$\n", text + "\n")
+    text = _DIRECTIVE.sub(
+        lambda found: f"$${' '.join((found['same'] + found['body']).split())}$$\n", text + "\n"
+    )
     text = _INDEX.sub(r"\\[\1]", _ROLE.sub(r"$\1$", text)).rstrip("\n")
     return "\n\n".join(_block(block) for block in re.split(r"\n\s*\n", text))
 

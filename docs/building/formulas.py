@@ -23,7 +23,15 @@ def with_formulas(markdown: str) -> str:
 
     def drawn(found: re.Match[str]) -> str:
         if found["block"] is not None:
-            return f'\n<div class="formula">{convert(found["block"].strip(), display="block")}</div>\n'
-        return convert(found["inline"]) if found["inline"] is not None else found[0]
+            return f'\n<div class="formula">{_math(found["block"].strip(), "block")}</div>\n'
+        return _math(found["inline"], "inline") if found["inline"] is not None else found[0]
 
     return _CODE_OR_FORMULA.sub(drawn, markdown)
+
+
+def _math(formula: str, display: str) -> str:
+    """One formula; a command that the converter does not know, and would print as it is, is refused."""
+    made = convert(formula, display=display)
+    if unknown := re.search(r"\\[a-zA-Z]+", made):
+        raise ValueError(f"{unknown[0]} in the formula {formula!r} cannot be drawn as MathML")
+    return str(made)

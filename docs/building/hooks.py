@@ -15,6 +15,7 @@ from mkdocs.structure.files import File, Files  # noqa: E402
 
 from docs.building import cards, targets  # noqa: E402
 from docs.building.formulas import with_formulas  # noqa: E402
+from docs.building.notebooks import executed  # noqa: E402
 
 # Pages of the repository that are pages of the site too, by where they stand in it.
 _FROM_ROOT = {
@@ -34,7 +35,7 @@ _PART = re.compile(r"^\{\{ (?P<part>picture|code|cost|findings) \}\}$", re.MULTI
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add results, pictures of the benches, pages of the repository, and a picture for each method."""
+    """Add results, pictures, pages of the repository, a picture for each method, and notebooks as they run."""
     for path in sorted((ROOT / "results").rglob("*")):
         if path.suffix in _LOOKED_AT:
             _add(files, config, path.relative_to(ROOT).as_posix(), path)
@@ -47,6 +48,11 @@ def on_files(files: Files, config: Any) -> Files:
         if file.src_uri.startswith("methods/") and name != "index":
             drawn = targets.picture(name.replace("-", "_"))
             files.append(File.generated(config, f"methods/{name}-target.svg", content=drawn))
+    for path in sorted((ROOT / "docs/notebooks").glob("*.ipynb")):
+        text, pictures = executed(path)
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
+        for name, content in pictures.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=content))
     return files
 
 

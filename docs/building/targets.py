@@ -76,7 +76,9 @@ def example(name: str) -> SoftTargetLoss:
     }
     loss = made[name]
     if isinstance(loss, (OnlineLabelSmoothing, KnowledgeRefinery)):
-        loss(torch.tensor([EXAMPLES["learnt"]]), torch.tensor([0]))  # an epoch in which the network knows its cats
+        loss(
+            torch.tensor([EXAMPLES["learnt"]]), torch.tensor([0])
+        )  # an epoch in which the network knows its cats
         loss.end_epoch()
     return loss
 
