@@ -4,12 +4,18 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
+# What is tested with the lowest versions: all that does not need tools of its own.
+LOWEST ?= tests/arrays tests/storage tests/recipes tests/runs tests/losses tests/calibration tests/selection tests/geometry \
+  tests/theory tests/randomness tests/data tests/claims tests/predictions tests/models tests/training tests/studies
 
-.PHONY: help quickstart test mutations pictures check-pictures atlas check-atlas install install-test lint format clean
+.PHONY: help quickstart test test-lowest docs dist mutations pictures check-pictures atlas check-atlas install install-test lint format clean
 
 help:
 	@echo "make quickstart  install, train on real digits, print the path of an HTML report"
 	@echo "make test        install what tests need, lint, type-check, run every test"
+	@echo "make docs        build the documentation site in build/site; no network, links checked, notebooks executed"
+	@echo "make dist        build wheel and sdist, check them, and try the wheel in an empty environment"
+	@echo "make test-lowest test with the lowest versions of all dependencies; Python 3.10, several gigabytes"
 	@echo "make mutations   break the code in many places, one at a time, and see that tests notice"
 	@echo "make pictures    make the pictures of the README again; check-pictures fails where they are stale"
 	@echo "make atlas       put all results on one page and their counts into the README; check-atlas fails where stale"
@@ -21,6 +27,26 @@ quickstart: install
 
 test: install-test lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+docs: install-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "open build/site/index.html"
+
+# An environment of its own, without anything that only tests need.
+dist: install-test
+	rm -rf dist build/bare
+	$(PIP) build twine
+	$(BIN)/python -m build --outdir dist . >/dev/null
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/bare
+	build/bare/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
+	cd build && bare/bin/softtargets --version && bare/bin/python ../tests/bare.py
+
+test-lowest:
+	$(PYTHON) -m venv build/lowest
+	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
+	  --editable . pytest pytest-xdist hypothesis pyarrow tokenizers sacrebleu
+	build/lowest/bin/python -m pytest -n $(JOBS) --dist worksteal -p no:cacheprovider $(LOWEST)
 
 mutations: install-test
 	$(BIN)/python tests/mutations/run.py --jobs $(JOBS)

@@ -34,7 +34,7 @@ class ProcessState(nn.Module):
 
     def begin(self, device: torch.device | None = None) -> None:
         """Forget everything; where the tensors are, unless a device is given."""
-        where = device or (getattr(self, self._kept[0]).device if self._kept else torch.get_default_device())
+        where = device or (getattr(self, self._kept[0]).device if self._kept else torch.empty(0).device)
         with torch.inference_mode(False):  # what is made in that mode could not be changed outside of it
             tensors = self.fresh(where)
         for name, tensor in tensors.items():

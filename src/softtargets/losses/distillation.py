@@ -123,7 +123,7 @@ class Distillation(SoftTargetLoss):
 
     def per_example(self, batch: Batch, given: Any = None) -> Tensor:
         """(1 - beta) of the hard part and beta of the soft one."""
-        if not isinstance(given, Tensor | TopLogits):
+        if not isinstance(given, (Tensor, TopLogits)):
             raise TypeError(f"teacher_logits must be a tensor or TopLogits, not {type(given).__name__}")
         soft = self._squares(batch, given) if self.match == "logits" else self._soft(batch, given)
         return blend(self.beta, batch.hard(), soft)

@@ -32,7 +32,7 @@ def choose_device(name: str) -> torch.device:
 @contextmanager
 def no_default_device() -> Iterator[None]:
     """Tensors are made where torch makes them unless told otherwise, whatever the caller's program has set."""
-    before = torch.get_default_device()
+    before = torch.empty(0).device  # torch 2.6 cannot tell its default once it was taken back
     if before == torch.device("cpu"):
         yield
         return

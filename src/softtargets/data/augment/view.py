@@ -66,7 +66,7 @@ class View:
         parts = found.split([kind.blocks for kind in self.kinds], dim=-2)
         return [
             kind.draw(part.flatten(-2), shape)
-            for kind, part, shape in zip(self.kinds, parts, self.shapes, strict=False)
+            for kind, part, shape in zip(self.kinds, parts, self.shapes[:-1], strict=True)
         ]
 
     def apply(self, images: Tensor, drawn: list[Drawn]) -> Tensor:

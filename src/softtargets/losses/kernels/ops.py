@@ -7,7 +7,7 @@ eager mode `softtargets.losses.autograd` goes past these to compute loss and gra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, List  # noqa: UP035 - of signatures of operators torch 2.6 knows no other lists
 
 import torch
 from torch import Tensor
@@ -21,7 +21,7 @@ LOGITS, TARGET, VALUES, CONSTANTS, TABLE, WEIGHT, TEACHER, KIND, IGNORE_INDEX = 
 
 @torch.library.custom_op("softtargets::row_losses", mutates_args=())
 def row_losses(
-    logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
+    logits: Tensor, target: Tensor, values: Tensor | None, constants: List[float], table: Tensor | None,  # noqa: UP006
     weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int,
 ) -> Tensor:  # fmt: skip
     """The loss of every row of logits (N, K) or (N, K, d), in single precision; 0 for ignored rows."""
@@ -31,7 +31,7 @@ def row_losses(
 
 @torch.library.custom_op("softtargets::row_gradients", mutates_args=())
 def row_gradients(
-    logits: Tensor, target: Tensor, values: Tensor | None, constants: list[float], table: Tensor | None,
+    logits: Tensor, target: Tensor, values: Tensor | None, constants: List[float], table: Tensor | None,  # noqa: UP006
     weight: Tensor | None, teacher: Tensor | None, kind: str, ignore_index: int, upstream: Tensor,
 ) -> Tensor:  # fmt: skip
     """The gradient of ``(upstream * row_losses(...)).sum()`` with respect to the logits."""

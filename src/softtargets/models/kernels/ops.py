@@ -7,7 +7,7 @@ place of a net's own layers.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, List  # noqa: UP035 - of signatures of operators torch 2.6 knows no other lists
 
 import torch
 from torch import Tensor
@@ -57,14 +57,14 @@ def response_norm_gradient(
 
 
 @torch.library.custom_op("softtargets::max_pool", mutates_args=())
-def max_pool(maps: Tensor, pooling: list[int]) -> tuple[Tensor, Tensor]:
+def max_pool(maps: Tensor, pooling: List[int]) -> tuple[Tensor, Tensor]:  # noqa: UP006
     """Maxima over windows, and which place of each window won; `pooling` is a `launch.Pooling`."""
     return launch.pool(maps, launch.Pooling(*pooling))
 
 
 @torch.library.custom_op("softtargets::max_pool_gradient", mutates_args=())
 def max_pool_gradient(
-    upstream: Tensor, winners: Tensor, height: int, width: int, pooling: list[int]
+    upstream: Tensor, winners: Tensor, height: int, width: int, pooling: List[int]  # noqa: UP006
 ) -> Tensor:
     """The gradient with respect to maps of this height and width."""
     return launch.gradient_of_pool(upstream, winners, height, width, launch.Pooling(*pooling))

@@ -1,0 +1,121 @@
+"""The parts of a method's card that are made from the code and the results: picture, cost, code, what studies found."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+# The same line in the trainers that people have; EXPRESSION makes the loss, NAMES is what it is made of.
+_LIBRARIES = {
+    "PyTorch": """
+from softtargets.losses import NAMES
+
+loss = EXPRESSION
+loss(logits, target).backward()
+""",
+    "Hugging Face": """
+from softtargets.integrations.huggingface import loss_function
+from softtargets.losses import NAMES
+
+trainer = Trainer(model, args, train_dataset=data, compute_loss_func=loss_function(EXPRESSION))
+""",
+    "Lightning": """
+from softtargets.losses import NAMES
+
+class Model(LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss = make_network(), EXPRESSION
+
+    def training_step(self, batch, place):
+        images, labels = batch
+        return self.loss(self.network(images), labels)
+""",
+    "timm": """
+from softtargets.losses import NAMES
+
+train_loss_fn = EXPRESSION  # in the place of SoftTargetCrossEntropy() in train.py
+""",
+}
+_SIZES = {
+    "32 x 10": "a batch of 32, 10 classes",
+    "128 x 1000": "128, 1,000 classes",
+    "512 x 32000": "512, 32,000 classes",
+}
+_MOST = 8
+
+
+def code(meta: Mapping[str, Any]) -> str:
+    """Tabs with the same loss in four libraries and in a recipe; methods that need more than labels bring their own."""
+    expression, names = meta["code"], meta["names"]
+    made = {
+        library: text.strip().replace("EXPRESSION", expression).replace("NAMES", names)
+        for library, text in _LIBRARIES.items()
+    }
+    made |= {library: str(text).strip() for library, text in (meta.get("libraries") or {}).items()}
+    tabs = [_tab(library, "python", text) for library, text in made.items()]
+    return "\n".join([*tabs, _tab("Recipe", "yaml", f"regulariser: {meta['recipe']}")])
+
+
+def cost(meta: Mapping[str, Any]) -> str:
+    """Loss and gradient in multiples of PyTorch's own label smoothing, as the committed benchmarks have them."""
+    known = meta.get("timed")
+    if not known:
+        return meta.get("cost", "")
+    rows = []
+    for device, where in {
+        "one core of a CPU, fp32": "cpu/plain",
+        "H200, bf16": "nvidia-h200/plain-bfloat16",
+    }.items():
+        sizes = json.loads((ROOT / "benchmarks/losses" / f"{where}.json").read_text())["sizes"]
+        found = {size: sizes[size][known]["ratio"] for size in _SIZES if known in sizes.get(size, {})}
+        rows += [f"| {device} | {_SIZES[size]} | {ratio:.2f} |" for size, ratio in found.items()]
+    said = [
+        meta.get("cost", ""),
+        "",
+        "Loss and gradient, in multiples of `F.cross_entropy(label_smoothing=0.1)` in the same process:",
+        "",
+        "| device | size | multiple |",
+        "|---|---|---|",
+        *rows,
+        "",
+        "Measured by `python -m benchmarks.losses.plain`.",
+    ]
+    return "\n".join(said)
+
+
+def findings(meta: Mapping[str, Any]) -> str:
+    """What the studies that a card names have come to, claim by claim; those that did not run are counted."""
+    wanted = re.compile(meta["found_by"]) if "found_by" in meta else None
+    if wanted is None:
+        return "No study asks about it yet."
+    claims = json.loads((ROOT / "results/atlas.json").read_text())["claims"]
+    about = [claim for claim in claims if wanted.search(f"{claim['study']}: {claim['statement']}")]
+    tested = [claim for claim in about if claim["verdict"] != "not run yet"]
+    order = ("reproduced", "contradicted", "no effect", "inconclusive")
+    tested.sort(key=lambda claim: order.index(claim["verdict"]))
+    lines = [
+        f"- **{claim['verdict']}**: {claim['statement']} ({_where(claim)}; ours {claim['in_words']})"
+        for claim in tested[:_MOST]
+    ]
+    if len(tested) > _MOST:
+        lines.append(f"- and {len(tested) - _MOST} more in [the atlas](../results/index.html).")
+    waiting = len(about) - len(tested)
+    if waiting:
+        are = "claim about it is" if waiting == 1 else "claims about it are"
+        lines.append(f"- {waiting} {are} not run yet; [the atlas](../results/index.html) lists them.")
+    return "\n".join(lines) or "No study asks about it yet."
+
+
+def _where(claim: Mapping[str, Any]) -> str:
+    """The study, with a link to its page if it has one."""
+    return f"[{claim['study']}](../results/{claim['link']})" if claim["link"] else claim["study"]
+
+
+def _tab(title: str, language: str, text: str) -> str:
+    inner = "\n".join(f"    {line}".rstrip() for line in [f"```{language}", *text.splitlines(), "```"])
+    return f'=== "{title}"\n\n{inner}\n'

@@ -1,0 +1,121 @@
+"""Hooks of MkDocs: what is put into the site besides the files of this directory, and what pages are made of."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from mkdocs.structure.files import File, Files  # noqa: E402
+
+from docs.building import cards, targets  # noqa: E402
+from docs.building.formulas import with_formulas  # noqa: E402
+from docs.building.notebooks import executed  # noqa: E402
+
+# Pages of the repository that are pages of the site too, by where they stand in it.
+_FROM_ROOT = {
+    "ARCHITECTURE.md": "project/architecture.md",
+    "CHANGELOG.md": "project/changelog.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "ERRATA.md": "project/errata.md",
+    "results/README.md": "project/results.md",
+    "benchmarks/README.md": "project/benchmarks.md",
+}
+# What of the results is looked at in a browser; logs and predictions stay in the repository.
+_LOOKED_AT = {".html", ".svg", ".png"}
+_LINK = re.compile(
+    r"(?P<text>!?\[(?:[^\[\]]|\[[^\[\]]*\])*\])\((?P<to>[^)\s#]+)(?P<after>(?:#[^)\s]*)?(?: \"[^\"]*\")?)\)"
+)
+_PART = re.compile(r"^\{\{ (?P<part>picture|code|cost|findings) \}\}$", re.MULTILINE)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add results, pictures, pages of the repository, a picture for each method, and notebooks as they run."""
+    for path in sorted((ROOT / "results").rglob("*")):
+        if path.suffix in _LOOKED_AT:
+            _add(files, config, path.relative_to(ROOT).as_posix(), path)
+    for path in sorted((ROOT / "benchmarks").rglob("*.png")):
+        _add(files, config, path.relative_to(ROOT).as_posix(), path)
+    for source, place in _FROM_ROOT.items():
+        files.append(File.generated(config, place, content=_moved(ROOT / source, place)))
+    for file in list(files):
+        name = Path(file.src_uri).stem
+        if file.src_uri.startswith("methods/") and name != "index":
+            drawn = targets.picture(name.replace("-", "_"))
+            files.append(File.generated(config, f"methods/{name}-target.svg", content=drawn))
+    for path in sorted((ROOT / "docs/notebooks").glob("*.ipynb")):
+        text, pictures = executed(path)
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
+        for name, content in pictures.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Fill in what cards have by name, point links at where things are in the site, and draw formulas."""
+    meta = page.meta
+
+    def part(found: re.Match[str]) -> str:
+        if found["part"] == "picture":
+            name = Path(page.file.src_uri).stem
+            return (
+                f"![Targets of three examples: one that is learnt, one that is uncertain, one that is wrong]"
+                f"({name}-target.svg){{ .target }}"
+            )
+        return str(getattr(cards, found["part"])(meta))
+
+    filled = _PART.sub(part, markdown)
+    return with_formulas(_relinked(filled, page.file.src_uri))
+
+
+def _add(files: Files, config: Any, place: str, path: Path) -> None:
+    files.append(File.generated(config, place, abs_src_path=str(path)))
+
+
+def _moved(path: Path, place: str) -> str:
+    """A page of the repository with its links as they are from its place in the site."""
+    base = path.parent.relative_to(ROOT).as_posix()
+    return _relinked(path.read_text(encoding="utf-8"), place, base=posixpath.join("..", base))
+
+
+def _relinked(markdown: str, place: str, base: str | None = None) -> str:
+    """Links between files of the repository as links between pages of the site.
+
+    `base` is the directory that links are relative to, seen from docs/; that of the page itself unless told. What is in
+    the repository and not in the site becomes plain text: there is no address for it that works everywhere.
+    """
+    start = posixpath.dirname(place)
+    own = start if base is None else base
+
+    def link(found: re.Match[str]) -> str:
+        to = found["to"]
+        if re.match(r"[a-z]+:|/|<", to):
+            return found[0]
+        target = posixpath.normpath(posixpath.join("docs", own, to))
+        there = _site_place(target)
+        if there is None:
+            return found["text"].strip("![]") if (ROOT / target).exists() else found[0]
+        return f"{found['text']}({posixpath.relpath(there, start or '.')}{found['after']})"
+
+    return _LINK.sub(link, markdown)
+
+
+def _site_place(target: str) -> str | None:
+    """Where a file of the repository stands in the site, relative to docs/."""
+    if target in _FROM_ROOT:
+        return _FROM_ROOT[target]
+    if target == "README.md":
+        return "index.md"
+    if target.startswith("docs/"):
+        return target.removeprefix("docs/")
+    for room in ("results", "benchmarks"):
+        if target == room:
+            return _FROM_ROOT[f"{room}/README.md"]
+        if target.startswith(f"{room}/") and Path(target).suffix in _LOOKED_AT:
+            return target
+    return None

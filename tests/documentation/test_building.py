@@ -1,0 +1,94 @@
+"""Formulas, docstrings, targets and cards as the site shows them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import yaml
+
+from docs.building import cards
+from docs.building.docstrings import as_markdown
+from docs.building.formulas import with_formulas
+from docs.building.hooks import _relinked
+from docs.building.targets import EXAMPLES, example, picture, pull
+from documentation.blocks import ROOT
+from softtargets.losses import REGULARISERS
+
+
+def test_formulas_are_drawn_and_code_is_left_alone() -> None:
+    page = "a $x^2$ and `$y$`\n\n```\n$z$\n```\n\n$$\\alpha$$\n"
+    made = with_formulas(page)
+    assert made.count("<math") == 2
+    assert "`$y$`" in made
+    assert "\n$z$\n" in made
+    assert "5 $ or 6 $" in with_formulas("5 $ or 6 $")
+
+
+def test_a_command_that_cannot_be_drawn_is_refused() -> None:
+    with pytest.raises(ValueError, match="arg"):
+        with_formulas(r"$\arg x$")
+
+
+def test_examples_in_docstrings_become_code_and_options_lists() -> None:
+    made = as_markdown("What it does.\n\nfirst:  one\nsecond: two\n\n.. math:: a = b\n\n>>> f(1)\n2")
+    assert "- `first`: one\n- `second`: two" in made
+    assert "```pycon\n>>> f(1)\n2\n```" in made
+    assert "$$a = b$$" in made
+
+
+@pytest.mark.parametrize(
+    ("place", "link", "there"),
+    [
+        ("campaign.md", "[x](../results/index.html)", "[x](results/index.html)"),
+        ("methods/labo.md", "[x](../noise.md#a)", "[x](../noise.md#a)"),
+        ("noise.md", "[x](../ERRATA.md)", "[x](project/errata.md)"),
+        ("noise.md", "[`f`](../results/campaign.yaml)", "`f`"),
+        ("noise.md", "[x](https://a.b/c)", "[x](https://a.b/c)"),
+    ],
+)
+def test_links_into_the_repository_become_links_of_the_site(place: str, link: str, there: str) -> None:
+    assert _relinked(link, place) == there
+
+
+@pytest.mark.parametrize("name", sorted(REGULARISERS))
+def test_the_picture_of_a_method_is_the_same_each_time(name: str) -> None:
+    assert picture(name) == picture(name)
+
+
+def test_targets_are_what_the_formulas_say() -> None:
+    logits = EXAMPLES["uncertain"]
+    p = torch.tensor(logits).softmax(-1)
+    onehot = torch.eye(5)[0]
+    entropy = -(p * p.log()).sum()
+    expected = {
+        "cross_entropy": onehot,
+        "label_smoothing": 0.9 * onehot + 0.02,
+        # d(-H)/dz = p (log p + H), times beta
+        "confidence_penalty": onehot - 0.1 * p * (p.log() + entropy),
+        "max_sup": onehot - 0.1 * (onehot - 0.2),
+    }
+    for name, target in expected.items():
+        torch.testing.assert_close(pull(example(name), logits).target, target, atol=1e-6, rtol=0)
+
+
+def test_what_studies_found_is_that_of_the_atlas() -> None:
+    said = cards.findings({"found_by": "^quickstart"})
+    assert said.count("- **") == 8
+    assert "](../results/quickstart/index.html#claim-1)" in said
+    assert cards.findings({}) == "No study asks about it yet."
+
+
+@pytest.mark.parametrize("name", sorted(REGULARISERS))
+def test_a_card_says_when_it_hurts_and_where_its_default_comes_from(name: str) -> None:
+    text = (ROOT / f"docs/methods/{name}.md").read_text(encoding="utf-8")
+    headings = [line[3:] for line in text.splitlines() if line.startswith("## ")]
+    assert headings == [
+        "When it helps",
+        "When it hurts",
+        "Default, and where it comes from",
+        "Code",
+        "Cost",
+        "What our studies found",
+    ]
+    meta = yaml.safe_load(text.split("---")[1])
+    assert cards.cost(meta)
