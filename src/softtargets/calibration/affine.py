@@ -47,6 +47,11 @@ class AffineFit:
     converged: bool
     passes: int
 
+    def __repr__(self) -> str:
+        told = f"{len(self.bias)} classes, {self.examples} examples, NLL {self.nll_before:.4g} -> {self.nll_after:.4g}"
+        temperature = getattr(self, "temperature", None)
+        return f"{type(self).__name__}({told}{'' if temperature is None else f', T = {temperature:.4g}'})"
+
     @property
     def note(self) -> str:
         """What to know about this fit, in a sentence; empty where there is nothing unusual."""

@@ -12,7 +12,7 @@ from softtargets.calibration.chunks import Chunks, Reader, as_chunks
 from softtargets.calibration.temperature import HIGHEST, LOWEST, NOTES
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class BiasCorrectedTemperature(AffineFit):
     """A temperature and biases (K,); called with logits, it gives `logits / temperature + bias`."""
 

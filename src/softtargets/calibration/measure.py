@@ -40,6 +40,17 @@ class Calibration:
     intervals: dict[str, Interval]
     corrected: dict[str, float] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        shares = {
+            "accuracy": self.accuracy,
+            "mean confidence": self.mean_confidence,
+            "ECE": self.expected_calibration_error,
+            "smooth ECE": self.smooth_calibration_error,
+        }
+        told = ", ".join(f"{name} {100 * value:.2f} %" for name, value in shares.items())
+        nll, brier = self.negative_log_likelihood, self.brier_score
+        return f"Calibration({self.examples} examples, {self.classes} classes: {told}, NLL {nll:.4g}, Brier {brier:.4g})"
+
     def scalars(self) -> dict[str, float]:
         """The metrics that are one number each, by name: for a log."""
         return {

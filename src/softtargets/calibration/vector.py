@@ -11,7 +11,7 @@ from softtargets.calibration.affine import RIDGE, Affine, AffineFit
 from softtargets.calibration.chunks import Chunks, Reader, as_chunks
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class VectorScaling(AffineFit):
     """Numbers for each class (K,), in double precision; called with logits, it gives `scale * logits + bias`."""
 
