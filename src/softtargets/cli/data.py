@@ -100,7 +100,9 @@ def arrays(
     path: Annotated[
         Path, typer.Argument(metavar="FILE", help="A .npz with images and labels, or a .npy with images.")
     ],
-    labels: Annotated[Path | None, typer.Option(help="The .npy file of labels, where FILE is a .npy.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="The .npy file of labels, where FILE is a .npy.", show_default="in FILE")
+    ] = None,
     test: Annotated[
         Path | None,
         typer.Option(
@@ -108,7 +110,9 @@ def arrays(
             show_default="test_images and test_labels of FILE, else a sixth of it is held out",
         ),
     ] = None,
-    test_labels: Annotated[Path | None, typer.Option(help="The .npy file of labels of --test.")] = None,
+    test_labels: Annotated[
+        Path | None, typer.Option(help="The .npy file of labels of --test.", show_default="in that file")
+    ] = None,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:

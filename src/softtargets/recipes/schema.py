@@ -314,7 +314,10 @@ def _coerce_mapping(value: Mapping[Any, Any], key_hint: Any, hint: Any) -> tuple
 
 def _coerce_scalar(value: Any, hint: Any) -> Any:
     if hint is Scalar:
-        hint = next((kind for kind in (bool, str, int) if isinstance(value, kind)), float)
+        if isinstance(value, (bool, str)):
+            return value
+        whole = _number(value, int)  # 2 and 2.0 are the same recipe
+        return whole if whole is not None else _coerce_scalar(value, float)
     found = _number(value, hint) if hint in (int, float) else value if isinstance(value, hint) else None
     if found is None:
         raise RecipeError(f"{_show(value)} is not {describe(hint)}")
