@@ -150,14 +150,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(_import_module(f"softtargets.{_HOMES[name]}"), name)
-        globals()[name] = value  # asked for once
-        return value
-    if name in __all__:
-        return _import_module(f"softtargets.{name}")
-    raise AttributeError(f"module 'softtargets' has no attribute {name!r}")
+if not TYPE_CHECKING:  # to which every name would be one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            value = getattr(_import_module(f"softtargets.{_HOMES[name]}"), name)
+            globals()[name] = value  # asked for once
+            return value
+        if name in __all__:
+            return _import_module(f"softtargets.{name}")
+        raise AttributeError(f"module 'softtargets' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

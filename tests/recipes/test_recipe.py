@@ -33,6 +33,7 @@ from softtargets.recipes import (
     Shift,
     Step,
     Symmetric,
+    dump_yaml,
 )
 
 from .making import NAMES, plain_recipe, recipes
@@ -179,7 +180,7 @@ def test_a_recipe_comes_back_from_every_form_it_is_written_in(recipe):
 @given(recipes())
 def test_any_recipe_survives_yaml_and_json(recipe):
     tree = recipe.to_dict()
-    again = Recipe.from_yaml(yaml.safe_dump(tree))
+    again = Recipe.from_yaml(dump_yaml(tree))
     assert (again, again.id) == (recipe, recipe.id)
     again = Recipe.from_dict(json.loads(json.dumps(tree)))
     assert (again, again.id) == (recipe, recipe.id)

@@ -122,6 +122,7 @@ def arrays(
     never stands for others. The data directory gets a copy.
     """
     from softtargets.data import keep_arrays, read_own_arrays
+    from softtargets.recipes import dump_yaml
 
     splits = read_own_arrays(path, labels, test, test_labels)
     name, digest = keep_arrays(splits, data_dir)
@@ -134,7 +135,7 @@ def arrays(
         f"# {len(train)} images to train on and {len(held_out)} to test, {height} x {width}, {channels} channels, "
         f"{len(train.classes)} classes"
     )
-    typer.echo("data:\n" + "\n".join(f"  {key}: {value!r}" for key, value in part.items()))
+    typer.echo(dump_yaml({"data": part}).rstrip())
 
 
 class _Percent:

@@ -16,6 +16,7 @@ from softtargets.recipes import (
     Regulariser,
     TranslationDataset,
     describe,
+    dump_yaml,
     field_types,
     kinds,
     source_of,
@@ -142,9 +143,7 @@ def _plain(value: Any) -> Any:
 
 
 def _yaml(value: Any) -> str:
-    import yaml
-
-    return str(yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)).removesuffix("\n...\n").strip()
+    return dump_yaml(value, default_flow_style=True, width=1000).removesuffix("\n...\n").strip()
 
 
 def check_start(text: str) -> Recipe | None:

@@ -112,6 +112,7 @@ def model(
     module is imported; run this, and the training, where Python finds it (the directory you are in counts).
     """
     from softtargets.models import own_class, source_digest
+    from softtargets.recipes import dump_yaml
 
     try:
         own_class(net)
@@ -121,7 +122,7 @@ def model(
     part = {"name": "own", "net": net, "digest": digest}
     if as_json:
         return print_json({"model": part})
-    typer.echo("model:\n" + "\n".join(f"  {key}: {value!r}" for key, value in part.items()))
+    typer.echo(dump_yaml({"model": part}).rstrip())
 
 
 @app.command()
@@ -130,16 +131,14 @@ def check(recipe: options.RecipeFile, changes: options.Set = None, as_json: opti
 
     A recipe that cannot be trained is refused, with the field and what is allowed there.
     """
-    import yaml
-
-    from softtargets.recipes import Recipe
+    from softtargets.recipes import Recipe, dump_yaml
 
     found = Recipe.load(recipe).replace(options.assignments(changes))
     if as_json:
         print_json({"id": found.id, "recipe": found.to_dict()})
     else:
         typer.echo(f"# {found.id}")
-        typer.echo(yaml.safe_dump(found.to_dict(), sort_keys=False, allow_unicode=True).rstrip())
+        typer.echo(dump_yaml(found.to_dict()).rstrip())
 
 
 @app.command()

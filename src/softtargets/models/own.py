@@ -159,8 +159,13 @@ def _is_in_two_halves(made: nn.Module, images: Tensor, classes: int) -> bool:
     head = getattr(made, "head", None)
     if not isinstance(head, nn.Linear) or head.out_features != classes or not inspect.ismethod(getattr(made, "features", None)):
         return False
-    with _evaluated(made), torch.no_grad():
-        logits, again = made(images), head(made.features(images))
+    try:
+        with _evaluated(made), torch.no_grad():
+            logits, again = made(images), head(made.features(images))
+    except Exception:  # its features are something else; who looks for the last layer says what is wrong
+        return False
+    if logits.shape != again.shape:
+        return False
     return logits.device.type == "meta" or bool(torch.allclose(logits, again, atol=1e-5))
 
 

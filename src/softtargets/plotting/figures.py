@@ -29,6 +29,7 @@ from softtargets.selection.drawing import draw_risk_coverage
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+BENEATH = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2}  # bars and clusters may lie anywhere
 PLANE = {"centres": "1 = mean distance of class means", "templates": "1 = mean distance of templates"}
 
 
@@ -63,23 +64,23 @@ def reliability_diagram(
         return one.reliability if isinstance(one, Calibration) else one
 
     curves = named(data, labels, (Reliability, Calibration), measured, taken)
-    ax, look = prepared(ax, dark, (4.6, 4.6))
+    ax, look = prepared(ax, dark, (4.6, 5.2))
     if len(curves) == 1:
         (name, curve), *_ = curves.items()
         draw_diagram(ax, curve, look.curves[0], fewest, level, look.gap, look.ink)
         for text in ax.texts:
-            text.set_color(look.ink)
+            text.set(color=look.ink, zorder=6)
+            text.set_bbox({"facecolor": look.paper, "alpha": 0.85, "edgecolor": "none", "pad": 2})
         ax.set_aspect("equal")
         legend = {
             "handles": _diagram_marks(look, level),
-            "loc": "upper left",
-            "bbox_to_anchor": (0.015, 0.93),  # beneath the error, where bars seldom reach
+            **BENEATH,
         }
         return finished(ax, look, title=title if title is not None else name or None, painted=bool(dark), legend=legend)
     draw_reliability(ax, curves, look.colours(curves), fewest, level)
     for line, (name, curve) in zip([one for one in ax.lines if one.get_label() in curves], curves.items(), strict=True):
         line.set_label(f"{name} (ECE {100 * curve.expected_calibration_error:.2f} %)")
-    return finished(ax, look, title=title, painted=bool(dark), legend={"loc": "upper left"})
+    return finished(ax, look, title=title, painted=bool(dark), legend={})
 
 
 def risk_coverage(
@@ -119,7 +120,7 @@ def risk_coverage(
     draw_risk_coverage(
         ax, points, look.colours(points), None if alone is None else least_risk(alone, coverages)
     )
-    return finished(ax, look, title=title, painted=bool(dark), legend={"loc": "upper left"})
+    return finished(ax, look, title=title, painted=bool(dark), legend={})
 
 
 def temperature_sweep(
@@ -199,9 +200,7 @@ def template_plane(
     legend = {
         "handles": [*handles, *more],
         "labels": [*known, *words],
-        "loc": "upper center",
-        "bbox_to_anchor": (0.5, -0.14),  # beneath: nobody knows where clusters lie
-        "ncols": 2,
+        **BENEATH,
     }
     ax.set_title("")
     shown = title if title is not None else view.title or None
