@@ -44,12 +44,17 @@ def main() -> None:
         for seed in range(given.seeds)
     }
     students = {
-        place: teacher.replace({"model": MLP(hidden=(16,)), "regulariser": Distillation(teacher=teacher, temperature=2.0)})
+        place: teacher.replace(
+            {"model": MLP(hidden=(16,)), "regulariser": Distillation(teacher=teacher, temperature=2.0)}
+        )
         for place, teacher in teachers.items()
     }
     with tempfile.TemporaryDirectory() as folder:
         made = [*teachers.values(), *students.values()]
-        runs = {run.id: run for run in st.train(made, st.RunStore(folder), device="cpu", keep=("test",), progress=False)}
+        runs = {
+            run.id: run
+            for run in st.train(made, st.RunStore(folder), device="cpu", keep=("test",), progress=False)
+        }
         hard, smooth = (runs[teachers[alpha, 0].id].predictions("test") for alpha in ALPHAS[:2])
         templates = runs[teachers[ALPHAS[1], 0].id].weights()["head.weight"]
         accuracy = {recipe.id: runs[recipe.id].summary["test_accuracy"] for recipe in made}
@@ -72,12 +77,24 @@ def main() -> None:
         smooth.features, smooth.labels, templates, [3, 8, 9], ax=axes[4], title="Last layer, smoothed", **look
     )
     plotting.distillation_curves(
-        curves, ax=axes[5], xlabel="label smoothing of the teacher", ylabel="test accuracy", title="Distillation", **look
+        curves,
+        ax=axes[5],
+        xlabel="label smoothing of the teacher",
+        ylabel="test accuracy",
+        title="Distillation",
+        **look,
     )
     figure.savefig(given.out, dpi=80)
 
-    errors = {name: 100 * st.expected_calibration_error(logits.softmax(-1), hard.labels) for name, logits in both.items()}
-    print("Expected calibration error: " + ", ".join(f"{error:.2f} % ({name})" for name, error in errors.items()) + ".")
+    errors = {
+        name: 100 * st.expected_calibration_error(logits.softmax(-1), hard.labels)
+        for name, logits in both.items()
+    }
+    print(
+        "Expected calibration error: "
+        + ", ".join(f"{error:.2f} % ({name})" for name, error in errors.items())
+        + "."
+    )
     print(f"Five figures are in {given.out}.")
 
 

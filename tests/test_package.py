@@ -30,7 +30,7 @@ def test_importing_it_loads_nothing_heavy_and_its_rooms_not_at_all():
 def test_a_name_loads_its_room_and_no_more():
     script = (
         "import json, sys, softtargets as st; st.Recipe; first = 'torch' in sys.modules; st.LabelSmoothing\n"
-        "print(json.dumps([first, 'torch' in sys.modules, 'matplotlib' in sys.modules, 'softtargets.training' in sys.modules]))"
+        "print(json.dumps([first, *(m in sys.modules for m in ('torch', 'matplotlib', 'softtargets.training'))]))"
     )
     assert alone(script) == [False, True, False, False]
 
@@ -47,7 +47,14 @@ def test_every_name_is_that_of_its_room(name):
 def test_there_are_about_twenty_and_rooms_beside_them():
     names = set(st.__all__) - ROOMS - {"__version__"}
     assert 20 <= len(names) <= 25
-    assert set(st.__all__) & ROOMS >= {"losses", "calibration", "plotting", "integrations", "recipes", "training"}
+    assert set(st.__all__) & ROOMS >= {
+        "losses",
+        "calibration",
+        "plotting",
+        "integrations",
+        "recipes",
+        "training",
+    }
     assert st.losses.LabelSmoothing is st.LabelSmoothing
     with pytest.raises(AttributeError, match="no attribute 'LabelSmothing'"):
         st.LabelSmothing  # noqa: B018
@@ -63,7 +70,9 @@ def test_type_checkers_are_told_the_same_names():
 
 def test_type_checkers_do_not_see_how_names_are_found_and_so_refuse_others():
     tree = ast.parse(SOURCE.read_text(encoding="utf-8"))
-    assert not [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"]
+    assert not [
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"
+    ]
 
 
 def test_reprs_are_one_line_that_says_something(tmp_path):
@@ -100,5 +109,7 @@ def test_reprs_are_one_line_that_says_something(tmp_path):
 def test_a_recipe_can_be_read_back_from_its_repr():
     from softtargets import recipes
 
-    recipe = st.Recipe(data="digits", model={"name": "mlp", "hidden": [8]}, epochs=2, regulariser="label_smoothing")
+    recipe = st.Recipe(
+        data="digits", model={"name": "mlp", "hidden": [8]}, epochs=2, regulariser="label_smoothing"
+    )
     assert eval(repr(recipe), vars(recipes)) == recipe

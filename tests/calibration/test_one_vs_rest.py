@@ -6,7 +6,13 @@ import torch
 from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 
-from softtargets.calibration import histogram_binning, isotonic_regression, log_odds, platt_scaling, reliability
+from softtargets.calibration import (
+    histogram_binning,
+    isotonic_regression,
+    log_odds,
+    platt_scaling,
+    reliability,
+)
 
 
 def made(classes=3, examples=600, seed=0):
@@ -45,7 +51,9 @@ def test_platt_scaling_is_the_optimum_of_its_likelihood_for_every_class():
             a = at[0] * odds + at[1]
             return (w * (np.logaddexp(0, a) - target * a)).sum()
 
-        best = minimize(loss, [1.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 5000})
+        best = minimize(
+            loss, [1.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 5000}
+        )
         assert [float(module.slope[k]), float(module.intercept[k])] == pytest.approx(best.x, abs=1e-5)
         columns.append(1 / (1 + np.exp(-(best.x[0] * odds[:, k] + best.x[1]))))
     assert module(z).numpy() == pytest.approx(divided(np.stack(columns, 1)), abs=1e-5)
@@ -65,7 +73,9 @@ def test_isotonic_regression_is_scikit_learns_of_each_class():
     w = np.random.default_rng(0).uniform(0.1, 2, len(y))
     module = isotonic_regression(z, y, weights=w)
     columns = [
-        IsotonicRegression(out_of_bounds="clip").fit(p[:, k], (y == k).numpy(), w).predict(other.softmax(1)[:, k].numpy())
+        IsotonicRegression(out_of_bounds="clip")
+        .fit(p[:, k], (y == k).numpy(), w)
+        .predict(other.softmax(1)[:, k].numpy())
         for k in range(3)
     ]
     assert module(other).numpy() == pytest.approx(divided(np.stack(columns, 1)), abs=1e-9)
@@ -140,3 +150,28 @@ def test_what_is_wrong_is_said():
         platt_scaling(z, y, weights=torch.ones(3))
     with pytest.raises(ValueError, match="finite numbers from 0 on"):
         isotonic_regression(z, y, weights=-torch.ones(len(y)))
+
+
+@pytest.mark.parametrize("fit", [platt_scaling, isotonic_regression, histogram_binning])
+def test_rows_that_are_ignored_leave_no_trace(fit):
+    z, y = made(3, 60)
+    p = z.softmax(1)
+    p[p < 0.1] = 0
+    p /= p.sum(1, keepdim=True)
+    some = y.clone()
+    some[::4] = -100
+    counted = some != -100
+    without = fit(p[counted], y[counted], from_logits=False)
+    ignored = fit(p, some, from_logits=False, ignore_index=-100)
+    assert torch.equal(ignored(p), without(p))
+    weighted = fit(p, y, from_logits=False, weights=counted.double())
+    if (
+        fit is not platt_scaling
+    ):  # whose zeros count as often as they were wrong, in the rows that are left out too
+        assert torch.equal(weighted(p), without(p))
+
+
+def test_a_bin_that_nobody_fell_into_has_its_middle():
+    p = torch.tensor([[0.95, 0.05], [0.05, 0.95]] * 5)
+    module = histogram_binning(p, torch.tensor([0, 1] * 5), bins=5, from_logits=False)
+    assert module(torch.tensor([[0.5, 0.5], [0.3, 0.7]]))[:, 1].tolist() == pytest.approx([0.5, 0.7])

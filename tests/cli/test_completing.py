@@ -24,9 +24,16 @@ def offered(complete, incomplete="", **params):
 
 
 def in_the_shell(words, **environment):
-    typed = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_SOFTTARGETS_COMPLETE": "complete_bash"}
+    typed = {
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+        "_SOFTTARGETS_COMPLETE": "complete_bash",
+    }
     ran = subprocess.run(
-        [sys.executable, "-m", "softtargets"], env={**os.environ, **typed, **environment}, capture_output=True, text=True
+        [sys.executable, "-m", "softtargets"],
+        env={**os.environ, **typed, **environment},
+        capture_output=True,
+        text=True,
     )
     assert ran.returncode == 0
     assert ran.stderr == ""

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from softtargets.cli.recipe_start import check_start, starting_recipe
-from softtargets.recipes import Dataset, Model, Recipe, Regulariser, TranslationDataset, kinds, parse_yaml, source_of
+from softtargets.recipes import (
+    Dataset,
+    Model,
+    Recipe,
+    Regulariser,
+    TranslationDataset,
+    kinds,
+    parse_yaml,
+    source_of,
+)
 
 from .command import ran
 
@@ -88,7 +97,12 @@ def test_what_is_to_be_filled_in_is_said(tmp_path, capsys):
 
 def test_parts_tell_formula_source_defaults_and_ranges(capsys):
     _, out, _ = ran(capsys, "recipe", "parts", "label_smoothing")
-    for words in ("formula", "Szegedy et al. 2016", "a number at least 0 and at most 1; default: 0.1", "one of all, others"):
+    for words in (
+        "formula",
+        "Szegedy et al. 2016",
+        "a number at least 0 and at most 1; default: 0.1",
+        "one of all, others",
+    ):
         assert words in " ".join(out.split())
 
 
@@ -118,7 +132,11 @@ def test_a_network_of_ones_own_as_a_part(tmp_path, capsys, monkeypatch):
 
 def test_arrays_of_ones_own_as_a_part(tmp_path, capsys):
     random = np.random.default_rng(0)
-    np.savez(tmp_path / "mine.npz", images=random.integers(0, 256, (24, 8, 8), dtype=np.uint8), labels=np.arange(24) % 3)
+    np.savez(
+        tmp_path / "mine.npz",
+        images=random.integers(0, 256, (24, 8, 8), dtype=np.uint8),
+        labels=np.arange(24) % 3,
+    )
     words = ("data", "arrays", tmp_path / "mine.npz", "--data-dir", tmp_path / "data")
     code, out, err = ran(capsys, *words)
     assert (code, err) == (0, "")

@@ -60,7 +60,13 @@ def test_channels_come_first_or_last_and_shades_may_be_fractions(tmp_path):
     labels = np.arange(30) % 2
     digests = {
         arrays_digest(read_own_arrays(saved(tmp_path, images=one, labels=labels)))
-        for one in (images, images.transpose(0, 2, 3, 1), images / 255, (images / 255).astype(np.float32), images.astype(int))
+        for one in (
+            images,
+            images.transpose(0, 2, 3, 1),
+            images / 255,
+            (images / 255).astype(np.float32),
+            images.astype(int),
+        )
     }
     assert len(digests) == 1
 
@@ -85,7 +91,10 @@ def test_the_digest_is_of_content_and_a_change_of_one_pixel_changes_it(tmp_path)
         found.update(one.images.tobytes() + one.labels.tobytes())
     assert arrays_digest(splits) == found.hexdigest()[:16]
     images[7, 3, 3] ^= 1
-    assert arrays_digest(read_own_arrays(saved(tmp_path, images=images, labels=labels))) != found.hexdigest()[:16]
+    assert (
+        arrays_digest(read_own_arrays(saved(tmp_path, images=images, labels=labels)))
+        != found.hexdigest()[:16]
+    )
 
 
 def test_what_was_kept_is_loaded_and_what_was_changed_is_refused(tmp_path):
@@ -111,7 +120,10 @@ def test_what_was_kept_is_loaded_and_what_was_changed_is_refused(tmp_path):
     [
         ({"pixels": made()[0]}, "has pixels; it should have images and labels"),
         ({"images": made()[0].reshape(60, -1), "labels": made()[1]}, r"images are \(60, 36\); they must be"),
-        ({"images": made()[0] / 100, "labels": made()[1]}, "give uint8 from 0 to 255, or numbers from 0 to 1"),
+        (
+            {"images": made()[0] / 100, "labels": made()[1]},
+            "give uint8 from 0 to 255, or numbers from 0 to 1",
+        ),
         ({"images": made()[0] * np.nan, "labels": made()[1]}, "numbers from nan to nan"),
         ({"images": made()[0].astype(int) + 9, "labels": made()[1]}, "shades go from 0 to 255"),
         ({"images": made()[0], "labels": made()[1] / 2}, "labels are float64"),

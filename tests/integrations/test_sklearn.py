@@ -11,7 +11,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -84,7 +84,9 @@ def test_of_scores_the_checks_that_pass_features_off_as_scores_do_not_apply():
     failed = [one for one in results if one["status"] == "failed"]
     for one in failed:
         told = f"{one['exception']} {one['exception'].__cause__ or one['exception'].__context__ or ''}"
-        assert "column" in told or "add up to 1" in told or one["check_name"] == "check_classifiers_train", one
+        assert "column" in told or "add up to 1" in told or one["check_name"] == "check_classifiers_train", (
+            one
+        )
     assert sum(one["status"] == "passed" for one in results) >= 45
 
 
@@ -126,7 +128,9 @@ def test_probabilities_are_scaled_by_their_logarithms_with_a_floor_under_zeros()
 def test_log_probabilities_are_logits_and_what_is_said_counts():
     z, y = made()
     logs = np.log(softmax(z))
-    assert TemperatureScaler().fit(logs, y).temperature_ == pytest.approx(TemperatureScaler().fit(z, y).temperature_)
+    assert TemperatureScaler().fit(logs, y).temperature_ == pytest.approx(
+        TemperatureScaler().fit(z, y).temperature_
+    )
     with pytest.raises(ValueError, match="add up to 1"):
         TemperatureScaler(kind="logits").fit(softmax(z), y)
     with pytest.raises(ValueError, match="do not add up to 1"):
@@ -181,6 +185,8 @@ def test_what_is_not_fitted_is_calibrated_on_held_out_scores(digits):
     assert not hasattr(model, "coef_")
     with pytest.raises(Exception, match="prefit"):
         TemperatureScaler(model, cv="prefit").fit(X, y)
+    with pytest.raises(ValueError, match="hold out every example once"):
+        TemperatureScaler(model, cv=ShuffleSplit(3, random_state=0)).fit(X / 16, y)
 
 
 def test_temperature_and_sigmoid_are_those_of_scikit_learn():
@@ -231,7 +237,9 @@ def test_labels_of_any_type(kind):
     fitted = kind().fit(z[:, order], names[y])
     assert fitted.classes_.tolist() == sorted(names)
     plain = kind().fit(z, y)
-    assert fitted.predict_proba(z[:, order])[:, np.argsort(order)] == pytest.approx(plain.predict_proba(z), abs=1e-6)
+    assert fitted.predict_proba(z[:, order])[:, np.argsort(order)] == pytest.approx(
+        plain.predict_proba(z), abs=1e-6
+    )
     assert set(fitted.predict(z[:, order])) <= set(names)
     assert kind().fit(z[y < 2][:, :2], y[y < 2] == 1).classes_.tolist() == [False, True]
 
@@ -282,8 +290,21 @@ def test_weights_are_repetitions(kind):
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_it_is_cloned_searched_piped_and_pickled(kind, digits):
-    X, y, X_cal, y_cal, X_test, _ = digits
+def test_a_weight_of_zero_is_an_example_that_is_not_there(kind):
+    z, y = made(3, 120)
+    p = softmax(z)
+    p[p < 0.05] = 0  # what a zero counts as depends on how often it was wrong
+    p /= p.sum(1, keepdims=True)
+    p[0] = [1 - 1e-6, 1e-6, 0]  # and on the smallest of all others
+    w = np.arange(120) % 3 > 0
+    weighted, fewer = kind().fit(p, y, sample_weight=w), kind().fit(p[w], y[w])
+    assert weighted.floor_ == fewer.floor_
+    assert weighted.predict_proba(p) == pytest.approx(fewer.predict_proba(p), abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_it_is_cloned_piped_and_pickled(kind, digits):
+    X, y, *_, X_test, _ = digits
     scaler = kind(LogisticRegression(max_iter=100), cv=3)
     assert clone(scaler).get_params()["cv"] == 3
     pipe = make_pipeline(StandardScaler(), scaler).fit(X, y)
@@ -316,5 +337,5 @@ def test_other_columns_are_refused_when_predicting():
         TemperatureScaler().fit(z, y).predict_proba(z[:, :3])
     with pytest.raises(ValueError, match="If X are features and not scores"):
         TemperatureScaler().fit(z, np.arange(len(y)) % 7)
-    with pytest.raises(ValueError, match="non-zero number|sample_weight is 0"):
+    with pytest.raises(ValueError, match=r"non-zero number|sample_weight is 0"):
         TemperatureScaler().fit(z, y, sample_weight=np.zeros(len(y)))

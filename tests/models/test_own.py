@@ -10,7 +10,7 @@ from torch import nn
 
 from softtargets.models import Dropout, Own, own_class, source_digest
 
-SOURCE = '''
+SOURCE = """
     import torch
     from torch import nn
 
@@ -62,7 +62,7 @@ SOURCE = '''
 
     def function(classes):
         return 3
-'''
+"""
 SHAPE = (1, 8, 8)
 
 
@@ -135,7 +135,10 @@ def test_the_digest_is_of_the_file_whatever_its_line_endings(nets):
     nets.write_bytes(content.replace(b"\n", b"\r\n"))
     assert source_digest("mynets:Small") == found
     nets.write_bytes(content + b"# another\n")
-    with pytest.raises(ValueError, match=f"another version of it, {found}; give model.digest: '{source_digest('mynets:Small')}'"):
+    with pytest.raises(
+        ValueError,
+        match=f"another version of it, {found}; give model.digest: '{source_digest('mynets:Small')}'",
+    ):
         Own(SHAPE, 5, "mynets:Small", (), found)
     with pytest.raises(ValueError, match="the recipe does not say so"):
         Own(SHAPE, 5, "mynets:Small")
@@ -161,7 +164,7 @@ def test_what_cannot_be_is_refused(name, options, message):
 def test_modules_that_are_not_there_or_fail_are_named():
     with pytest.raises(ValueError, match="no file of Python for the module 'nowhere'"):
         source_digest("nowhere:Net")
-    with pytest.raises(ValueError, match="written as module:Class|write it as module:Class"):
+    with pytest.raises(ValueError, match="write it as module:Class"):
         source_digest("mynets.Small")
     with pytest.raises(ValueError, match="'broken' of 'broken:Net' cannot be imported: division by zero"):
         own_class("broken:Net")

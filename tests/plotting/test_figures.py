@@ -151,7 +151,9 @@ def test_a_sweep_of_probabilities_is_that_of_their_logarithms():
 def test_points_on_the_plane_are_those_of_the_view():
     activations, labels, templates = on_a_plane()
     view = geometry.plane_view(activations, labels, templates, [0, 1, 2], names=["a", "b", "c"])
-    one = template_plane(activations.numpy(), labels.numpy(), templates.numpy(), ax=axes(), names=["a", "b", "c"])
+    one = template_plane(
+        activations.numpy(), labels.numpy(), templates.numpy(), ax=axes(), names=["a", "b", "c"]
+    )
     other = template_plane(view, ax=axes())
     for mine, theirs in zip(one.collections, other.collections, strict=True):
         assert np.asarray(mine.get_offsets()) == pytest.approx(np.asarray(theirs.get_offsets()))
@@ -161,7 +163,9 @@ def test_points_on_the_plane_are_those_of_the_view():
 
 
 def test_curves_of_distillation_are_means_over_seeds():
-    ax = distillation_curves({**CURVES, "ready": distillation.curve([(0.1, [0.5])]), "_x": {0: [1]}}, ax=axes())
+    ax = distillation_curves(
+        {**CURVES, "ready": distillation.curve([(0.1, [0.5])]), "_x": {0: [1]}}, ax=axes()
+    )
     assert [line.get_ydata().tolist() for line in map(_as_array, ax.lines[:3])] == [
         pytest.approx([0.905, 0.925]),
         pytest.approx([0.8, 0.86]),

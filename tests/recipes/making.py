@@ -63,8 +63,8 @@ from softtargets.recipes import (
     Noise,
     OnlineLabelSmoothing,
     Optimiser,
-    Pair,
     Own,
+    Pair,
     ParallelText,
     PreActResNet,
     Probe,
@@ -221,7 +221,9 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     if hint is str:  # patterns of parameter names, and names of a corpus
         return st.sampled_from(["*", "head.*", "*.bias", "body.[13].weight", "body.?.*"])
     if hint is Scalar:
-        return st.one_of(st.booleans(), st.integers(-9, 9), st.floats(-9, 9), st.sampled_from(["wide", "1e3"]))
+        return st.one_of(
+            st.booleans(), st.integers(-9, 9), st.floats(-9, 9), st.sampled_from(["wide", "1e3"])
+        )
     if hint is Recipe:
         return st.integers(0, 100).map(lambda seed: plain_recipe(seed=seed))
     return st.one_of([parts(part) for part in NAMES[hint].values()])

@@ -36,7 +36,9 @@ SHARED = {"validation", "limit", "standardise"}
 
 @pytest.mark.parametrize("part", DATASETS, ids=lambda part: part.name)
 def test_reader_options_are_the_fields_only_this_dataset_has(part):
-    own = {field.name: field.default for field in fields(part) if field.name not in SHARED} | options_for(part)
+    own = {field.name: field.default for field in fields(part) if field.name not in SHARED} | options_for(
+        part
+    )
     assert part(validation=3, limit=5, standardise="image", **options_for(part)).reader_options() == own
 
 

@@ -304,7 +304,9 @@ LISTS = fields_of_origin(tuple)
 MAPPINGS = [(SGD, "rates"), (Adam, "rates"), (AdamW, "rates")]
 
 
-@pytest.mark.parametrize(("part", "name"), [field for field in LISTS if field not in [*MAPPINGS, (Own, "options")]], ids=named)
+@pytest.mark.parametrize(
+    ("part", "name"), [field for field in LISTS if field not in [*MAPPINGS, (Own, "options")]], ids=named
+)
 def test_list_fields_refuse_what_is_no_list(part, name):
     for value in ("64", 64, None, {"a": 1}, {1, 2}, True):
         message = str(refusal(part, **options_with(part, name, value)))

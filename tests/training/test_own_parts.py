@@ -44,7 +44,11 @@ def net(tmp_path, monkeypatch):
 def digits(tmp_path):
     train_, test = load("digits", "train"), load("digits", "test")
     np.savez(
-        tmp_path / "mine.npz", images=train_.images, labels=train_.labels, test_images=test.images, test_labels=test.labels
+        tmp_path / "mine.npz",
+        images=train_.images,
+        labels=train_.labels,
+        test_images=test.images,
+        test_labels=test.labels,
     )
     return read_own_arrays(tmp_path / "mine.npz")
 
@@ -71,7 +75,10 @@ def test_arrays_of_another_content_are_refused_before_training(digits, tmp_path)
 def test_a_network_of_ones_own_learns_and_is_what_the_built_in_one_is(net, tmp_path):
     digest = source_digest(net)
     own = Recipe(
-        data=Digits(), model=Own(net=net, digest=digest, options={"width": 16}), epochs=3, optimiser=AdamW(lr=0.01)
+        data=Digits(),
+        model=Own(net=net, digest=digest, options={"width": 16}),
+        epochs=3,
+        optimiser=AdamW(lr=0.01),
     )
     store = RunStore(tmp_path / "runs")
     (run,) = train([own], store, device="cpu", keep=("test",))
@@ -101,7 +108,9 @@ def test_changed_code_is_another_recipe_and_the_old_one_is_refused(net, tmp_path
     old = Recipe(data=Digits(), model=Own(net=net, digest=source_digest(net)), epochs=1)
     with open(tmp_path / "ownnets.py", "a") as file:
         file.write("# changed\n")
-    with pytest.raises(RecipeError, match=r"model: the source of ownnets:Small has the digest .* another version"):
+    with pytest.raises(
+        RecipeError, match=r"model: the source of ownnets:Small has the digest .* another version"
+    ):
         train([old], RunStore(tmp_path / "runs"), device="cpu")
     new = old.replace({"model.digest": source_digest(net)})
     assert new.id != old.id
@@ -130,7 +139,10 @@ def test_adamw_in_the_engine_is_torchs_in_double_precision():
     from softtargets.training.optimisers import make_update
 
     random = torch.Generator().manual_seed(0)
-    weights = [torch.randn(4, 3, generator=random, dtype=torch.float64), torch.randn(4, generator=random, dtype=torch.float64)]
+    weights = [
+        torch.randn(4, 3, generator=random, dtype=torch.float64),
+        torch.randn(4, generator=random, dtype=torch.float64),
+    ]
     theirs = [torch.nn.Parameter(weight.clone()) for weight in weights]
     optimiser = torch.optim.AdamW(theirs, lr=0.02)
     update = make_update([AdamW(lr=0.02)], ["weight", "bias"], lead=0, dtype=torch.float64)

@@ -52,5 +52,7 @@ def bias_corrected_temperature(
     >>> print(f"T = {fit.temperature:.1f}, biases {[round(x, 1) for x in fit.bias.tolist()]}")
     T = 2.0, biases [0.9, 0.1, -1.0]
     """
-    scale, fit = Affine(as_chunks(logits, labels, ignore_index=ignore_index, weights=weights), ridge, tied=True).fit()
+    scale, fit = Affine(
+        as_chunks(logits, labels, ignore_index=ignore_index, weights=weights), ridge, tied=True
+    ).fit()
     return BiasCorrectedTemperature(temperature=min(max(1 / float(scale[0]), LOWEST), HIGHEST), **fit)

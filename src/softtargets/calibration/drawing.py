@@ -55,7 +55,8 @@ def draw_diagram(
 
     A hatched part that reaches above the bar is confidence the model does not live up to, one inside the bar is
     confidence it lacks; the tick at its end is the bin's mean confidence. Bins with fewer than `fewest` examples are
-    not drawn; without a `level` there are no intervals. `gap` is the colour of what is hatched, `ink` that of intervals.
+    not drawn; without a `level` there are no intervals. `gap` is the colour of what is hatched, `ink` that of
+    intervals.
     """
     axes.plot([0, 1], [0, 1], linestyle="--", color=DIAGONAL, linewidth=1, zorder=4)
     for entry in curve.table(level or 0.95):

@@ -48,8 +48,8 @@ class Calibration:
             "smooth ECE": self.smooth_calibration_error,
         }
         told = ", ".join(f"{name} {100 * value:.2f} %" for name, value in shares.items())
-        nll, brier = self.negative_log_likelihood, self.brier_score
-        return f"Calibration({self.examples} examples, {self.classes} classes: {told}, NLL {nll:.4g}, Brier {brier:.4g})"
+        told += f", NLL {self.negative_log_likelihood:.4g}, Brier {self.brier_score:.4g}"
+        return f"Calibration({self.examples} examples, {self.classes} classes: {told})"
 
     def scalars(self) -> dict[str, float]:
         """The metrics that are one number each, by name: for a log."""

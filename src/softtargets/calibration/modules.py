@@ -60,7 +60,9 @@ class CalibrationModule(nn.Module):
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         for name, own in list(self.named_buffers(recurse=False)):
             given = state_dict.get(prefix + name)
-            if isinstance(given, Tensor) and given.shape != own.shape:  # tables have as many knots as their data
+            if (
+                isinstance(given, Tensor) and given.shape != own.shape
+            ):  # tables have as many knots as their data
                 self.register_buffer(name, own.new_zeros(given.shape))
         super()._load_from_state_dict(state_dict, prefix, *rest)
         self.kind = "logits" if bool(self.from_logits) else "probabilities"
@@ -68,7 +70,6 @@ class CalibrationModule(nn.Module):
     def extra_repr(self) -> str:
         """Shown by ``print(module)``."""
         return f"kind={self.kind!r}"
-
 
 
 class LogitScaling(CalibrationModule):

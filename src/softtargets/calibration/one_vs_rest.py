@@ -7,7 +7,8 @@ class is the likeliest. A class without an example, and one that every example h
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -49,9 +50,9 @@ def platt_scaling(
     >>> print([round(p, 2) for p in module(logits[[0, -1]])[:, 1].tolist()])
     [0.74, 0.26]
     """
-    kind, floor, z, y, w = _read(scores, labels, from_logits, weights, ignore_index)
-    slope, intercept = _each(log_odds(z), y, w, _sigmoid, (np.ones(1), np.zeros(1)))
-    return PlattScaling(slope.squeeze(1), intercept.squeeze(1), kind=kind, floor=floor)
+    rows = _read(scores, labels, from_logits, weights, ignore_index)
+    slope, intercept = _each(log_odds(rows.logits), rows, _sigmoid, (np.ones(1), np.zeros(1)))
+    return PlattScaling(slope.squeeze(1), intercept.squeeze(1), kind=rows.kind, floor=rows.floor)
 
 
 def isotonic_regression(
@@ -73,10 +74,10 @@ def isotonic_regression(
     >>> [round(x, 2) for x in module(torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.4, 0.6], [0.0, 1.0]]))[:, 1].tolist()]
     [0.0, 0.5, 0.75, 1.0]
     """
-    kind, floor, z, y, w = _read(scores, labels, from_logits, weights, ignore_index)
+    rows = _read(scores, labels, from_logits, weights, ignore_index)
     ends = np.array([0.0, 1.0])
-    places, values = _each(_known(scores, z, from_logits), y, w, _isotonic, (ends, ends))
-    return IsotonicScaling(places, values, kind=kind, floor=floor)
+    places, values = _each(rows.probabilities, rows, _isotonic, (ends, ends))
+    return IsotonicScaling(places, values, kind=rows.kind, floor=rows.floor)
 
 
 def histogram_binning(
@@ -104,7 +105,7 @@ def histogram_binning(
         raise ValueError(f"bins must be at least 1, not {bins}")
     if edges not in ("uniform", "quantile"):
         raise ValueError(f"edges must be 'uniform' or 'quantile', not {edges!r}")
-    kind, floor, z, y, w = _read(scores, labels, from_logits, weights, ignore_index)
+    rows = _read(scores, labels, from_logits, weights, ignore_index)
 
     def binned(p: Numbers, label: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
         inner = np.arange(1, bins) / bins
@@ -119,56 +120,70 @@ def histogram_binning(
 
     steps = np.arange(1, bins) / bins
     alone = steps, (np.arange(bins) + 0.5) / bins
-    places, values = _each(_known(scores, z, from_logits), y, w, binned, alone)
-    return HistogramBinning(places, values, kind=kind, floor=floor)
+    places, values = _each(rows.probabilities, rows, binned, alone)
+    return HistogramBinning(places, values, kind=rows.kind, floor=rows.floor)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows that count: logits and probabilities in double precision, labels, weights."""
+
+    kind: Kind
+    floor: float | None  # what a probability of 0 counts as
+    logits: Tensor
+    probabilities: Tensor
+    labels: Tensor
+    weights: Tensor
 
 
 def _read(
-    scores: ArrayLike, labels: ArrayLike, from_logits: bool, weights: ArrayLike | None, ignore_index: int | None
-) -> tuple[Kind, float | None, Tensor, Tensor, Tensor]:
-    """Logits in double precision, labels and weights of the rows that count; what a probability of 0 counts as."""
+    scores: ArrayLike,
+    labels: ArrayLike,
+    from_logits: bool,
+    weights: ArrayLike | None,
+    ignore_index: int | None,
+) -> _Rows:
     floor = None if from_logits else zero_floor(scores, labels, ignore_index=ignore_index)
     chunks = as_chunks(scores, labels, ignore_index=ignore_index, from_logits=from_logits, weights=weights)
     chunks.floor = floor
-    pieces = list(chunks.weighted())
-    z, y = (torch.cat([piece[i].cpu() for piece in pieces]) for i in (0, 1))  # type: ignore[misc]
-    w = torch.cat([torch.ones(len(p[1]), dtype=torch.float64) if p[2] is None else p[2].cpu() for p in pieces])
+    logits, codes, counts = [], [], []
+    for z, y, w in chunks.weighted():
+        logits.append(z.cpu())
+        codes.append(y.cpu())
+        counts.append(torch.ones(len(y), dtype=torch.float64) if w is None else w.cpu())
+    z, y, w = torch.cat(logits).double(), torch.cat(codes), torch.cat(counts)
+    if from_logits:
+        p = z.softmax(-1)
+    else:  # as they were given: those by way of their logarithms have no zeros
+        given = as_tensor(scores).detach().cpu()
+        p = given.reshape(-1, given.shape[-1]).double()
+        if ignore_index is not None:
+            p = p[as_tensor(labels).cpu().reshape(-1) != ignore_index]
     counted = w > 0
     kind: Kind = "logits" if from_logits else "probabilities"
-    return kind, floor, z[counted].double(), y[counted], w[counted]
+    return _Rows(kind, floor, z[counted], p[counted], y[counted], w[counted])
 
 
-def _known(scores: ArrayLike, z: Tensor, from_logits: bool) -> Tensor:
-    """Probabilities; those that were given are not rounded by way of their logarithms."""
-    if not from_logits:
-        given = as_tensor(scores).detach().cpu()
-        if given.reshape(-1, given.shape[-1]).shape == z.shape:  # no row was left out
-            return given.reshape(-1, given.shape[-1]).double()
-    return z.softmax(-1)
-
-
-def _each(
-    values: Tensor, labels: Tensor, weights: Tensor, fit: Fitted, alone: tuple[Numbers, Numbers]
-) -> tuple[Tensor, Tensor]:
+def _each(values: Tensor, rows: _Rows, fit: Fitted, alone: tuple[Numbers, Numbers]) -> tuple[Tensor, Tensor]:
     """Two tables with a row for each class; `alone` is the row of one about which nothing can be learnt."""
-    y, w = labels.numpy(), weights.numpy()
+    y, w = rows.labels.numpy(), rows.weights.numpy()
     found = []
     for k in range(values.shape[1]):
         own = (y == k).astype(np.float64)
         known = 0 < float(own.mean()) < 1 and not (values.shape[1] == 2 and k == 0)
         found.append(fit(values[:, k].contiguous().numpy(), own, w) if known else alone)
-    filled = (np.inf, np.nan)
-    first, second = ([row[i] for row in found] for i in (0, 1))
-    most = max(map(len, first)), max(map(len, second))
     return tuple(  # type: ignore[return-value]
-        torch.from_numpy(np.stack([_filled(row, size, fill) for row in rows]))
-        for rows, size, fill in zip((first, second), most, filled, strict=True)
+        torch.from_numpy(np.stack(list(_filled([pair[which] for pair in found], which == 0))))
+        for which in (0, 1)
     )
 
 
-def _filled(row: Numbers, size: int, fill: float) -> Numbers:
-    last = row[-1] if len(row) and np.isnan(fill) else fill
-    return np.concatenate([row, np.full(size - len(row), last)])
+def _filled(rows: Sequence[Numbers], places: bool) -> Iterator[Numbers]:
+    """Rows of one length: places are filled up with infinity, values with the last of them."""
+    most = max(map(len, rows))
+    for row in rows:
+        fill = np.inf if places else row[-1]
+        yield np.concatenate([row, np.full(most - len(row), fill)])
 
 
 def _isotonic(p: Numbers, label: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:

@@ -252,7 +252,7 @@ def sums_at(chunks: Iterable[Piece], inverse: float) -> TemperatureSums:
         # In this order no product is too large: a weight that is not zero has a logit that is not far.
         second = weights.mul_(apart).sum(1).double() / whole
         slope = mean - own
-        rows = (
+        rows = [
             torch.ones_like(whole),
             whole.log() - inverse * own,
             slope,
@@ -260,9 +260,9 @@ def sums_at(chunks: Iterable[Piece], inverse: float) -> TemperatureSums:
             slope * slope,
             varied.double(),
             torch.full_like(whole, float(z.dtype == torch.float64)),
-        )
+        ]
         if w is not None:
-            rows = (*(row * w for row in rows[:4]), rows[4] * w * w, *(row * w for row in rows[5:]))
+            rows = [row * (w * w if place == 4 else w) for place, row in enumerate(rows)]
         here = torch.stack([*(row.sum() for row in rows), whole.new_tensor(float(len(whole)))])
         total = here if total is None else total + here
     assert total is not None  # Chunks without examples refuse to be read

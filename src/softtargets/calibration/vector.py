@@ -54,5 +54,7 @@ def vector_scaling(
     >>> print([round(x, 1) for x in fit.scale.tolist()], f"nll {fit.nll_before:.3f} -> {fit.nll_after:.3f}")
     [0.5, 1.0, 1.0] nll 0.693 -> 0.590
     """
-    scale, fit = Affine(as_chunks(logits, labels, ignore_index=ignore_index, weights=weights), ridge, tied=False).fit()
+    scale, fit = Affine(
+        as_chunks(logits, labels, ignore_index=ignore_index, weights=weights), ridge, tied=False
+    ).fit()
     return VectorScaling(scale=scale, **fit)

@@ -101,7 +101,8 @@ def arrays(
         Path, typer.Argument(metavar="FILE", help="A .npz with images and labels, or a .npy with images.")
     ],
     labels: Annotated[
-        Path | None, typer.Option(help="The .npy file of labels, where FILE is a .npy.", show_default="in FILE")
+        Path | None,
+        typer.Option(help="The .npy file of labels, where FILE is a .npy.", show_default="in FILE"),
     ] = None,
     test: Annotated[
         Path | None,

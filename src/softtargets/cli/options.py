@@ -90,16 +90,24 @@ TensorBoardDir = Annotated[
 ]
 RunId = Annotated[
     str,
-    Argument(metavar="RUN", help="The run's id, or its first 4 or more digits.", autocompletion=completing.runs),
+    Argument(
+        metavar="RUN", help="The run's id, or its first 4 or more digits.", autocompletion=completing.runs
+    ),
 ]
 RecipeFile = Annotated[Path, Argument(metavar="RECIPE", help="A YAML file with the recipe.")]
 StudyName = Annotated[
     str,
-    Argument(metavar="STUDY", help="The study's name: softtargets study list.", autocompletion=completing.studies),
+    Argument(
+        metavar="STUDY", help="The study's name: softtargets study list.", autocompletion=completing.studies
+    ),
 ]
 DatasetName = Annotated[
     str,
-    Argument(metavar="DATASET", help="The dataset's name: softtargets data list.", autocompletion=completing.sources),
+    Argument(
+        metavar="DATASET",
+        help="The dataset's name: softtargets data list.",
+        autocompletion=completing.sources,
+    ),
 ]
 
 

@@ -54,11 +54,21 @@ def starting_recipe(data: str, model: str | None, regulariser: str, file: str = 
         "",
         *_part("model", net, {"hidden": _HIDDEN.get(data)} if net.name == "mlp" else {}),
         "",
-        *_part("regulariser", target, {"teacher": _teacher(data, net, text)} if target.name == "distillation" else {}),
+        *_part(
+            "regulariser",
+            target,
+            {"teacher": _teacher(data, net, text)} if target.name == "distillation" else {},
+        ),
         "",
         *_mapping("optimiser", optimiser, "how the weights are updated: sgd, adam or adamw"),
-        _line("schedule: cosine" if not text else "schedule: {name: inverse_sqrt, warmup: 1000}", "how the learning rate changes"),
-        _line(f"epochs: {_EPOCHS.get(data, 10 if text else 30)}", "how often all of the training set is seen; or steps"),
+        _line(
+            "schedule: cosine" if not text else "schedule: {name: inverse_sqrt, warmup: 1000}",
+            "how the learning rate changes",
+        ),
+        _line(
+            f"epochs: {_EPOCHS.get(data, 10 if text else 30)}",
+            "how often all of the training set is seen; or steps",
+        ),
         _line(f"batch: {4096 if text else 128}", "tokens in a batch" if text else "images in a batch"),
     ]
     if not text and not small:
@@ -97,7 +107,9 @@ def _required(part: type[Part]) -> dict[str, str]:
     """What only its owner knows, in words that stand in its place."""
     from dataclasses import MISSING
 
-    return {f.name: f"YOUR-{f.name.upper()}" for f in fields(part) if f.default is MISSING and f.type != "Recipe"}
+    return {
+        f.name: f"YOUR-{f.name.upper()}" for f in fields(part) if f.default is MISSING and f.type != "Recipe"
+    }
 
 
 def _part(slot: str, part: type[Part], chosen: Mapping[str, Any]) -> Iterator[str]:

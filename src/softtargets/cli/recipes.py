@@ -78,7 +78,10 @@ def init(
     ] = None,
     regulariser: Annotated[
         str,
-        Option(help="The training target: softtargets recipe parts regulariser.", autocompletion=completing.regularisers),
+        Option(
+            help="The training target: softtargets recipe parts regulariser.",
+            autocompletion=completing.regularisers,
+        ),
     ] = "label_smoothing",
 ) -> None:
     """Write a recipe to start from, with a comment on every line.
@@ -91,7 +94,9 @@ def init(
     text = starting_recipe(data, model, regulariser, shlex.quote(str(file)))
     ready = check_start(text)
     if file.exists():
-        raise RecipeError(f"{file} exists and is not overwritten; give another name: softtargets recipe init NAME.yaml")
+        raise RecipeError(
+            f"{file} exists and is not overwritten; give another name: softtargets recipe init NAME.yaml"
+        )
     if not file.parent.is_dir():
         raise RecipeError(f"{file.parent} is no directory; make it first, or write somewhere else")
     write_atomically(file, text.encode())
@@ -103,7 +108,10 @@ def init(
 
 @app.command()
 def model(
-    net: Annotated[str, Argument(metavar="MODULE:CLASS", help="Where the class of the network is, such as mynets:SmallNet.")],
+    net: Annotated[
+        str,
+        Argument(metavar="MODULE:CLASS", help="Where the class of the network is, such as mynets:SmallNet."),
+    ],
     as_json: options.Json = False,
 ) -> None:
     """Make a part of a recipe of a network of your own.

@@ -46,12 +46,13 @@ def read_own_arrays(
         found["test"] = second
     names = _class_names([y for _, y in found.values()])
     splits = {
-        split: Examples(_as_images(x, split), _codes(y, names), tuple(map(str, names))) for split, (x, y) in found.items()
+        split: Examples(_as_images(x, split), _codes(y, names), tuple(map(str, names)))
+        for split, (x, y) in found.items()
     }
     if "test" in splits and splits["test"].images.shape[1:] != splits["train"].images.shape[1:]:
         raise DataError(
-            f"test images are {splits['test'].images.shape[1:]} and training images {splits['train'].images.shape[1:]}; "
-            "all must have one shape"
+            f"test images are {splits['test'].images.shape[1:]}, and training images "
+            f"{splits['train'].images.shape[1:]}; all must have one shape"
         )
     return splits if "test" in splits else _cut(splits["train"])
 
@@ -67,7 +68,8 @@ def keep_arrays(splits: Mapping[str, Examples], data_dir: Path | None = None) ->
     if not path.exists():
         make_directory(path.parent)
         content = io.BytesIO()
-        np.savez(content, **_stored(splits))
+        stored: Any = _stored(splits)
+        np.savez(content, **stored)
         write_atomically(path, content.getvalue())
     return name, digest
 
@@ -111,7 +113,9 @@ def _pair(path: Path, labels: Path | None, split: str, needed: bool = True) -> A
         if not needed:
             return None
         if labels is None:
-            raise DataError(f"{path} holds one array; give the file of its labels, or a .npz with images and labels")
+            raise DataError(
+                f"{path} holds one array; give the file of its labels, or a .npz with images and labels"
+            )
         of_labels = _arrays(labels)
         if isinstance(of_labels, dict):
             raise DataError(f"{labels} holds several arrays; give a .npy file of labels")
@@ -148,19 +152,22 @@ def _as_images(values: NDArray[Any], split: str) -> NDArray[np.uint8]:
         found = found.transpose(0, 3, 1, 2)
     if found.ndim != 4 or found.shape[1] not in CHANNELS or 0 in found.shape:
         raise DataError(
-            f"{split} images are {values.shape}; they must be (N, height, width), or with 1, 3 or 4 channels first or last"
+            f"{split} images are {values.shape}; they must be (N, height, width), or with 1, 3 or 4 channels first or "
+            "last"
         )
     if found.dtype.kind == "f":
         low, high = float(np.min(found)), float(np.max(found))
-        if not (0 <= low and high <= 1):  # NaN is neither
+        if not (low >= 0 and high <= 1):  # NaN is neither
             raise DataError(
-                f"{split} images are numbers from {low:g} to {high:g}; give uint8 from 0 to 255, or numbers from 0 to 1: "
-                "the recipe says how they are standardised"
+                f"{split} images are numbers from {low:g} to {high:g}; give uint8 from 0 to 255, or numbers from 0 to "
+                "1: the recipe says how they are standardised"
             )
         found = np.rint(found * 255).astype(np.uint8)
     elif found.dtype.kind in "iu":
         if found.min() < 0 or found.max() > 255:
-            raise DataError(f"{split} images are from {found.min()} to {found.max()}; shades go from 0 to 255")
+            raise DataError(
+                f"{split} images are from {found.min()} to {found.max()}; shades go from 0 to 255"
+            )
         found = found.astype(np.uint8)
     else:
         raise DataError(f"{split} images are {found.dtype}; give uint8")
@@ -170,7 +177,9 @@ def _as_images(values: NDArray[Any], split: str) -> NDArray[np.uint8]:
 def _class_names(labels: list[NDArray[Any]]) -> NDArray[Any]:
     for one in labels:
         if one.ndim != 1 or len(one) == 0 or one.dtype.kind not in "iuU":
-            raise DataError(f"labels are {one.dtype} of shape {one.shape}; give whole numbers or texts, one for each image")
+            raise DataError(
+                f"labels are {one.dtype} of shape {one.shape}; give whole numbers or texts, one for each image"
+            )
     if len({one.dtype.kind == "U" for one in labels}) > 1:
         raise DataError("labels of the training set and of the test set are of two kinds, numbers and texts")
     return np.unique(np.concatenate(labels))
@@ -182,10 +191,15 @@ def _codes(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.int64]:
 
 def _cut(whole: Examples) -> dict[str, Examples]:
     if len(whole) < FEWEST:
-        raise DataError(f"{len(whole)} examples are too few to hold some out for a test; give a test set of your own")
+        raise DataError(
+            f"{len(whole)} examples are too few to hold some out for a test; give a test set of your own"
+        )
     test = held_out(whole.labels.tolist(), max(1, round(SHARE_HELD_OUT * len(whole))))
     rest = whole.take(sorted(set(range(len(whole))) - set(test)))
-    return {"train": rest.take(dealt_out(rest.labels.tolist(), "softtargets arrays order")), "test": whole.take(test)}
+    return {
+        "train": rest.take(dealt_out(rest.labels.tolist(), "softtargets arrays order")),
+        "test": whole.take(test),
+    }
 
 
 def _stored(splits: Mapping[str, Examples]) -> dict[str, NDArray[Any]]:
@@ -200,7 +214,8 @@ def _restored(path: Path) -> dict[str, Examples]:
     try:
         names = tuple(map(str, arrays["classes"].tolist()))
         return {
-            split: Examples(arrays[f"{split}_images"], arrays[f"{split}_labels"], names) for split in ("train", "test")
+            split: Examples(arrays[f"{split}_images"], arrays[f"{split}_labels"], names)
+            for split in ("train", "test")
         }
     except (KeyError, TypeError, IndexError, AttributeError):
         raise DataError(

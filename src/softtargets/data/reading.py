@@ -201,7 +201,9 @@ def _image_folder(root: Path, split: str, progress: Progress | None, *, size: in
     return _decoded(folders.split_folder(root, split, held_out), split, size, progress)
 
 
-def _own_arrays(root: Path, split: str, progress: Progress | None, *, arrays: str, digest: str = "") -> Examples:
+def _own_arrays(
+    root: Path, split: str, progress: Progress | None, *, arrays: str, digest: str = ""
+) -> Examples:
     return load_arrays(root, arrays, digest, split)
 
 

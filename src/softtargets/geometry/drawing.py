@@ -107,7 +107,10 @@ def marks(units: str = "centres", ink: str = "black") -> tuple[list[Any], list[s
     from matplotlib.lines import Line2D
 
     shape = "template (its direction, not its length)" if units == "centres" else "template"
-    return [Line2D([], [], markeredgecolor=ink, **mark) for mark in (_TEMPLATE, _CENTRE)], [shape, "class mean"]
+    return [Line2D([], [], markeredgecolor=ink, **mark) for mark in (_TEMPLATE, _CENTRE)], [
+        shape,
+        "class mean",
+    ]
 
 
 def _shown(text: str) -> str:

@@ -165,7 +165,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = getattr(self.module_, "places", None)
         rows = max(1, AT_A_TIME // (values.shape[1] * (1 if table is None else max(1, table.shape[1]))))
         with torch.no_grad():
-            found: NDArray[np.float64] = torch.cat([self.module_(some) for some in values.split(rows)]).numpy()
+            found: NDArray[np.float64] = torch.cat(
+                [self.module_(some) for some in values.split(rows)]
+            ).numpy()
         return found
 
     def predict(self, X: Any) -> Array:
@@ -195,7 +197,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.classes is not None:
             known = np.asarray(self.classes)
             if len(known) != columns or len(np.unique(known)) != columns:
-                raise ValueError(f"classes must be {columns} different labels, one for each column, not {known.tolist()}")
+                raise ValueError(
+                    f"classes must be {columns} different labels, one for each column, not {known.tolist()}"
+                )
             return known
         if len(seen) == columns:
             return seen
@@ -238,23 +242,29 @@ class Calibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes, counts = np.unique(y, return_counts=True)
         if counts.min() < 2:
             raise ValueError(
-                f"class {_some(classes[[counts.argmin()]])} has only 1 sample, and cross-validation holds out some of each "
-                "class and trains on the rest; give a fitted classifier"
+                f"class {_some(classes[[counts.argmin()]])} has only 1 sample, and cross-validation holds out some of "
+                "each class and trains on the rest; give a fitted classifier"
             )
         splitter = check_cv(min(FOLDS, int(counts.min())) if self.cv is None else self.cv, y, classifier=True)
         scores: Array | None = None
         for train, held_out in splitter.split(X, y):
-            fitted = self._fit_classifier(*_safe_split(self.estimator, X, y, train), weight, train)
+            X_train, y_train = _safe_split(self.estimator, X, y, train)
+            fitted = self._fit_classifier(X_train, y_train, weight, train)
             if len(fitted.classes_) != len(classes):
                 raise ValueError(
-                    f"a fold saw {len(fitted.classes_)} of the {len(classes)} classes; set cv to fewer folds, or give a "
-                    "fitted classifier"
+                    f"a fold saw {len(fitted.classes_)} of the {len(classes)} classes; set cv to fewer folds, or "
+                    "give a fitted classifier"
                 )
             part, judged = self._respond(fitted, _safe_split(self.estimator, X, y, held_out, train)[0])
             if scores is None:
-                scores = np.empty((len(y), *part.shape[1:]), dtype=part.dtype)
+                scores, times = (
+                    np.empty((len(y), *part.shape[1:]), dtype=part.dtype),
+                    np.zeros(len(y), dtype=int),
+                )
             scores[held_out] = part
-        assert scores is not None
+            times[held_out] += 1
+        if scores is None or (times != 1).any():
+            raise ValueError(f"cv must hold out every example once, as folds do, which {splitter} does not")
         self.estimator_ = self._fit_classifier(X, y, weight, slice(None))
         return scores, judged
 
@@ -326,7 +336,9 @@ class VectorScaler(Calibrator):
         self.ridge = ridge
 
     def _fitted(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> CalibrationModule:
-        self.fit_: VectorScaling = vector_scaling(self._logits(scores), labels, ridge=self.ridge, weights=weights)
+        self.fit_: VectorScaling = vector_scaling(
+            self._logits(scores), labels, ridge=self.ridge, weights=weights
+        )
         self.scale_, self.bias_ = self.fit_.scale.numpy(), self.fit_.bias.numpy()
         return LogitScaling.of(self.fit_, kind=self.kind_, floor=self.floor_)
 
@@ -382,7 +394,12 @@ class HistogramBinner(Calibrator):
 
     def _fitted(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> CalibrationModule:
         return histogram_binning(
-            scores, labels, bins=self.bins, edges=self.edges, from_logits=self.kind_ == "logits", weights=weights
+            scores,
+            labels,
+            bins=self.bins,
+            edges=self.edges,
+            from_logits=self.kind_ == "logits",
+            weights=weights,
         )
 
 
@@ -411,7 +428,9 @@ def _codes(y: Array, classes: Array) -> NDArray[np.int64]:
     places = {label: place for place, label in enumerate(classes.tolist())}
     unknown = [label for label in seen.tolist() if label not in places]
     if unknown:
-        raise ValueError(f"y has labels that are no classes of the scores: {_some(unknown)}; classes are {_some(classes)}")
+        raise ValueError(
+            f"y has labels that are no classes of the scores: {_some(unknown)}; classes are {_some(classes)}"
+        )
     return np.array([places[label] for label in seen.tolist()], dtype=np.int64)[inverse.reshape(-1)]
 
 

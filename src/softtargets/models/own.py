@@ -33,9 +33,9 @@ class Own(Classifier):
     The class `net` is called with `options`, and with what its constructor asks for by name: ``shape`` (channels,
     height, width) or ``channels`` (also ``in_channels``, ``in_chans``), and ``classes`` (also ``num_classes``,
     ``n_classes``). What it makes must give logits (N, K) for images (N, C, H, W), by a linear layer that is computed
-    last: that becomes `head`, and what goes into it are the penultimate activations. A net that has ``features(images)``
-    and a linear ``head`` is taken at its word. Its ``nn.Dropout`` draws by the recipe's seed, as all dropout here does;
-    whatever else in it is random draws from torch's generator.
+    last: that becomes `head`, and what goes into it are the penultimate activations. A net that has
+    ``features(images)`` and a linear ``head`` is taken at its word. Its ``nn.Dropout`` draws by the recipe's seed, as
+    all dropout here does; whatever else in it is random draws from torch's generator.
 
     `digest` are the sixteen digits that `source_digest` gives for the file that the class is defined in. Modules that
     this file imports are not part of it.
@@ -52,7 +52,11 @@ class Own(Classifier):
         super().__init__()
         found = source_digest(net)
         if digest != found:
-            said = f"the recipe was made for another version of it, {digest}" if digest else "the recipe does not say so"
+            said = (
+                f"the recipe was made for another version of it, {digest}"
+                if digest
+                else "the recipe does not say so"
+            )
             raise ValueError(
                 f"the source of {net} has the digest {found}, and {said}; give model.digest: '{found}' (softtargets "
                 "recipe model prints the part), which makes it a recipe of this version"
@@ -86,7 +90,12 @@ def source_digest(net: str) -> str:
     """
     module, _ = _place(net)
     spec = _found(module)
-    if spec is None or spec.origin is None or not os.path.isfile(spec.origin) or not spec.origin.endswith(".py"):
+    if (
+        spec is None
+        or spec.origin is None
+        or not os.path.isfile(spec.origin)
+        or not spec.origin.endswith(".py")
+    ):
         raise ValueError(
             f"there is no file of Python for the module {module!r} of {net!r}; run the command where the module can be "
             "imported, or add its directory to PYTHONPATH"
@@ -105,7 +114,11 @@ def own_class(net: str) -> Any:
         raise ValueError(f"the module {module!r} of {net!r} cannot be imported: {error}") from error
     made = getattr(inside, name, None)
     if not callable(made):
-        known = sorted(key for key, value in vars(inside).items() if isinstance(value, type) and issubclass(value, nn.Module))
+        known = sorted(
+            key
+            for key, value in vars(inside).items()
+            if isinstance(value, type) and issubclass(value, nn.Module)
+        )
         listed = f"; it has {', '.join(known)}" if known else ""
         raise ValueError(f"the module {module!r} has no class {name!r}{listed}")
     return made
@@ -157,11 +170,16 @@ def _made(net: str, shape: tuple[int, int, int], classes: int, options: dict[str
 def _is_in_two_halves(made: nn.Module, images: Tensor, classes: int) -> bool:
     """Whether it has features(images) and a linear head that make its logits."""
     head = getattr(made, "head", None)
-    if not isinstance(head, nn.Linear) or head.out_features != classes or not inspect.ismethod(getattr(made, "features", None)):
+    if (
+        not isinstance(head, nn.Linear)
+        or head.out_features != classes
+        or not inspect.ismethod(getattr(made, "features", None))
+    ):
         return False
     try:
         with _evaluated(made), torch.no_grad():
-            logits, again = made(images), head(made.features(images))
+            features: Any = made.features
+            logits, again = made(images), head(features(images))
     except Exception:  # its features are something else; who looks for the last layer says what is wrong
         return False
     if logits.shape != again.shape:
@@ -189,7 +207,9 @@ def _last_linear(made: nn.Module, net: str, images: Tensor, classes: int) -> tup
             handle.remove()
     shown = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
     if shown != (len(images), classes):
-        raise ValueError(f"{net} gives {shown} for {len(images)} images of {classes} classes, not ({len(images)}, {classes})")
+        raise ValueError(
+            f"{net} gives {shown} for {len(images)} images of {classes} classes, not ({len(images)}, {classes})"
+        )
     last = [name for name, outputs in said.items() if len(outputs) == 1 and outputs[0] is logits]
     if not last:
         raise ValueError(

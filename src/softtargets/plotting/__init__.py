@@ -14,4 +14,10 @@ from softtargets.plotting.figures import (
     template_plane,
 )
 
-__all__ = ["distillation_curves", "reliability_diagram", "risk_coverage", "temperature_sweep", "template_plane"]
+__all__ = [
+    "distillation_curves",
+    "reliability_diagram",
+    "risk_coverage",
+    "temperature_sweep",
+    "template_plane",
+]

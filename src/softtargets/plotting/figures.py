@@ -23,13 +23,24 @@ from softtargets.geometry import PlaneView, fair_panels, plane_view
 from softtargets.geometry.drawing import draw_panel, marks
 from softtargets.plotting.given import Kind, named, scores_of
 from softtargets.plotting.look import finished, prepared
-from softtargets.selection import RiskCoverage, Selection, least_risk, measure_selection, risk_points, shown_coverages
+from softtargets.selection import (
+    RiskCoverage,
+    Selection,
+    least_risk,
+    measure_selection,
+    risk_points,
+    shown_coverages,
+)
 from softtargets.selection.drawing import draw_risk_coverage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BENEATH = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2}  # bars and clusters may lie anywhere
+BENEATH = {
+    "loc": "upper center",
+    "bbox_to_anchor": (0.5, -0.14),
+    "ncols": 2,
+}  # bars and clusters may lie anywhere
 PLANE = {"centres": "1 = mean distance of class means", "templates": "1 = mean distance of templates"}
 
 
@@ -58,7 +69,9 @@ def reliability_diagram(
 
     def measured(scores: Any, true: Any) -> Reliability:
         rows, given, from_logits = scores_of(scores, true, kind)
-        return calibration_of(Sums.of(rows, given, from_logits=from_logits, bins=bins), level=None).reliability
+        return calibration_of(
+            Sums.of(rows, given, from_logits=from_logits, bins=bins), level=None
+        ).reliability
 
     def taken(one: Any) -> Reliability:
         return one.reliability if isinstance(one, Calibration) else one
@@ -76,9 +89,13 @@ def reliability_diagram(
             "handles": _diagram_marks(look, level),
             **BENEATH,
         }
-        return finished(ax, look, title=title if title is not None else name or None, painted=bool(dark), legend=legend)
+        return finished(
+            ax, look, title=title if title is not None else name or None, painted=bool(dark), legend=legend
+        )
     draw_reliability(ax, curves, look.colours(curves), fewest, level)
-    for line, (name, curve) in zip([one for one in ax.lines if one.get_label() in curves], curves.items(), strict=True):
+    for line, (name, curve) in zip(
+        [one for one in ax.lines if one.get_label() in curves], curves.items(), strict=True
+    ):
         line.set_label(f"{name} (ECE {100 * curve.expected_calibration_error:.2f} %)")
     return finished(ax, look, title=title, painted=bool(dark), legend={})
 
@@ -151,7 +168,9 @@ def temperature_sweep(
         return sweep_of(rows, given) if temperatures is None else sweep_of(rows, given, temperatures)
 
     sweeps = named(data, labels, (TemperatureSweep,), measured, lambda one: one)
-    shown = {f"{name or 'this model'} (lowest at T = {one.best(measure):g})": one for name, one in sweeps.items()}
+    shown = {
+        f"{name or 'this model'} (lowest at T = {one.best(measure):g})": one for name, one in sweeps.items()
+    }
     ax, look = prepared(ax, dark, (5.4, 3.8))
     draw_sweep(ax, shown, look.colours(shown), measure)
     # A small temperature makes any likelihood huge: what matters is near the lowest and near T = 1.
@@ -256,7 +275,7 @@ def _diagram_marks(look: Any, level: float | None) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    found = [
+    found: list[Any] = [
         Patch(facecolor=look.curves[0], label="accuracy"),
         Patch(facecolor=(look.gap, 0.18), edgecolor=look.gap, hatch="///", label="gap to mean confidence"),
     ]

@@ -18,7 +18,11 @@ T = TypeVar("T")
 
 
 def named(
-    given: Any, labels: Any, measured: tuple[type, ...], make: Callable[[Any, Any], T], take: Callable[[Any], T]
+    given: Any,
+    labels: Any,
+    measured: tuple[type, ...],
+    make: Callable[[Any, Any], T],
+    take: Callable[[Any], T],
 ) -> dict[str, T]:
     """Data by name; what is given without a name has the name ``""``.
 
@@ -32,21 +36,31 @@ def named(
     return {plain(str(name)): _one(one, labels, measured, make, take) for name, one in given.items()}
 
 
-def _one(given: Any, labels: Any, measured: tuple[type, ...], make: Callable[[Any, Any], T], take: Callable[[Any], T]) -> T:
+def _one(
+    given: Any,
+    labels: Any,
+    measured: tuple[type, ...],
+    make: Callable[[Any, Any], T],
+    take: Callable[[Any], T],
+) -> T:
     if isinstance(given, measured):
         return take(given)
     if isinstance(given, tuple) and len(given) == 2:
         given, labels = given
     if labels is None:
         known = " or ".join(f"a {kind.__name__}" for kind in measured)
-        raise ValueError(f"labels are missing: give scores and labels, or {known}, or a mapping from names to those")
+        raise ValueError(
+            f"labels are missing: give scores and labels, or {known}, or a mapping from names to those"
+        )
     return make(given, labels)
 
 
 def scores_of(scores: Any, labels: Any, kind: Kind) -> Scores:
     """Scores with a column for each class, checked; those of one column are of the second of two classes."""
     found = as_tensor(np.asarray(scores) if not isinstance(scores, Tensor) else scores).detach()
-    judged = kind_of_scores(found.reshape(-1, found.shape[-1]) if found.ndim > 1 else found, None if kind == "auto" else kind)
+    judged = kind_of_scores(
+        found.reshape(-1, found.shape[-1]) if found.ndim > 1 else found, None if kind == "auto" else kind
+    )
     from_logits = judged.kind == "logits"
     if found.ndim == 1 or found.shape[1] == 1:
         import torch

@@ -54,7 +54,9 @@ def prepared(ax: Axes | None, dark: bool | None, size: tuple[float, float]) -> t
     return ax, look
 
 
-def finished(ax: Axes, look: Look, *, title: str | None, painted: bool, legend: dict[str, Any] | None = None) -> Axes:
+def finished(
+    ax: Axes, look: Look, *, title: str | None, painted: bool, legend: dict[str, Any] | None = None
+) -> Axes:
     """The axes with a title and a legend, in the colours of the look if they were painted."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(True, color=look.faint, alpha=0.3, linewidth=0.7)
@@ -63,7 +65,11 @@ def finished(ax: Axes, look: Look, *, title: str | None, painted: bool, legend: 
         ax.set_title(plain(title), loc="left")
     if legend is not None:
         options = {"framealpha": 0.85, "edgecolor": "none", "fontsize": "small", "loc": "best", **legend}
-        ax.legend(facecolor=look.paper if painted else "inherit", labelcolor=look.ink if painted else None, **options)
+        ax.legend(
+            facecolor=look.paper if painted else "inherit",
+            labelcolor=look.ink if painted else None,
+            **options,
+        )
     if painted:
         for text in (ax.title, ax._left_title, ax.xaxis.label, ax.yaxis.label, *ax.texts):  # type: ignore[attr-defined]
             text.set_color(look.ink)

@@ -160,8 +160,8 @@ class Arrays(ImageDataset, name="arrays", shorthand="arrays"):
         """A name in the data directory: a path would make a run of the same images another one elsewhere."""
         if not self.arrays or self.arrays.startswith(("/", "~")) or ".." in self.arrays.split("/"):
             raise RecipeError(
-                f"{self.arrays!r} is no name of a file in the data directory; make one of your arrays with: softtargets "
-                "data arrays FILE",
+                f"{self.arrays!r} is no name of a file in the data directory; make one of your arrays with: "
+                "softtargets data arrays FILE",
                 "arrays",
             )
 

@@ -7,7 +7,18 @@ from typing import ClassVar, Literal
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, NonNegative, Part, Positive, ProperFraction
 
-__all__ = ["SGD", "Adam", "AdamW", "Constant", "Cosine", "InverseSqrt", "Linear", "Optimiser", "Schedule", "Step"]
+__all__ = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Constant",
+    "Cosine",
+    "InverseSqrt",
+    "Linear",
+    "Optimiser",
+    "Schedule",
+    "Step",
+]
 
 Unit = Literal["epoch", "step"]
 # Patterns of parameter names, such as "head.*" or "*.bias", and a number for each.

@@ -64,8 +64,10 @@ class _Dumper(yaml.SafeDumper):
     """Quotes every text that `_Loader` would read as something else."""
 
     def quoted(self, text: str) -> yaml.ScalarNode:
-        tag = _Loader("").resolve(yaml.ScalarNode, text, (True, False))
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if tag.endswith(":str") else "'")
+        tag = _Loader("").resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+        return self.represent_scalar(
+            "tag:yaml.org,2002:str", text, style=None if tag.endswith(":str") else "'"
+        )
 
 
 _Dumper.add_representer(str, _Dumper.quoted)

@@ -11,7 +11,9 @@ from softtargets.selection.curve import Numbers, RiskCoverage
 from softtargets.selection.intervals import accuracy_intervals
 
 STEPS = 200
-FIRST = 20  # examples that a curve begins with: the risk of fewer is more scatter than anyone would want to see
+FIRST = (
+    20  # examples that a curve begins with: the risk of fewer is more scatter than anyone would want to see
+)
 
 
 @dataclass(frozen=True, eq=False)

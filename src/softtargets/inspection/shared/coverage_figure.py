@@ -8,7 +8,14 @@ from typing import Any
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.report import Figure, Widget
 from softtargets.report.drawing import Drawing, canvas, plain
-from softtargets.selection import RiskCoverage, RiskPoints, Selection, least_risk, risk_points, shown_coverages
+from softtargets.selection import (
+    RiskCoverage,
+    RiskPoints,
+    Selection,
+    least_risk,
+    risk_points,
+    shown_coverages,
+)
 from softtargets.selection.drawing import draw_risk_coverage
 
 HANDED_OVER = 0.2  # of the cases, in sentences
@@ -56,7 +63,8 @@ def _draw(data: Mapping[str, Any]) -> Drawing:
     figure = canvas(6.4, 3.6)
     axes = figure.subplots()
     curves = {
-        plain(one["name"]): RiskPoints(data["coverages"], one["risk"], one["low"], one["high"]) for one in data["curves"]
+        plain(one["name"]): RiskPoints(data["coverages"], one["risk"], one["low"], one["high"])
+        for one in data["curves"]
     }
     colours = {plain(one["name"]): one["colour"] for one in data["curves"]}
     draw_risk_coverage(axes, curves, colours, data["best"])
