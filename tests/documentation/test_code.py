@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 import typer
@@ -37,6 +38,7 @@ def _named(value: object) -> str:
 
 @pytest.mark.parametrize("page", PYTHON, ids=_named)
 def test_python_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     names = dict(made())
     if page.name == "calibration.md":  # its commands come first

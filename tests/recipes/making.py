@@ -24,9 +24,11 @@ from softtargets.recipes import (
     SGD,
     WMT14,
     Adam,
+    AdamW,
     Affine,
     AlexNet,
     AntiFocal,
+    Arrays,
     Augmentation,
     BetaSmoothing,
     Brightness,
@@ -61,6 +63,7 @@ from softtargets.recipes import (
     Noise,
     OnlineLabelSmoothing,
     Optimiser,
+    Own,
     Pair,
     ParallelText,
     PreActResNet,
@@ -82,7 +85,7 @@ from softtargets.recipes import (
     TranslationDataset,
 )
 from softtargets.recipes.probes import Information
-from softtargets.recipes.schema import Part, field_types
+from softtargets.recipes.schema import Part, Scalar, field_types
 
 NAMES: dict[type[Part], dict[str, type[Part]]] = {
     Dataset: {
@@ -95,6 +98,7 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "cub200": CUB200,
         "tiny-imagenet": TinyImageNet,
         "imagenet": ImageNet,
+        "arrays": Arrays,
         "multi30k": Multi30k,
         "tatoeba": Tatoeba,
         "iwslt14": IWSLT14,
@@ -111,6 +115,7 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "mobilenet_v2": MobileNetV2,
         "resnext29": ResNeXt29,
         "timm": Timm,
+        "own": Own,
         "transformer": Transformer,
     },
     Regulariser: {
@@ -131,7 +136,7 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "disturb_label": DisturbLabel,
         "max_sup": MaxSup,
     },
-    Optimiser: {"sgd": SGD, "adam": Adam},
+    Optimiser: {"sgd": SGD, "adam": Adam, "adamw": AdamW},
     Schedule: {
         "constant": Constant,
         "step": Step,
@@ -170,6 +175,8 @@ def options_for(part: type[Part]) -> dict[str, Any]:
     needed: dict[type[Part], dict[str, Any]] = {
         Distillation: {"teacher": plain_recipe()},
         Timm: {"net": "resnet18"},
+        Own: {"net": "mynets:SmallNet"},
+        Arrays: {"arrays": "mine.npz"},
         ClassConditional: {"matrix": [[0.9, 0.1], [0.2, 0.8]]},
         ParallelText: {"corpus": "mine"},
     }
@@ -213,6 +220,10 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.booleans()
     if hint is str:  # patterns of parameter names, and names of a corpus
         return st.sampled_from(["*", "head.*", "*.bias", "body.[13].weight", "body.?.*"])
+    if hint is Scalar:
+        return st.one_of(
+            st.booleans(), st.integers(-9, 9), st.floats(-9, 9), st.sampled_from(["wide", "1e3"])
+        )
     if hint is Recipe:
         return st.integers(0, 100).map(lambda seed: plain_recipe(seed=seed))
     return st.one_of([parts(part) for part in NAMES[hint].values()])
@@ -270,7 +281,10 @@ def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
         return options | {"momentum": options["momentum"] or 0.9, "dampening": 0}
     if part is LABO and options["warmup"] == "adaptive":
         return options | {"warmup_alpha": None}
-    if part is Adam and options["decoupled"]:
+    if part is Own:
+        named = {f"option_{place}": value for place, (_, value) in enumerate(options["options"])}
+        return options | {"net": f"mynets:Net{len(options['digest'])}", "options": tuple(named.items())}
+    if part is AdamW or (part is Adam and options["decoupled"]):
         return options | {"decay_form": "gradient"}
     if part is PreActResNet:
         return options | {"depth": 6 * options["depth"] + 2, "stem": 2 * options["stem"] + 1}

@@ -36,8 +36,10 @@ SHARED = {"validation", "limit", "standardise"}
 
 @pytest.mark.parametrize("part", DATASETS, ids=lambda part: part.name)
 def test_reader_options_are_the_fields_only_this_dataset_has(part):
-    own = {field.name: field.default for field in fields(part) if field.name not in SHARED}
-    assert part(validation=3, limit=5, standardise="image").reader_options() == own
+    own = {field.name: field.default for field in fields(part) if field.name not in SHARED} | options_for(
+        part
+    )
+    assert part(validation=3, limit=5, standardise="image", **options_for(part)).reader_options() == own
 
 
 def test_reader_options_carry_the_values_given():
@@ -51,12 +53,12 @@ def test_reader_options_carry_the_values_given():
 def test_every_dataset_has_a_reader_that_takes_exactly_its_options(part):
     parameters = inspect.signature(READERS[part.name]).parameters.values()
     taken = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
-    assert set(part().reader_options()) == taken
+    assert set(part(**options_for(part)).reader_options()) == taken
 
 
 @pytest.mark.parametrize("part", EVERY, ids=lambda part: part.name)
 def test_every_dataset_is_one_the_data_command_knows(part):
-    assert part.name in ("digits", "parallel-text") or part.name in CATALOGUE
+    assert part.name in ("digits", "parallel-text", "arrays") or part.name in CATALOGUE
 
 
 @pytest.mark.parametrize("part", CORPORA, ids=lambda part: part.name)
@@ -87,7 +89,7 @@ def test_a_language_is_not_translated_into_itself(part):
 
 
 def every_choice(part):
-    yield part()
+    yield part(**options_for(part))
     for name, hint in field_types(part).items():
         if get_origin(hint) is Literal and name not in SHARED:
             yield from (part(**{name: value}) for value in get_args(hint))
@@ -99,7 +101,7 @@ def every_choice(part):
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_loading_a_dataset_with_any_choice_fails_only_for_the_missing_files(part, split, tmp_path):
     for chosen in every_choice(part):
-        with pytest.raises(DataError, match=r"is missing '|are missing"):
+        with pytest.raises(DataError, match=r"is missing '|are missing|there are no arrays mine.npz"):
             load(chosen.name, split, tmp_path, **chosen.reader_options())
 
 
@@ -109,7 +111,8 @@ def test_the_digits_load_with_their_options():
 
 @pytest.mark.parametrize("part", DATASETS, ids=lambda part: part.name)
 def test_a_dataset_takes_its_first_examples_unless_told(part):
-    assert (part().validation, part().limit, part().standardise) == (0, None, "unit")
+    made = part(**options_for(part))
+    assert (made.validation, made.limit, made.standardise) == (0, None, "unit")
 
 
 def test_an_unknown_dataset_is_refused_with_the_nearest():
@@ -117,7 +120,7 @@ def test_an_unknown_dataset_is_refused_with_the_nearest():
         build(Dataset, "cifar-10")
     assert str(caught.value) == (
         "'cifar-10' is not known (did you mean 'cifar10'?); allowed: digits, mnist, fashion-mnist, emnist, "
-        "cifar10, cifar100, cub200, tiny-imagenet, imagenet, multi30k, tatoeba, iwslt14, iwslt17, wmt14, "
+        "cifar10, cifar100, cub200, tiny-imagenet, imagenet, arrays, multi30k, tatoeba, iwslt14, iwslt17, wmt14, "
         "parallel-text"
     )
 

@@ -13,6 +13,7 @@ from softtargets.recipes import (
     AlexNet,
     MobileNetV2,
     Model,
+    Own,
     PreActResNet,
     Recipe,
     ResNet18,
@@ -36,6 +37,7 @@ def test_every_model_a_recipe_names_is_built_in_the_models_room():
         "mobilenet_v2": MobileNetV2,
         "resnext29": ResNeXt29,
         "timm": Timm,
+        "own": Own,
         "transformer": Transformer,
     }
     assert list(MODELS) == list(kinds(Model))
@@ -48,8 +50,8 @@ def test_the_net_takes_exactly_the_fields_with_the_same_defaults(part):
     assert list(parameters)[: len(given_by_the_task)] == given_by_the_task
     defaults = {name: value.default for name, value in list(parameters.items())[len(given_by_the_task) :]}
     required = {name for name, value in defaults.items() if value is inspect.Parameter.empty}
-    assert required == ({"net"} if part is Timm else set())
-    given = dict.fromkeys(required, "something")
+    assert required == ({"net"} if part in (Timm, Own) else set())
+    given = dict.fromkeys(required, "some:Thing")
     assert defaults | given == vars(part(**given))
 
 

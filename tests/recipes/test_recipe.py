@@ -33,6 +33,7 @@ from softtargets.recipes import (
     Shift,
     Step,
     Symmetric,
+    dump_yaml,
 )
 
 from .making import NAMES, plain_recipe, recipes
@@ -179,7 +180,7 @@ def test_a_recipe_comes_back_from_every_form_it_is_written_in(recipe):
 @given(recipes())
 def test_any_recipe_survives_yaml_and_json(recipe):
     tree = recipe.to_dict()
-    again = Recipe.from_yaml(yaml.safe_dump(tree))
+    again = Recipe.from_yaml(dump_yaml(tree))
     assert (again, again.id) == (recipe, recipe.id)
     again = Recipe.from_dict(json.loads(json.dumps(tree)))
     assert (again, again.id) == (recipe, recipe.id)
@@ -530,7 +531,7 @@ def test_replace_refuses_a_path_that_leads_nowhere(path, field, message):
         ),
         ({"model.hidden.0": True}, "model.hidden.0: True is not a whole number"),
         ({"model": "rnn"}, f"model: 'rnn' is not known (did you mean 'cnn'?); allowed: {MODELS}"),
-        ({"model": SGD()}, f"model: SGD(lr=0.1, r...esterov=False) is not one of {MODELS}"),
+        ({"model": SGD()}, f"model: SGD() is not one of {MODELS}"),
         ({"precision.x": 3}, "precision.x: no such field to change"),
         ({"data.name.x": 3}, "data.name.x: no such field to change"),
         ({"model.hidden.-1": 3}, "model.hidden.-1: no such field to change"),
@@ -596,8 +597,8 @@ def test_a_recipe_file_is_loaded_and_its_errors_name_the_file(tmp_path):
         (
             "{data: mnits, model: mlp, epochs: 1}",
             "mine: data: 'mnits' is not known (did you mean 'mnist'?); allowed: digits, mnist, fashion-mnist, "
-            "emnist, cifar10, cifar100, cub200, tiny-imagenet, imagenet, multi30k, tatoeba, iwslt14, iwslt17, wmt14, "
-            "parallel-text",
+            "emnist, cifar10, cifar100, cub200, tiny-imagenet, imagenet, arrays, multi30k, tatoeba, iwslt14, iwslt17, "
+            "wmt14, parallel-text",
         ),
     ],
 )

@@ -27,6 +27,15 @@ from softtargets.calibration.metrics import (
     smooth_calibration_error,
     top_k_accuracy,
 )
+from softtargets.calibration.modules import (
+    CalibrationModule,
+    HistogramBinning,
+    IsotonicScaling,
+    LogitScaling,
+    PlattScaling,
+    log_odds,
+)
+from softtargets.calibration.one_vs_rest import histogram_binning, isotonic_regression, platt_scaling
 from softtargets.calibration.scores import Piece, as_scores, rows_of_a_piece
 from softtargets.calibration.sums import BrierDecomposition, CalibrationSums
 from softtargets.calibration.sweep import TemperatureSweep, temperature_by_ece, temperature_sweep
@@ -49,6 +58,7 @@ __all__ = [
     "BrierDecomposition",
     "Calibration",
     "CalibrationMetric",
+    "CalibrationModule",
     "CalibrationSums",
     "Cells",
     "Chunks",
@@ -56,7 +66,11 @@ __all__ = [
     "ConfidenceSums",
     "Correction",
     "CrossFit",
+    "HistogramBinning",
+    "IsotonicScaling",
+    "LogitScaling",
     "Piece",
+    "PlattScaling",
     "Reliability",
     "ReliabilityBin",
     "Scaling",
@@ -82,8 +96,11 @@ __all__ = [
     "fit_temperature",
     "fold_of",
     "frequencies",
+    "histogram_binning",
     "in_fold",
+    "isotonic_regression",
     "load_correction",
+    "log_odds",
     "logits_from_probabilities",
     "maximum_calibration_error",
     "measure_calibration",
@@ -93,6 +110,7 @@ __all__ = [
     "on_grid",
     "one_thread",
     "perplexity",
+    "platt_scaling",
     "reliability",
     "rows_of_a_piece",
     "scale",

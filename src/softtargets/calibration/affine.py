@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike, as_tensor, single_or_double
-from softtargets.calibration.chunks import Chunks, fold_of
-from softtargets.calibration.scores import Piece
+from softtargets.calibration.chunks import Chunks, WeightedPiece, fold_of
 from softtargets.calibration.temperature import HIGHEST, LOWEST, TemperatureFit, temperature_scaling
 from softtargets.exceptions import PrecisionError
 
@@ -47,6 +46,11 @@ class AffineFit:
     absent: tuple[int, ...]
     converged: bool
     passes: int
+
+    def __repr__(self) -> str:
+        told = f"{len(self.bias)} classes, {self.examples} examples, NLL {self.nll_before:.4g} -> {self.nll_after:.4g}"
+        temperature = getattr(self, "temperature", None)
+        return f"{type(self).__name__}({told}{'' if temperature is None else f', T = {temperature:.4g}'})"
 
     @property
     def note(self) -> str:
@@ -152,14 +156,16 @@ class Affine:
     def _count(self) -> None:
         """How often each class is the label, and the mean of its logits then: all that a gradient needs of labels."""
         sums = torch.zeros(2, 1, dtype=torch.float64, device="cpu")
-        self.double = True
-        for z, y in self._pieces():
+        self.double, self.total = True, 0.0
+        for z, y, w in self._pieces():
             chosen = z.gather(1, y.unsqueeze(1)).squeeze(1).double()
-            counts = torch.bincount(y, minlength=z.shape[1]).double()
+            chosen = chosen if w is None else chosen * w
+            counts = torch.bincount(y, w, minlength=z.shape[1]).double()
+            self.total += float(len(z) if w is None else w.sum())
             sums = sums + torch.stack([counts, torch.bincount(y, chosen, minlength=z.shape[1])]).cpu()
             self.double &= z.dtype == torch.float64
         self.passes += 1
-        self.counts, self.labelled = (sums / self.examples).numpy()
+        self.counts, self.labelled = (sums / self.total).numpy()
         self.classes = len(self.counts)
         if self.ridge == 0 and (absent := np.flatnonzero(self.counts == 0)).size:
             raise ValueError(
@@ -169,7 +175,7 @@ class Affine:
 
     def _begin(self, start: TemperatureFit) -> float:
         inverse = 1 / start.temperature
-        price = 0.0 if self.tied else self.ridge / 2 * self.classes * (inverse - 1) ** 2 / self.examples
+        price = 0.0 if self.tied else self.ridge / 2 * self.classes * (inverse - 1) ** 2 / self.total
         return inverse if start.nll_after + price < start.nll_before else 1.0
 
     def _curvature(self, place: Numbers, slope: Numbers) -> Numbers:
@@ -183,7 +189,7 @@ class Affine:
         sums = torch.zeros(3, k, dtype=torch.float64, device="cpu")
         start = rows = 0
         added, factor = map(torch.from_numpy, self._split(place))
-        for z, _ in self._pieces():
+        for z, _, _ in self._pieces():
             chosen = (fold_of(start, len(z), every) == 0).nonzero().flatten()
             start += len(z)
             rows += len(chosen)
@@ -197,7 +203,7 @@ class Affine:
         self.passes += 1
         p, pz, pzz = (sums / rows).numpy()
         found: Numbers = (matrix / rows).numpy()
-        ridge = self.ridge / self.examples + 1e-12
+        ridge = self.ridge / self.total + 1e-12
         # Where there is as yet little probability and so little curvature, the gradient says how much there will be.
         diagonal = np.concatenate([p, pzz.sum(keepdims=True) if self.tied else pzz]) + np.abs(slope) + ridge
         if found.ndim == 1:
@@ -217,7 +223,7 @@ class Affine:
 
     def _penalty(self, bias: Numbers, scale: Numbers) -> float:
         squares = float((bias**2).sum()) + (0.0 if self.tied else float(((scale - 1) ** 2).sum()))
-        return self.ridge / 2 * squares / self.examples
+        return self.ridge / 2 * squares / self.total
 
     def _loss(self, place: Numbers) -> tuple[float, Numbers]:
         """The mean loss with its ridge, and its gradient, in one pass over the data."""
@@ -225,27 +231,30 @@ class Affine:
         nll = 0.0
         sums = torch.zeros(2, self.classes, dtype=torch.float64, device="cpu")
         added, factor = map(torch.from_numpy, (bias, scale))
-        for z, y in self._pieces():
+        for z, y, w in self._pieces():
             added, factor = added.to(z), factor.to(z)
             a = torch.addcmul(added, z, factor)
             a -= a.amax(1, keepdim=True)
             own = a.gather(1, y.unsqueeze(1)).squeeze(1)
             share = a.exp_().sum(1)
-            nll += float((share.double().log() - own).sum())
+            lost = share.double().log() - own
+            nll += float(lost.sum() if w is None else lost @ w)
             share.reciprocal_()
+            share = share if w is None else share.mul_(w.to(share))
             sums += torch.stack([share @ a, share @ a.mul_(z)]).cpu()
         self.passes += 1
-        p, pz = (sums / self.examples).numpy()
-        ridge = self.ridge / self.examples
+        p, pz = (sums / self.total).numpy()
+        ridge = self.ridge / self.total
         to_bias = p - self.counts + ridge * bias
         to_scale = pz - self.labelled
         last = to_scale.sum(keepdims=True) if self.tied else to_scale + ridge * (scale - 1)
-        value = nll / self.examples + self._penalty(bias, scale)
+        value = nll / self.total + self._penalty(bias, scale)
         return value, np.concatenate([to_bias - to_bias.mean(), last])
 
-    def _pieces(self) -> Iterable[Piece]:
+    def _pieces(self) -> Iterable[WeightedPiece]:
         """Those of ties have 0 as the greatest logit of each row."""
-        return ((z - z.amax(1, keepdim=True), y) for z, y in self.chunks) if self.tied else self.chunks
+        pieces = self.chunks.weighted()
+        return ((z - z.amax(1, keepdim=True), y, w) for z, y, w in pieces) if self.tied else pieces
 
 
 class Units:

@@ -12,7 +12,7 @@ from softtargets.calibration.chunks import Chunks, Reader, as_chunks
 from softtargets.calibration.temperature import HIGHEST, LOWEST, NOTES
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class BiasCorrectedTemperature(AffineFit):
     """A temperature and biases (K,); called with logits, it gives `logits / temperature + bias`."""
 
@@ -34,6 +34,7 @@ def bias_corrected_temperature(
     *,
     ridge: float = RIDGE,
     ignore_index: int | None = None,
+    weights: ArrayLike | None = None,
 ) -> BiasCorrectedTemperature:
     """Fit softmax(logits / T + bias), one T > 0 and a bias for each class, by negative log-likelihood.
 
@@ -51,5 +52,7 @@ def bias_corrected_temperature(
     >>> print(f"T = {fit.temperature:.1f}, biases {[round(x, 1) for x in fit.bias.tolist()]}")
     T = 2.0, biases [0.9, 0.1, -1.0]
     """
-    scale, fit = Affine(as_chunks(logits, labels, ignore_index=ignore_index), ridge, tied=True).fit()
+    scale, fit = Affine(
+        as_chunks(logits, labels, ignore_index=ignore_index, weights=weights), ridge, tied=True
+    ).fit()
     return BiasCorrectedTemperature(temperature=min(max(1 / float(scale[0]), LOWEST), HIGHEST), **fit)

@@ -37,6 +37,10 @@ class Reliability:
     confidence: Tensor
     accuracy: Tensor
 
+    def __repr__(self) -> str:
+        examples, error = int(self.counts.sum()), 100 * self.expected_calibration_error
+        return f"Reliability({len(self.counts)} bins, {examples} examples, ECE {error:.2f} %)"
+
     @property
     def expected_calibration_error(self) -> float:
         """The mean gap between confidence and accuracy, each bin weighted by its share of the examples."""

@@ -23,6 +23,7 @@ from softtargets.arrays import (
 from softtargets.calibration.scores import Piece, as_scores, check_shapes
 
 Reader = Callable[[], Iterable[Piece]]
+WeightedPiece = tuple[Tensor, Tensor, Tensor | None]
 
 
 class NoExamples(ValueError):
@@ -37,7 +38,7 @@ class Chunks:
     out is checked, has no rows with the label `ignore_index` (they may hold anything), is in single precision or
     double, and is cut up into pieces that fit a cache. With `from_logits=False` what is read are probabilities, and
     their logarithms come out, with that of `floor` for 0 (see `logits_from_probabilities`). Who says `checked` has
-    looked at every row already.
+    looked at every row already. `weights` (rows,) say how often each row counts; `weighted` gives them with the pieces.
 
     >>> chunks = Chunks(lambda: [(torch.eye(2), torch.tensor([0, -1])), (torch.ones(1, 2), torch.tensor([1]))], -1)
     >>> [(z.tolist(), y.tolist()) for z, y in chunks]
@@ -49,9 +50,14 @@ class Chunks:
     from_logits: bool = True
     checked: bool = field(default=False, kw_only=True)
     floor: float | None = field(default=None, kw_only=True)
+    weights: Tensor | None = field(default=None, kw_only=True)
     _rows: int | None = field(default=None, init=False)
 
     def __iter__(self) -> Iterator[Piece]:
+        return ((z, y) for z, y, _ in self.weighted())
+
+    def weighted(self) -> Iterator[WeightedPiece]:
+        """The same pieces with the weights of their rows (n,), None where all count once."""
         rows = counted = 0
         classes = None
         for scores, labels in self.read():
@@ -65,9 +71,9 @@ class Chunks:
                 raise ValueError(
                     f"row {rows} has {scores.shape[1]} classes where those before have {classes}"
                 )
-            for z, y in self._pieces(scores, labels, rows) if len(scores) else ():
+            for z, y, w in self._pieces(scores, labels, rows) if len(scores) else ():
                 counted += len(z)
-                yield z, y
+                yield z, y, w
             rows += len(scores)
         if self._rows not in (None, rows):
             raise ValueError(
@@ -79,7 +85,7 @@ class Chunks:
             ignored = f": all {rows} labels are {self.ignore_index}, which is ignored" if rows else ""
             raise NoExamples(f"there are no examples{ignored}")
 
-    def _pieces(self, scores: Tensor, labels: Tensor, first: int) -> Iterator[Piece]:
+    def _pieces(self, scores: Tensor, labels: Tensor, first: int) -> Iterator[WeightedPiece]:
         part = as_scores(
             scores,
             labels,
@@ -90,7 +96,8 @@ class Chunks:
         )
         for start in part.starts:
             values, y = part.checked_piece(start)
-            yield (single_or_double(values) if self.from_logits else _log(values, self.floor)), y
+            z = single_or_double(values) if self.from_logits else _log(values, self.floor)
+            yield z, y, None if self.weights is None else self.weights[part.places(start, first)].to(z.device)
 
 
 def as_chunks(
@@ -99,10 +106,12 @@ def as_chunks(
     *,
     ignore_index: int | None = None,
     from_logits: bool = True,
+    weights: ArrayLike | None = None,
 ) -> Chunks:
     """What a fit is given, as `Chunks`: arrays of logits (..., K) and labels (...), or a function that reads pieces.
 
-    Arrays are not copied as a whole, be they on a device or mapped from a file.
+    Arrays are not copied as a whole, be they on a device or mapped from a file. `weights` (...) are how often each
+    example counts, finite and not negative; they are for arrays only.
 
     >>> chunks = as_chunks(np.zeros((1, 3, 4)), np.array([[3, -100, 1]]), ignore_index=-100)
     >>> [(tuple(z.shape), y.tolist()) for z, y in chunks]
@@ -115,7 +124,11 @@ def as_chunks(
             )
         arrays = [as_tensor(v) if isinstance(v, Tensor) else np.asarray(v) for v in (logits, labels)]
         check_shapes(*arrays, from_logits=from_logits)
-        return Chunks(lambda: _flat(*arrays), ignore_index, from_logits)
+        return Chunks(
+            lambda: _flat(*arrays), ignore_index, from_logits, weights=_as_weights(weights, arrays[1].shape)
+        )
+    if weights is not None:
+        raise ValueError("weights go with arrays of logits and labels; give Chunks theirs when they are made")
     if labels is not None:
         raise ValueError(
             "labels come with the pieces that are read; do not pass them beside a function or Chunks"
@@ -125,6 +138,18 @@ def as_chunks(
     if ignore_index is not None or not from_logits:
         raise ValueError("ignore_index and from_logits are said when Chunks are made, not again beside them")
     return logits
+
+
+def _as_weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> Tensor | None:
+    """Weights of all rows in double precision, on the CPU."""
+    if weights is None:
+        return None
+    found = as_tensor(weights).detach().double().cpu()
+    if tuple(found.shape) != tuple(shape):
+        raise ValueError(f"there must be one weight for each label, {tuple(shape)}, not {tuple(found.shape)}")
+    if not bool(torch.isfinite(found).all()) or bool((found < 0).any()) or not bool((found > 0).any()):
+        raise ValueError("weights must be finite numbers from 0 on, at least one of them above 0")
+    return found.reshape(-1)
 
 
 def _flat(scores: Any, labels: Any) -> Iterator[Piece]:

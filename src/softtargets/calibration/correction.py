@@ -84,6 +84,10 @@ class Correction:
             about=dict(about or {}),
         )
 
+    def __repr__(self) -> str:
+        what = "" if self.temperature is None else f", T = {self.temperature:.4g}"
+        return f"Correction({self.method} of {self.kind}, {self.classes} classes{what})"
+
     @property
     def temperature(self) -> float | None:
         """The temperature, of methods that have one."""

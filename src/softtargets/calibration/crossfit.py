@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 import torch
@@ -37,7 +37,7 @@ class CrossFit(Generic[S]):
     ece_before: float
     ece_after: float
     examples: int
-    fits: tuple[S, ...]
+    fits: tuple[S, ...] = field(repr=False)
 
     @property
     def note(self) -> str:

@@ -6,18 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from softtargets.calibration.binning import Reliability
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-
-from typing import TYPE_CHECKING
-
 from softtargets.calibration.sweep import TemperatureSweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 DIAGONAL = "0.6"
 GAP = "#d62728"
@@ -50,13 +43,20 @@ def draw_reliability(
 
 
 def draw_diagram(
-    axes: Axes, curve: Reliability, colour: str = "#1f77b4", fewest: int = 1, level: float | None = 0.95
+    axes: Axes,
+    curve: Reliability,
+    colour: str = "#1f77b4",
+    fewest: int = 1,
+    level: float | None = 0.95,
+    gap: str = GAP,
+    ink: str = "0.1",
 ) -> None:
     """A reliability diagram of one model: a bar of accuracy for each bin, and its gap to the mean confidence.
 
     A hatched part that reaches above the bar is confidence the model does not live up to, one inside the bar is
     confidence it lacks; the tick at its end is the bin's mean confidence. Bins with fewer than `fewest` examples are
-    not drawn; without a `level` there are no intervals.
+    not drawn; without a `level` there are no intervals. `gap` is the colour of what is hatched, `ink` that of
+    intervals.
     """
     axes.plot([0, 1], [0, 1], linestyle="--", color=DIAGONAL, linewidth=1, zorder=4)
     for entry in curve.table(level or 0.95):
@@ -69,15 +69,15 @@ def draw_diagram(
             entry.confidence - entry.accuracy,
             width,
             bottom=entry.accuracy,
-            facecolor=(GAP, 0.18),
-            edgecolor=GAP,
+            facecolor=(gap, 0.18),
+            edgecolor=gap,
             hatch="///",
             linewidth=0.6,
             zorder=3,
         )
-        axes.hlines(entry.confidence, entry.low, entry.high, color=GAP, linewidth=1.5, zorder=4)
+        axes.hlines(entry.confidence, entry.low, entry.high, color=gap, linewidth=1.5, zorder=4)
         if level is not None:
-            axes.vlines(middle, entry.accuracy_low, entry.accuracy_high, color="0.1", linewidth=1.2, zorder=5)
+            axes.vlines(middle, entry.accuracy_low, entry.accuracy_high, color=ink, linewidth=1.2, zorder=5)
     error = f"ECE {100 * curve.expected_calibration_error:.2f} %"
     axes.text(0.04, 0.96, error, transform=axes.transAxes, va="top")
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="accuracy")

@@ -40,6 +40,17 @@ class Calibration:
     intervals: dict[str, Interval]
     corrected: dict[str, float] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        shares = {
+            "accuracy": self.accuracy,
+            "mean confidence": self.mean_confidence,
+            "ECE": self.expected_calibration_error,
+            "smooth ECE": self.smooth_calibration_error,
+        }
+        told = ", ".join(f"{name} {100 * value:.2f} %" for name, value in shares.items())
+        told += f", NLL {self.negative_log_likelihood:.4g}, Brier {self.brier_score:.4g}"
+        return f"Calibration({self.examples} examples, {self.classes} classes: {told})"
+
     def scalars(self) -> dict[str, float]:
         """The metrics that are one number each, by name: for a log."""
         return {

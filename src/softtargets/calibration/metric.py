@@ -103,6 +103,13 @@ class CalibrationMetric(ProcessState):
         self.awake(sums.device)
         self.sums.merge(sums)
 
+    def extra_repr(self) -> str:
+        """Shown by ``print(metric)``: what it measures, and of how many examples so far."""
+        classes, bins = self._size
+        ignored = "" if self.ignore_index is None else f", ignore_index={self.ignore_index}"
+        told = f"classes={classes}, from_logits={self.from_logits}, bins={bins}{ignored}"
+        return f"{told}; {self.sums.examples} examples"
+
     def _rows(self, scores: ArrayLike, labels: ArrayLike) -> Scores:
         rows = as_scores(scores, labels, from_logits=self.from_logits, ignore_index=self.ignore_index)
         self.awake(rows.device)

@@ -93,6 +93,12 @@ class Scores:
         for start in self.starts:
             self.checked_piece(start)
 
+    def places(self, start: int, first: int = 0) -> Tensor:
+        """Which rows of the whole the piece that begins there has, the first of these scores being number `first`."""
+        stop = min(start + rows_of_a_piece(self.values), self.examples)
+        rows = torch.arange(start, stop, device="cpu") if self.kept is None else self.kept[start:stop].cpu()
+        return rows + first
+
     def _as_they_are(self, start: int) -> Piece:
         some = slice(start, min(start + rows_of_a_piece(self.values), self.examples))
         if self.kept is None:

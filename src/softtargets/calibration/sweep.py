@@ -28,6 +28,12 @@ class TemperatureSweep:
     examples: int
     metrics: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        least, most, best = min(self.temperatures), max(self.temperatures), self.best()
+        range_ = f"{len(self.temperatures)} temperatures from {least:g} to {most:g}"
+        lowest = f"lowest ECE {100 * min(self.ece):.2f} % at T = {best:g}"
+        return f"TemperatureSweep({range_}, {self.examples} examples; {lowest})"
+
     def values(self, name: str = "ece") -> tuple[float, ...]:
         """Those of "nll", "ece" or a metric of one's own."""
         found = {"nll": self.nll, "ece": self.ece, **self.metrics}

@@ -84,7 +84,11 @@ def scale(logits: ArrayLike, temperature: float) -> Tensor:
 
 
 def fit_temperature(
-    logits: ArrayLike | Reader | Chunks, labels: ArrayLike | None = None, *, ignore_index: int | None = None
+    logits: ArrayLike | Reader | Chunks,
+    labels: ArrayLike | None = None,
+    *,
+    ignore_index: int | None = None,
+    weights: ArrayLike | None = None,
 ) -> float:
     """The temperature T > 0 that minimises the negative log-likelihood of softmax(logits / T).
 
@@ -94,11 +98,15 @@ def fit_temperature(
     >>> round(fit_temperature(logits, torch.tensor([0, 0, 0, 1])), 4)  # sigmoid(4 / T) = 3/4
     3.641
     """
-    return temperature_scaling(logits, labels, ignore_index=ignore_index).temperature
+    return temperature_scaling(logits, labels, ignore_index=ignore_index, weights=weights).temperature
 
 
 def temperature_scaling(
-    logits: ArrayLike | Reader | Chunks, labels: ArrayLike | None = None, *, ignore_index: int | None = None
+    logits: ArrayLike | Reader | Chunks,
+    labels: ArrayLike | None = None,
+    *,
+    ignore_index: int | None = None,
+    weights: ArrayLike | None = None,
 ) -> TemperatureFit:
     r"""Fit the temperature T > 0 that minimises the negative log-likelihood of softmax(logits / T).
 
@@ -120,24 +128,27 @@ def temperature_scaling(
 
     `logits` (..., K) and `labels` (...) are arrays, or `logits` is a function that reads pieces of both (see
     `Chunks`). Exponentials are in the precision of the logits, at least single, and sums over examples in double.
+    `weights` (...) say how often each example counts: 2 is the same as giving it twice, but for the standard error,
+    which takes each for one observation whose loss is multiplied.
 
     >>> fit = temperature_scaling(torch.tensor([[4.0, 0.0]] * 400), torch.tensor([0, 0, 0, 1] * 100))
     >>> print(f"{fit.temperature:.2f} +- {fit.standard_error:.2f}, nll {fit.nll_before:.3f} -> {fit.nll_after:.3f}")
     3.64 +- 0.38, nll 1.018 -> 0.562
     """
-    return _Search(as_chunks(logits, labels, ignore_index=ignore_index)).run()
+    return _Search(as_chunks(logits, labels, ignore_index=ignore_index, weights=weights)).run()
 
 
 class TemperatureSums(NamedTuple):
     """Sums over examples at one inverse temperature."""
 
-    examples: float
+    examples: float  # their weights
     nll: float
     slope: float
     curvature: float
     squares: float  # of the slopes of single examples
     varied: float  # examples whose logits are not all equal
     double: float  # examples in double precision
+    rows: float
 
 
 class _Search:
@@ -216,7 +227,7 @@ class _Search:
             temperature={"lowest": LOWEST, "highest": HIGHEST}.get(ending, temperature),  # exactly
             nll_before=first.nll / n,
             nll_after=here.nll / n,
-            examples=int(n),
+            examples=int(here.rows),
             standard_error=temperature**2 * math.sqrt(here.squares) / here.curvature if known else math.nan,
             ending=ending,
             passes=passes,
@@ -227,7 +238,7 @@ def sums_at(chunks: Iterable[Piece], inverse: float) -> TemperatureSums:
     """One pass over the data. The greatest logit of a row counts as 0, so that nothing overflows."""
     total: Tensor | None = None
     apart = weights = torch.empty(0, device="cpu")
-    for z, y in chunks:
+    for z, y, w in chunks.weighted() if isinstance(chunks, Chunks) else ((z, y, None) for z, y in chunks):
         if apart.shape != z.shape or apart.dtype != z.dtype:  # memory that is used again is in the cache
             apart, weights = torch.empty_like(z), torch.empty_like(z)
         torch.sub(z, z.amax(1, keepdim=True), out=apart)
@@ -241,7 +252,7 @@ def sums_at(chunks: Iterable[Piece], inverse: float) -> TemperatureSums:
         # In this order no product is too large: a weight that is not zero has a logit that is not far.
         second = weights.mul_(apart).sum(1).double() / whole
         slope = mean - own
-        rows = (
+        rows = [
             torch.ones_like(whole),
             whole.log() - inverse * own,
             slope,
@@ -249,8 +260,10 @@ def sums_at(chunks: Iterable[Piece], inverse: float) -> TemperatureSums:
             slope * slope,
             varied.double(),
             torch.full_like(whole, float(z.dtype == torch.float64)),
-        )
-        here = torch.stack([row.sum() for row in rows])
+        ]
+        if w is not None:
+            rows = [row * (w * w if place == 4 else w) for place, row in enumerate(rows)]
+        here = torch.stack([*(row.sum() for row in rows), whole.new_tensor(float(len(whole)))])
         total = here if total is None else total + here
     assert total is not None  # Chunks without examples refuse to be read
     return TemperatureSums(*total.tolist())

@@ -11,7 +11,7 @@ from softtargets.calibration.affine import RIDGE, Affine, AffineFit
 from softtargets.calibration.chunks import Chunks, Reader, as_chunks
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class VectorScaling(AffineFit):
     """Numbers for each class (K,), in double precision; called with logits, it gives `scale * logits + bias`."""
 
@@ -28,6 +28,7 @@ def vector_scaling(
     *,
     ridge: float = RIDGE,
     ignore_index: int | None = None,
+    weights: ArrayLike | None = None,
 ) -> VectorScaling:
     """Fit softmax(scale * logits + bias), a scale and a bias for each class, by negative log-likelihood.
 
@@ -53,5 +54,7 @@ def vector_scaling(
     >>> print([round(x, 1) for x in fit.scale.tolist()], f"nll {fit.nll_before:.3f} -> {fit.nll_after:.3f}")
     [0.5, 1.0, 1.0] nll 0.693 -> 0.590
     """
-    scale, fit = Affine(as_chunks(logits, labels, ignore_index=ignore_index), ridge, tied=False).fit()
+    scale, fit = Affine(
+        as_chunks(logits, labels, ignore_index=ignore_index, weights=weights), ridge, tied=False
+    ).fit()
     return VectorScaling(scale=scale, **fit)

@@ -28,7 +28,6 @@ from softtargets.exceptions import SofttargetsError
 app = typer.Typer(
     help="Train classifiers on soft targets, measure what the targets did, and reproduce the papers.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"max_content_width": 110},
     rich_markup_mode=None,  # it would take [a default] for a colour and leave it out

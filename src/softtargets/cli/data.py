@@ -1,4 +1,4 @@
-"""``softtargets data``: list, where, verify, fetch."""
+"""``softtargets data``: list, where, verify, fetch, arrays."""
 
 from __future__ import annotations
 
@@ -93,6 +93,50 @@ def fetch(
         finally:
             progress.finish()
     typer.echo(f"{name} is ready in {directory}" + (f" ({plural(len(files), 'file')})" if files else ""))
+
+
+@app.command()
+def arrays(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A .npz with images and labels, or a .npy with images.")
+    ],
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="The .npy file of labels, where FILE is a .npy.", show_default="in FILE"),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            help="A second file of the same form, to test on.",
+            show_default="test_images and test_labels of FILE, else a sixth of it is held out",
+        ),
+    ] = None,
+    test_labels: Annotated[
+        Path | None, typer.Option(help="The .npy file of labels of --test.", show_default="in that file")
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Make a dataset of arrays of your own.
+
+    Prints the part of a recipe that names it, with a digest that says which images and labels they are, so that a run
+    never stands for others. The data directory gets a copy.
+    """
+    from softtargets.data import keep_arrays, read_own_arrays
+    from softtargets.recipes import dump_yaml
+
+    splits = read_own_arrays(path, labels, test, test_labels)
+    name, digest = keep_arrays(splits, data_dir)
+    part = {"name": "arrays", "arrays": name, "digest": digest}
+    if as_json:
+        return print_json({"data": part})
+    train, held_out = splits["train"], splits["test"]
+    channels, height, width = train.images.shape[1:]
+    typer.echo(
+        f"# {len(train)} images to train on and {len(held_out)} to test, {height} x {width}, {channels} channels, "
+        f"{len(train.classes)} classes"
+    )
+    typer.echo(dump_yaml({"data": part}).rstrip())
 
 
 class _Percent:

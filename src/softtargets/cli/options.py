@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from softtargets.cli import completing
 from softtargets.exceptions import SofttargetsError
 
 if TYPE_CHECKING:
@@ -87,10 +88,27 @@ TensorBoardDir = Annotated[
     Path | None,
     Option("--tensorboard", metavar="DIR", help="Also log metrics for TensorBoard, one directory per run."),
 ]
-RunId = Annotated[str, Argument(metavar="RUN", help="The run's id, or its first 4 or more digits.")]
+RunId = Annotated[
+    str,
+    Argument(
+        metavar="RUN", help="The run's id, or its first 4 or more digits.", autocompletion=completing.runs
+    ),
+]
 RecipeFile = Annotated[Path, Argument(metavar="RECIPE", help="A YAML file with the recipe.")]
-StudyName = Annotated[str, Argument(metavar="STUDY", help="The study's name: softtargets study list.")]
-DatasetName = Annotated[str, Argument(metavar="DATASET", help="The dataset's name: softtargets data list.")]
+StudyName = Annotated[
+    str,
+    Argument(
+        metavar="STUDY", help="The study's name: softtargets study list.", autocompletion=completing.studies
+    ),
+]
+DatasetName = Annotated[
+    str,
+    Argument(
+        metavar="DATASET",
+        help="The dataset's name: softtargets data list.",
+        autocompletion=completing.sources,
+    ),
+]
 
 
 def run_store(explicit: Path | None) -> RunStore:

@@ -11,7 +11,7 @@ from textwrap import fill
 from typing import get_args
 
 from softtargets.exceptions import RecipeError, nearest
-from softtargets.recipes import Part, Recipe, describe, field_types, kinds
+from softtargets.recipes import Part, Recipe, describe, field_types, kinds, source_of
 
 HEADINGS = ("field", "accepts", "default")
 _WIDEST = 100
@@ -86,6 +86,12 @@ def detail(name: str) -> Iterator[str]:
         for paragraph in _paragraphs(part):
             yield ""
             yield fill(paragraph, _width(), initial_indent="  ", subsequent_indent="  ")
+        if (known := source_of(slot, part.name)) and any(known):
+            yield ""
+            if known.formula:
+                yield _wrapped("formula", known.formula, 2)
+            if known.paper:
+                yield _wrapped("source", known.paper, 2)
         options = field_types(part)
         yield ""
         if not options:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument
+from typer import Argument, Option
 
-from softtargets.cli import options, resumable, saved_run
+from softtargets.cli import completing, options, resumable, saved_run
 from softtargets.cli.output import print_fields, print_json
-from softtargets.exceptions import RunError
+from softtargets.exceptions import RecipeError, RunError
 
-app = typer.Typer(help="Check a recipe; see what a recipe can say.", no_args_is_help=True)
+app = typer.Typer(help="Begin a recipe, check one; see what a recipe can say.", no_args_is_help=True)
 
 
 def train(
@@ -61,21 +63,90 @@ def train(
 
 
 @app.command()
+def init(
+    file: Annotated[Path, Argument(metavar="FILE", help="The YAML file to write.")] = Path("recipe.yaml"),
+    data: Annotated[
+        str, Option(help="The dataset: softtargets recipe parts data.", autocompletion=completing.datasets)
+    ] = "digits",
+    model: Annotated[
+        str | None,
+        Option(
+            help="The network: softtargets recipe parts model.",
+            show_default="one that suits the dataset",
+            autocompletion=completing.models,
+        ),
+    ] = None,
+    regulariser: Annotated[
+        str,
+        Option(
+            help="The training target: softtargets recipe parts regulariser.",
+            autocompletion=completing.regularisers,
+        ),
+    ] = "label_smoothing",
+) -> None:
+    """Write a recipe to start from, with a comment on every line.
+
+    A file that exists is never overwritten.
+    """
+    from softtargets.cli.recipe_start import check_start, starting_recipe
+    from softtargets.storage import write_atomically
+
+    text = starting_recipe(data, model, regulariser, shlex.quote(str(file)))
+    ready = check_start(text)
+    if file.exists():
+        raise RecipeError(
+            f"{file} exists and is not overwritten; give another name: softtargets recipe init NAME.yaml"
+        )
+    if not file.parent.is_dir():
+        raise RecipeError(f"{file.parent} is no directory; make it first, or write somewhere else")
+    write_atomically(file, text.encode())
+    if ready is None:
+        typer.echo(f"wrote {file}; fill in what says YOUR-..., then: softtargets train {file}")
+    else:
+        typer.echo(f"wrote {file} ({ready.id}); next: softtargets train {file}")
+
+
+@app.command()
+def model(
+    net: Annotated[
+        str,
+        Argument(metavar="MODULE:CLASS", help="Where the class of the network is, such as mynets:SmallNet."),
+    ],
+    as_json: options.Json = False,
+) -> None:
+    """Make a part of a recipe of a network of your own.
+
+    Prints the part with a digest that says which version of its file it is, so that a run never stands for another. The
+    module is imported; run this, and the training, where Python finds it (the directory you are in counts).
+    """
+    from softtargets.models import own_class, source_digest
+    from softtargets.recipes import dump_yaml
+
+    try:
+        own_class(net)
+        digest = source_digest(net)
+    except ValueError as error:
+        raise RecipeError(str(error)) from None
+    part = {"name": "own", "net": net, "digest": digest}
+    if as_json:
+        return print_json({"model": part})
+    typer.echo(dump_yaml({"model": part}).rstrip())
+
+
+@app.command()
 def check(recipe: options.RecipeFile, changes: options.Set = None, as_json: options.Json = False) -> None:
     """Print a recipe with its id and every default filled in.
 
     A recipe that cannot be trained is refused, with the field and what is allowed there.
     """
-    import yaml
-
-    from softtargets.recipes import Recipe
+    from softtargets.recipes import Recipe, dump_yaml
 
     found = Recipe.load(recipe).replace(options.assignments(changes))
     if as_json:
         print_json({"id": found.id, "recipe": found.to_dict()})
     else:
         typer.echo(f"# {found.id}")
-        typer.echo(yaml.safe_dump(found.to_dict(), sort_keys=False, allow_unicode=True).rstrip())
+        typer.echo(dump_yaml(found.to_dict()).rstrip())
 
 
 @app.command()
@@ -86,14 +157,15 @@ def parts(
             metavar="NAME",
             help="Tell more of one part or field: label_smoothing, resnet18, optimiser, ...",
             show_default="an overview of all",
+            autocompletion=completing.parts,
         ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what a recipe can say: fields, parts, their options.
 
-    Without NAME it lists every field of a recipe and the parts that fit it; with NAME it shows the options of a part,
-    what they accept, and their defaults.
+    Without NAME it lists every field of a recipe and the parts that fit it; with NAME it shows what a part does, its
+    formula and source, its options, what they accept, and their defaults.
     """
     from softtargets.cli import recipe_parts
 

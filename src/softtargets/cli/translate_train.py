@@ -162,14 +162,14 @@ def loss_words(recipe: Recipe) -> str:
 
 
 def _print_recipe(recipe: Recipe, said: list[str], *, as_json: bool) -> None:
-    import yaml
+    from softtargets.recipes import dump_yaml
 
     if as_json:
         return print_json({"id": recipe.id, "recipe": recipe.to_dict(), "notes": said})
     typer.echo(f"# run {recipe.id}; nothing was written")
     for sentence in said:
         typer.echo(f"# {sentence}")
-    typer.echo(yaml.safe_dump(recipe.to_dict(), sort_keys=False, allow_unicode=True).rstrip())
+    typer.echo(dump_yaml(recipe.to_dict()).rstrip())
 
 
 def _prepared(resources: Resources, recipe: Recipe, said: list[str], *, quiet: bool) -> TranslationTask:

@@ -14,6 +14,7 @@ from softtargets.data.examples import Examples
 from softtargets.data.fetch import fetch
 from softtargets.data.files import lines_of, read_lines
 from softtargets.data.leaks import LeakReport, leaks
+from softtargets.data.own_arrays import arrays_digest, keep_arrays, read_own_arrays
 from softtargets.data.own_text import digest_of, hold_out, keep_text, text_name
 from softtargets.data.reading import load, load_human_labels
 from softtargets.data.text import Pairs, join_pairs, read_parallel, read_tsv
@@ -32,12 +33,14 @@ __all__ = [
     "HumanLabels",
     "LeakReport",
     "Pairs",
+    "arrays_digest",
     "clean_pairs",
     "data_directory",
     "digest_of",
     "fetch",
     "hold_out",
     "join_pairs",
+    "keep_arrays",
     "keep_text",
     "leaks",
     "lines_of",
@@ -45,6 +48,7 @@ __all__ = [
     "load_human_labels",
     "load_pairs",
     "read_lines",
+    "read_own_arrays",
     "read_parallel",
     "read_tsv",
     "status",

@@ -19,6 +19,7 @@ from softtargets.data.directory import data_directory
 from softtargets.data.examples import Examples
 from softtargets.data.idx import read_idx
 from softtargets.data.ordering import dealt_out
+from softtargets.data.own_arrays import load_arrays
 from softtargets.data.progress import Progress
 from softtargets.data.source import one_of
 from softtargets.exceptions import DataError, nearest
@@ -200,6 +201,12 @@ def _image_folder(root: Path, split: str, progress: Progress | None, *, size: in
     return _decoded(folders.split_folder(root, split, held_out), split, size, progress)
 
 
+def _own_arrays(
+    root: Path, split: str, progress: Progress | None, *, arrays: str, digest: str = ""
+) -> Examples:
+    return load_arrays(root, arrays, digest, split)
+
+
 def _decoded(index: folders.ImageIndex, split: str, size: int, progress: Progress | None) -> Examples:
     """Decode images; training ones dealt out class by class, since directories list them class after class."""
     if split == "train":
@@ -234,4 +241,5 @@ READERS: dict[str, Callable[..., Examples]] = {
     "tiny-imagenet": partial(_listed, "tiny-imagenet", size=64),
     "imagenet": partial(_listed, "imagenet"),
     "image-folder": _image_folder,
+    "arrays": _own_arrays,
 }

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["common_limits", "draw_panel", "draw_panels", "draw_plane"]
+__all__ = ["common_limits", "draw_panel", "draw_panels", "draw_plane", "marks"]
 
 # Colours that stay apart in grey and for colour-blind readers (Okabe and Ito 2008).
 COLOURS = ("#0072b2", "#e69f00", "#cc79a7")
 
 # Marks that leave a tight cluster to be seen.
-_MARK = {"markersize": 7, "markeredgecolor": "black", "markeredgewidth": 1.1, "linestyle": "none"}
+_MARK = {"markersize": 7, "markeredgewidth": 1.1, "linestyle": "none"}
 _TEMPLATE: dict[str, Any] = {**_MARK, "marker": "D", "markerfacecolor": "none", "zorder": 4}
 _CENTRE: dict[str, Any] = {**_MARK, "marker": "+", "zorder": 5}
 _POINT: dict[str, Any] = {"s": 13, "alpha": 0.65, "linewidth": 0, "zorder": 2}
@@ -45,16 +45,23 @@ def draw_plane(
 
 
 def draw_panel(
-    axes: Axes, panel: FairPanel, colours: Sequence[str] = COLOURS, units: str = "centres"
+    axes: Axes,
+    panel: FairPanel,
+    colours: Sequence[str] = COLOURS,
+    units: str = "centres",
+    ink: str = "black",
 ) -> None:
-    """One panel of `fair_panels`: points of three classes, their means (+), the triangle of templates (diamonds)."""
+    """One panel of `fair_panels`: points of three classes, their means (+), the triangle of templates (diamonds).
+
+    `ink` is the colour of both kinds of marks.
+    """
     view = panel.view
     names = dict(zip(view.classes, map(_shown, view.names), strict=True))
     draw_plane(axes, view.points, view.labels, names, dict(zip(view.classes, colours, strict=True)))
     corners = view.templates.numpy()
     axes.plot(*corners[[0, 1, 2, 0]].T, color="0.45", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    axes.plot(*corners.T, **_TEMPLATE)
-    axes.plot(*view.centres.numpy().T, **_CENTRE)
+    axes.plot(*corners.T, markeredgecolor=ink, **_TEMPLATE)
+    axes.plot(*view.centres.numpy().T, markeredgecolor=ink, **_CENTRE)
     axes.set(xlim=panel.limits[0], ylim=panel.limits[1])
     axes.set_title(_shown(view.title), fontsize=9.5)
     numbers = f"spread {view.measures.spread:.2f}, triangle {view.measures.centres_equilateral:.2f}"
@@ -76,8 +83,6 @@ def draw_panels(
     its spread (`PlaneMeasures.spread`) and how equilateral the triangle of class means is. For a figure with
     `layout="constrained"`; 2.6 inches wide and 3.3 high per panel is a good size.
     """
-    from matplotlib.lines import Line2D
-
     if columns < 1:
         raise ValueError(f"columns must be at least 1, not {columns}")
     drawn = fair_panels(panels, units)
@@ -93,10 +98,19 @@ def draw_panels(
             axes.set_ylabel(_AXIS[units], fontsize=8)
         if panel.view.classes != before:
             axes.legend(loc="best", fontsize=7, handletextpad=0.2, borderpad=0.3, framealpha=0.8)
-    shape = "template (its direction, not its length)" if units == "centres" else "template"
-    marks = [Line2D([], [], **mark) for mark in (_TEMPLATE, _CENTRE)]
-    figure.legend(marks, [shape, "class mean"], loc="outside lower center", ncols=2, fontsize=8)
+    figure.legend(*marks(units), loc="outside lower center", ncols=2, fontsize=8)
     return drawn
+
+
+def marks(units: str = "centres", ink: str = "black") -> tuple[list[Any], list[str]]:
+    """The two marks of a panel and what they are, for a legend."""
+    from matplotlib.lines import Line2D
+
+    shape = "template (its direction, not its length)" if units == "centres" else "template"
+    return [Line2D([], [], markeredgecolor=ink, **mark) for mark in (_TEMPLATE, _CENTRE)], [
+        shape,
+        "class mean",
+    ]
 
 
 def _shown(text: str) -> str:

@@ -56,6 +56,13 @@ class PlaneView:
     net: str = ""
     split: str = ""
 
+    def __repr__(self) -> str:
+        shown, of = len(self.labels), self.measures.examples
+        return (
+            f"PlaneView({', '.join(self.names)}: {shown} of {of} examples, spread {self.measures.spread:.3g}, "
+            f"triangle {self.measures.centres_equilateral:.3g})"
+        )
+
     @property
     def title(self) -> str:
         """The model and the split."""

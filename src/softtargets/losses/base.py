@@ -98,8 +98,12 @@ class SoftTargetLoss(ProcessState):
         self._in_tensors: list[str] = []  # hyper-parameters, by name
         self._in_pack = self._learning_in_pack = False
 
-    def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
-        """The loss of a batch; shapes as in ``torch.nn.functional.cross_entropy``."""
+    def forward(self, input: Tensor, target: Tensor, given: Any = None) -> Tensor:
+        """The loss of a batch: logits, called ``input`` as torch's losses call them, and target.
+
+        Shapes are those of ``torch.nn.functional.cross_entropy``.
+        """
+        logits = input
         if self._kept and isinstance(logits, Tensor):
             self.awake(logits.device)
         if self._in_tensors and (stacked := self._per_run()):

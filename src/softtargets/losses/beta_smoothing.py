@@ -112,9 +112,9 @@ class BetaSmoothing(RuleLoss):
         for average, parameter in zip(self.averaged.parameters(), model.parameters(), strict=True):
             average.lerp_(parameter.to(average.dtype), moved.to(average.dtype))
 
-    def forward(self, logits: Tensor, target: Tensor, ema_logits: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor, ema_logits: Tensor | None = None) -> Tensor:
         """The loss of a batch; the averaged model's logits have the shape of the logits."""
-        return super().forward(logits, target, ema_logits)
+        return super().forward(input, target, ema_logits)
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:
         """(hard mass, soft mass), one for each row."""

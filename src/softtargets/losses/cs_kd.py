@@ -49,9 +49,9 @@ class CSKD(SoftTargetLoss):
         self._hyperparameter("temperature", temperature, 0, open_low=True)
         self._hyperparameter("strength", strength, 0)
 
-    def forward(self, logits: Tensor, target: Tensor, partner_logits: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor, partner_logits: Tensor | None = None) -> Tensor:
         """The loss of a batch; the partners' logits have the shape of the logits."""
-        return super().forward(logits, target, partner_logits)
+        return super().forward(input, target, partner_logits)
 
     def extra(self, batch: Batch, given: Any) -> Tensor | None:
         """Paid for saying something else than the partner."""

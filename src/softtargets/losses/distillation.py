@@ -100,10 +100,10 @@ class Distillation(SoftTargetLoss):
         return cls(temperature, beta, student_temperature=True, scale_gradients=True, **options)
 
     def forward(
-        self, logits: Tensor, target: Tensor, teacher_logits: Tensor | TopLogits | None = None
+        self, input: Tensor, target: Tensor, teacher_logits: Tensor | TopLogits | None = None
     ) -> Tensor:
         """The loss of a batch; the teacher's logits have the shape of the logits, or are its `TopLogits`."""
-        return super().forward(logits, target, teacher_logits)
+        return super().forward(input, target, teacher_logits)
 
     @staticmethod
     @torch.no_grad()

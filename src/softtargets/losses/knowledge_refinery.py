@@ -72,11 +72,11 @@ class KnowledgeRefinery(SoftTargetLoss):
         """A table that prefers nothing."""
         return {"table": torch.zeros(self.classes, self.classes, device=device)}
 
-    def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; in training mode the table takes a step."""
-        loss = super().forward(logits, target, given)
+        loss = super().forward(input, target, given)
         if self.learns:
-            self._learn(Batch(logits.detach(), target, self.weight, self.ignore_index))
+            self._learn(Batch(input.detach(), target, self.weight, self.ignore_index))
         return loss
 
     def extra(self, batch: Batch, given: Any) -> Tensor:

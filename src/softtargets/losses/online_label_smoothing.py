@@ -87,12 +87,12 @@ class OnlineLabelSmoothing(RuleLoss):
         """What stands in a row of which nothing is known."""
         return 1 / self.classes if self.start == "uniform" else 0.0
 
-    def forward(self, logits: Tensor, target: Tensor, given: Any = None) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor, given: Any = None) -> Tensor:
         """The loss of a batch; in training mode what the model says is added up."""
-        loss = super().forward(logits, target, given)
+        loss = super().forward(input, target, given)
         if self.learns:
             # Here and not where the target is made: a fused kernel would make it by itself.
-            self._collect(Batch(logits.detach(), target, None, self.ignore_index))
+            self._collect(Batch(input.detach(), target, None, self.ignore_index))
         return loss
 
     def rule(self, batch: Batch, given: Any) -> Rule | None:

@@ -8,6 +8,7 @@ from softtargets.models.dropout import Dropout
 from softtargets.models.evaluating import evaluating
 from softtargets.models.mlp import MLP
 from softtargets.models.mobilenet_v2 import MobileNetV2
+from softtargets.models.own import Own, own_class, source_digest
 from softtargets.models.preact_resnet import PreActResNet
 from softtargets.models.resnet18 import ResNet18
 from softtargets.models.resnext29 import ResNeXt29
@@ -25,6 +26,7 @@ MODELS: dict[str, type[Classifier]] = {
     "mobilenet_v2": MobileNetV2,
     "resnext29": ResNeXt29,
     "timm": Timm,
+    "own": Own,
     "transformer": Transformer,
 }
 
@@ -39,6 +41,7 @@ __all__ = [
     "Dropout",
     "Memory",
     "MobileNetV2",
+    "Own",
     "PreActResNet",
     "ResNeXt29",
     "ResNet18",
@@ -46,4 +49,6 @@ __all__ = [
     "Transformer",
     "evaluating",
     "known_attention",
+    "own_class",
+    "source_digest",
 ]

@@ -6,7 +6,7 @@ from softtargets.predictions.confidence_names import find_confidences
 from softtargets.predictions.confidences import Confidences, open_confidences
 from softtargets.predictions.errors import PredictionFileError
 from softtargets.predictions.formats import Arrays, open_arrays
-from softtargets.predictions.kinds import Kind
+from softtargets.predictions.kinds import Judgement, Kind, checked_scores, kind_of_scores
 from softtargets.predictions.predictions import Predictions, open_predictions
 from softtargets.predictions.writing import Written, refuse_existing, refuse_replacing, write_predictions
 
@@ -15,11 +15,14 @@ __all__ = [
     "Arrays",
     "Confidences",
     "FileArray",
+    "Judgement",
     "Kind",
     "PredictionFileError",
     "Predictions",
     "Written",
+    "checked_scores",
     "find_confidences",
+    "kind_of_scores",
     "open_activations",
     "open_arrays",
     "open_confidences",

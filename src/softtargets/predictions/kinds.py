@@ -10,7 +10,17 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from softtargets.arrays import ROUNDED, SAVED, THROUGH_HALF, ScoreFault, find_fault, sum_tolerance
+from softtargets.arrays import (
+    ROUNDED,
+    SAVED,
+    THROUGH_HALF,
+    ArrayLike,
+    ScoreFault,
+    as_floating,
+    find_fault,
+    refuse_fault,
+    sum_tolerance,
+)
 from softtargets.predictions.array import FileArray
 from softtargets.predictions.errors import PredictionFileError
 
@@ -35,8 +45,40 @@ MOSTLY = 0.9  # the share of rows from 0 to 1 that no logits have by chance
 ANYTHING = Judgement("logits", "")  # finite, as long as nobody knows more
 
 
+class InMemory:
+    """Scores that are in no file: nobody has rounded them, and what is wrong with them is a `ValueError`."""
+
+    def decimals(self) -> int | None:
+        """As they are."""
+        return None
+
+    def refused(self, problem: str, advice: str = "") -> Exception:
+        """One sentence about the scores."""
+        return ValueError(f"the array {problem}" + (f"; {advice}" if advice else ""))
+
+
+def kind_of_scores(scores: ArrayLike, kind: Kind | None = None) -> Judgement:
+    """Whether an array (n, K) has logits or probabilities, by the rule of files: see `judge`.
+
+    Scores (n,) are those of class 1. `kind` is what somebody has said.
+
+    >>> print(kind_of_scores(torch.tensor([[0.9, 0.1], [0.5, 0.5]])).kind, kind_of_scores(torch.eye(2) - 1).kind)
+    probabilities logits
+    """
+    look = as_floating(scores, "scores").detach().cpu()
+    single = look.ndim == 1
+    return judge(look[:, None] if single else look, InMemory(), forced=kind, named=None, single=single)
+
+
+def checked_scores(scores: ArrayLike, judgement: Judgement) -> Tensor:
+    """The rows (n, K) of an array as they should be: finite, and probabilities with a sum of 1; others are refused."""
+    found = as_floating(scores, judgement.kind).detach()
+    refuse_fault(found, judgement.tolerance, judgement.kind)
+    return _divided(found, judgement)
+
+
 def judge(
-    look: Tensor, scores: FileArray, *, forced: Kind | None, named: Kind | None, single: bool
+    look: Tensor, scores: FileArray | InMemory, *, forced: Kind | None, named: Kind | None, single: bool
 ) -> Judgement:
     """Decide from some rows (n, K) which of the two they are.
 
@@ -115,6 +157,10 @@ def checked(scores: Tensor, judgement: Judgement, path: Path, place: Callable[[i
     """
     if fault := find_fault(scores, judgement.tolerance):
         raise PredictionFileError(path, *_words(fault, place(fault.row)))
+    return _divided(scores, judgement)
+
+
+def _divided(scores: Tensor, judgement: Judgement) -> Tensor:
     if judgement.tolerance is None or judgement.tolerance <= sum_tolerance(scores.dtype):
         return scores
     # Instruments ask for sums of 1 within what the type can do; rounding may have left less.

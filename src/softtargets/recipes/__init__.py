@@ -13,6 +13,7 @@ from softtargets.recipes import (
     probes,
     recipe,
     regularisers,
+    sources,
 )
 from softtargets.recipes import schema as _schema
 from softtargets.recipes import yaml as _yaml
@@ -25,9 +26,10 @@ from softtargets.recipes.probes import *
 from softtargets.recipes.recipe import *
 from softtargets.recipes.regularisers import *
 from softtargets.recipes.schema import *
+from softtargets.recipes.sources import *
 from softtargets.recipes.yaml import *
 
 __all__ = [
     *augmentation.__all__, *datasets.__all__, *models.__all__, *noise.__all__, *optimisation.__all__, *probes.__all__,
-    *recipe.__all__, *regularisers.__all__, *_schema.__all__, *_yaml.__all__,
+    *recipe.__all__, *regularisers.__all__, *_schema.__all__, *sources.__all__, *_yaml.__all__,
 ]  # fmt: skip

@@ -17,6 +17,7 @@ __all__ = [
     "IWSLT17",
     "MNIST",
     "WMT14",
+    "Arrays",
     "Dataset",
     "Digits",
     "FashionMNIST",
@@ -143,6 +144,26 @@ class ImageNet(ImageDataset, name="imagenet"):
     """ImageNet (ILSVRC 2012), resized and cropped to `size`; its validation set is our test set."""
 
     size: Count = 224
+
+
+class Arrays(ImageDataset, name="arrays", shorthand="arrays"):
+    """Images of your own from arrays: the file `arrays` of the data directory.
+
+    `digest` says which images and labels they are, so that a run never stands for others: ``softtargets data arrays
+    FILE`` makes both of a .npz or .npy file.
+    """
+
+    arrays: str
+    digest: str = ""
+
+    def check(self) -> None:
+        """A name in the data directory: a path would make a run of the same images another one elsewhere."""
+        if not self.arrays or self.arrays.startswith(("/", "~")) or ".." in self.arrays.split("/"):
+            raise RecipeError(
+                f"{self.arrays!r} is no name of a file in the data directory; make one of your arrays with: "
+                "softtargets data arrays FILE",
+                "arrays",
+            )
 
 
 class TranslationDataset(Dataset):

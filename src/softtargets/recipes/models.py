@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Literal
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes.schema import Count, NonNegative, Part, Positive, ProperFraction, Width
+from softtargets.recipes.schema import Count, NonNegative, Part, Positive, ProperFraction, Scalar, Width
 
 __all__ = [
     "CNN",
@@ -14,6 +14,7 @@ __all__ = [
     "AlexNet",
     "MobileNetV2",
     "Model",
+    "Own",
     "PreActResNet",
     "ResNeXt29",
     "ResNet18",
@@ -115,6 +116,27 @@ class Timm(Model, name="timm", shorthand="net"):
         """A name is needed; whether timm knows it, only timm can say."""
         if not self.net:
             raise RecipeError("is empty; give the name of a network of timm, such as resnet50", "net")
+
+
+class Own(Model, name="own", shorthand="net"):
+    """A network of your own: ``{name: own, net: "module:Class"}``, or ``own:module:Class`` for short.
+
+    The class is called with `options`, and with shape, channels and classes where its constructor names them; it gives
+    logits by a linear layer that is computed last. `digest` says which version of its file it is, so that a run never
+    stands for another: ``softtargets recipe model module:Class`` prints the part with it.
+    """
+
+    net: str
+    options: tuple[tuple[str, Scalar], ...] = ()
+    digest: str = ""
+
+    def check(self) -> None:
+        """A module and a class; whether they are there, only Python can say."""
+        module, _, name = self.net.partition(":")
+        if not name.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
+            raise RecipeError(f"{self.net!r} is not written as module:Class, such as mynets:SmallNet", "net")
+        if any(not key.isidentifier() for key, _ in self.options):
+            raise RecipeError("names of options are those of arguments in Python", "options")
 
 
 class Transformer(Model, name="transformer"):

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, NonNegative, Part, Positive, ProperFraction
 
-__all__ = ["SGD", "Adam", "Constant", "Cosine", "InverseSqrt", "Linear", "Optimiser", "Schedule", "Step"]
+__all__ = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Constant",
+    "Cosine",
+    "InverseSqrt",
+    "Linear",
+    "Optimiser",
+    "Schedule",
+    "Step",
+]
 
 Unit = Literal["epoch", "step"]
 # Patterns of parameter names, such as "head.*" or "*.bias", and a number for each.
@@ -59,6 +70,29 @@ class Adam(Optimiser, name="adam"):
             raise RecipeError(
                 f"{self.decay_form} is part of the loss, and decoupled decay is not; "
                 "use gradient, or decoupled: false",
+                "decay_form",
+            )
+
+
+class AdamW(Optimiser, name="adamw"):
+    """AdamW: Adam whose weight decay goes past the gradient, w <- (1 - lr * weight_decay) w (Loshchilov & Hutter 2019).
+
+    Defaults are those of ``torch.optim.AdamW``. The same as ``adam`` with `decoupled`, which keeps its name in recipes
+    that have it.
+    """
+
+    decoupled: ClassVar[bool] = True
+
+    lr: Positive = 1e-3
+    weight_decay: NonNegative = 0.01
+    betas: tuple[ProperFraction, ProperFraction] = (0.9, 0.999)
+    eps: Positive = 1e-8
+
+    def check(self) -> None:
+        """Its decay is no part of the loss."""
+        if self.decay_form != "gradient":
+            raise RecipeError(
+                f"{self.decay_form} is part of the loss, and the decay of adamw is not; leave it out, or use adam",
                 "decay_form",
             )
 

@@ -216,7 +216,7 @@ def _classes_of(data: Dataset) -> tuple[Any, ...]:
     if isinstance(data, TranslationDataset):
         return (data,)  # pieces of words are learnt from the training text
     # Human labels and sizes change the examples, not the set of classes.
-    return data.name, getattr(data, "coarse", None), getattr(data, "part", None)
+    return data.name, *(getattr(data, field, None) for field in ("coarse", "part", "arrays", "digest"))
 
 
 def _set(tree: dict[str, Any], path: str, value: Any) -> None:

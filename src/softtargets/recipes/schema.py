@@ -79,6 +79,10 @@ Width = Annotated[
 ]  # of a layer: more overflows, before memory can be found to be too small
 
 
+class Scalar:
+    """The type of a field that takes any single value: a number, true or false, or text."""
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True)
 class Part:
@@ -95,7 +99,7 @@ class Part:
 
     def __init_subclass__(cls, name: str = "", shorthand: str = "") -> None:
         cls.name, cls.shorthand = name or cls.name, shorthand or cls.shorthand
-        dataclass(frozen=True, kw_only=True)(cls)
+        dataclass(frozen=True, kw_only=True, repr=False)(cls)
 
     def __post_init__(self) -> None:
         for name, hint in field_types(type(self)).items():
@@ -105,6 +109,11 @@ class Part:
                 raise error.inside(name) from None
             object.__setattr__(self, name, value)
         self.check()
+
+    def __repr__(self) -> str:
+        """As one would write it in Python: only what differs from the defaults."""
+        given = ((one.name, getattr(self, one.name), _default(one)) for one in fields(self))
+        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v, usual in given if v != usual)})"
 
     def check(self) -> None:
         """Refuse combinations of fields that make no sense together. Overridden where there are any."""
@@ -193,7 +202,8 @@ def describe(hint: object) -> str:
         return _describe_list(hint, arguments)
     if isinstance(hint, type) and issubclass(hint, Part):
         return "one of " + _listed(kinds(hint)) if kinds(hint) else f"a {hint.__name__.lower()}"
-    return {float: "a number", int: "a whole number", bool: "true or false", str: "text"}[hint]  # type: ignore[index]
+    words = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
+    return {**words, Scalar: "a number, true or false, or text"}[hint]  # type: ignore[index]
 
 
 def _describe_list(hint: object, arguments: tuple[Any, ...]) -> str:
@@ -303,6 +313,11 @@ def _coerce_mapping(value: Mapping[Any, Any], key_hint: Any, hint: Any) -> tuple
 
 
 def _coerce_scalar(value: Any, hint: Any) -> Any:
+    if hint is Scalar:
+        if isinstance(value, (bool, str)):
+            return value
+        whole = _number(value, int)  # 2 and 2.0 are the same recipe
+        return whole if whole is not None else _coerce_scalar(value, float)
     found = _number(value, hint) if hint in (int, float) else value if isinstance(value, hint) else None
     if found is None:
         raise RecipeError(f"{_show(value)} is not {describe(hint)}")

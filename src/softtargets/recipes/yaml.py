@@ -10,7 +10,7 @@ import yaml
 
 from softtargets.exceptions import RecipeError
 
-__all__ = ["parse_yaml", "read_text"]
+__all__ = ["dump_yaml", "parse_yaml", "read_text"]
 
 _FLOAT = re.compile(
     r"^[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)([eE][-+]?\d+)?$"
@@ -58,6 +58,28 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOL, list("tTfF"))
 _Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_decimal)
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes every text that `_Loader` would read as something else."""
+
+    def quoted(self, text: str) -> yaml.ScalarNode:
+        tag = _Loader("").resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+        return self.represent_scalar(
+            "tag:yaml.org,2002:str", text, style=None if tag.endswith(":str") else "'"
+        )
+
+
+_Dumper.add_representer(str, _Dumper.quoted)
+
+
+def dump_yaml(tree: Any, **options: Any) -> str:
+    """Plain values as YAML that `parse_yaml` reads back as they were; options are PyYAML's.
+
+    >>> dump_yaml({"lr": 0.001, "digest": "1e3"})
+    "lr: 0.001\\ndigest: '1e3'\\n"
+    """
+    return str(yaml.dump(tree, Dumper=_Dumper, **{"sort_keys": False, "allow_unicode": True, **options}))
 
 
 def parse_yaml(text: str, source: str = "YAML") -> Any:

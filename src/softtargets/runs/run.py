@@ -73,6 +73,14 @@ class Run:
 
     directory: Path
 
+    def __repr__(self) -> str:
+        try:
+            summary = {k: v for k, v in self.summary.items() if isinstance(v, float) and k.startswith("test")}
+            told = ", ".join([self.status, *(f"{name} {value:.4g}" for name, value in summary.items())])
+        except RunError:
+            told = "not readable" if (self.directory / MANIFEST).exists() else "not finished"
+        return f"Run({self.id}: {told}; {self.directory})"
+
     @property
     def id(self) -> str:
         """The recipe's hash, which is also the directory's name."""

@@ -59,6 +59,9 @@ class RunStore:
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
 
+    def __repr__(self) -> str:
+        return f"RunStore({str(self.root)!r})"
+
     def find(self, recipe: Recipe) -> Run | None:
         """The concluded run of a recipe, checked for damage that can be seen without reading it all."""
         run = Run(self.root / recipe.id)

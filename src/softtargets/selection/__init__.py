@@ -17,6 +17,7 @@ from softtargets.selection.normalisation import (
     fit_normalisation,
     normalisation_of,
 )
+from softtargets.selection.points import RiskPoints, least_risk, risk_points, shown_coverages
 
 __all__ = [
     "NORMALISATION_FOLDS",
@@ -26,14 +27,18 @@ __all__ = [
     "ConfidenceRows",
     "LogitNormalisation",
     "RiskCoverage",
+    "RiskPoints",
     "Selection",
     "accuracy_intervals",
     "aurc_difference",
     "fit_normalisation",
+    "least_risk",
     "less_than_certain",
     "measure_selection",
     "normalisation_of",
     "normalised_logits",
     "risk_coverage",
+    "risk_points",
     "selection_of",
+    "shown_coverages",
 ]

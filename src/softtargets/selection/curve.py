@@ -32,6 +32,9 @@ class RiskCoverage:
     group: NDArray[np.int64] = field(repr=False)
     mistakes: int
 
+    def __repr__(self) -> str:
+        return f"RiskCoverage({self.examples} examples, accuracy {100 * self.accuracy:.2f} %, AURC {self.aurc:.4g})"
+
     @property
     def examples(self) -> int:
         """n."""

@@ -64,6 +64,11 @@ class Selection:
     intervals: dict[str, Interval]
     curve: RiskCoverage = field(repr=False)
 
+    def __repr__(self) -> str:
+        at = ", ".join(f"{100 * one.accuracy:.2f} % at {100 * one.coverage:g} %" for one in self.at_coverage)
+        areas = f"AURC {self.aurc:.4g}, E-AURC {self.excess_aurc:.4g}, AUGRC {self.augrc:.4g}"
+        return f"Selection({self.examples} examples: {areas}; accuracy over coverage: {at})"
+
     def numbers(self) -> dict[str, Any]:
         """All of it but the curve as plain data, for scripts."""
         areas = ("aurc", "best_aurc", "excess_aurc", "augrc")

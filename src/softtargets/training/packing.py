@@ -71,7 +71,7 @@ def arrangement(recipe: Recipe, weights: int, device: torch.device, fused: bool 
     if not (fused or issubclass(loss, ALONE)) and stacks(net, weights, recipe.precision, on_cpu):
         return Arrangement(CPU_RUNS if on_cpu else GPU_RUNS, True)
     # Draws from torch's generator are of one stream at a time.
-    draws = issubclass(loss, (BetaSmoothing, DisturbLabel)) or net == "timm"
+    draws = issubclass(loss, (BetaSmoothing, DisturbLabel)) or net in ("timm", "own")
     return Arrangement(1 if on_cpu or draws else GPU_STREAMS, False)
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.report import Figure, Widget
-from softtargets.report.drawing import GREY, Drawing, canvas, plain
-from softtargets.selection import RiskCoverage, Selection, accuracy_intervals
+from softtargets.report.drawing import Drawing, canvas, plain
+from softtargets.selection import (
+    RiskCoverage,
+    RiskPoints,
+    Selection,
+    least_risk,
+    risk_points,
+    shown_coverages,
+)
+from softtargets.selection.drawing import draw_risk_coverage
 
 HANDED_OVER = 0.2  # of the cases, in sentences
-STEPS = 200
-FIRST = (
-    20  # examples that a curve begins with: the risk of fewer is more scatter than anyone would want to see
-)
 
 
 def accuracy_on_the_rest(found: Selection) -> Estimate:
@@ -48,37 +50,23 @@ def coverage_figure(
 
 def coverage_data(curves: Mapping[str, RiskCoverage], colours: Sequence[str], best: bool) -> dict[str, Any]:
     """The numbers of the widget: error rates with their intervals at some coverages."""
-    most = max(curve.examples for curve in curves.values())
-    coverages = np.arange(1, STEPS + 1) / STEPS
-    coverages = coverages[coverages * most >= min(FIRST, most)]
+    coverages = shown_coverages(list(curves.values()))
     shown = []
     for (name, curve), colour in zip(curves.items(), colours, strict=False):
-        low, high = accuracy_intervals(curve, coverages, LEVEL)
-        risk = curve.errors_at(coverages) / (coverages * curve.examples)
-        shown.append({"name": name, "colour": colour, "risk": risk, "low": 1 - high, "high": 1 - low})
-    least = None
-    if best:
-        wrong = 1 - next(iter(curves.values())).accuracy
-        least = np.maximum(coverages - (1 - wrong), 0) / coverages
+        at = risk_points(curve, coverages, LEVEL)
+        shown.append({"name": name, "colour": colour, "risk": at.risk, "low": at.low, "high": at.high})
+    least = least_risk(next(iter(curves.values())), coverages) if best else None
     return {"coverages": coverages, "curves": shown, "best": least}
 
 
 def _draw(data: Mapping[str, Any]) -> Drawing:
     figure = canvas(6.4, 3.6)
     axes = figure.subplots()
-    coverages = data["coverages"]
-    for one in data["curves"]:
-        axes.fill_between(coverages, one["low"], one["high"], color=one["colour"], alpha=0.15, linewidth=0)
-        axes.plot(coverages, one["risk"], color=one["colour"], label=plain(one["name"]))
-    if data["best"] is not None:
-        axes.plot(
-            coverages, data["best"], color=GREY, linestyle="--", linewidth=1, label="best possible order"
-        )
-    axes.set(
-        xlabel="share of predictions used, most confident first", ylabel="error rate of those", xlim=(0, 1)
-    )
-    axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_formatter("{x:.0%}")
-    axes.yaxis.set_major_formatter("{x:.3g}")
+    curves = {
+        plain(one["name"]): RiskPoints(data["coverages"], one["risk"], one["low"], one["high"])
+        for one in data["curves"]
+    }
+    colours = {plain(one["name"]): one["colour"] for one in data["curves"]}
+    draw_risk_coverage(axes, curves, colours, data["best"])
     axes.legend(loc="upper left")
     return figure

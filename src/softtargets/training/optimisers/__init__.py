@@ -15,7 +15,7 @@ from softtargets.training.optimisers.update import Update
 from softtargets.training.optimisers.weight_update import WeightUpdate, average_, clip_by_norm_
 
 # By the names that recipes call optimisers.
-UPDATES: dict[str, Callable[..., Update]] = {"sgd": SGDUpdate, "adam": AdamUpdate}
+UPDATES: dict[str, Callable[..., Update]] = {"sgd": SGDUpdate, "adam": AdamUpdate, "adamw": AdamUpdate}
 
 
 def make_update(

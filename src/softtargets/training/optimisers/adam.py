@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from softtargets.recipes import Adam
+from softtargets.recipes import Adam, AdamW
 from softtargets.training.optimisers.update import Memory, Tensors, Update, agreed, along, is_exactly
 
 
@@ -24,7 +24,7 @@ class AdamUpdate(Update):
 
     slots = ("mean", "square")
 
-    def _read(self, recipes: Sequence[Adam]) -> None:
+    def _read(self, recipes: Sequence[Adam | AdamW]) -> None:
         self._decoupled: bool = agreed(recipes, "decoupled")
         first, second = zip(*(recipe.betas for recipe in recipes), strict=True)
         self._mean_taken = self._number([1 - beta for beta in first])

@@ -1,0 +1,151 @@
+"""``recipe init``, ``recipe model``, ``recipe parts`` and ``data arrays``: what they write and print."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from softtargets.cli.recipe_start import check_start, starting_recipe
+from softtargets.recipes import (
+    Dataset,
+    Model,
+    Recipe,
+    Regulariser,
+    TranslationDataset,
+    kinds,
+    parse_yaml,
+    source_of,
+)
+
+from .command import ran
+
+IMAGES = [name for name, part in kinds(Dataset).items() if not issubclass(part, TranslationDataset)]
+
+
+@pytest.mark.parametrize("data", kinds(Dataset))
+def test_every_dataset_has_a_recipe_to_start_from(data):
+    text = starting_recipe(data, None, "label_smoothing")
+    filled = text.replace("YOUR-CORPUS", "mine").replace("YOUR-ARRAYS", "mine.npz")
+    assert Recipe.from_yaml(filled).data.name == data
+    assert (check_start(text) is None) == (filled != text)
+
+
+@pytest.mark.parametrize("regulariser", kinds(Regulariser))
+def test_every_regulariser_has_one(regulariser):
+    recipe = check_start(starting_recipe("digits", None, regulariser))
+    assert recipe.regulariser.name == regulariser
+    assert recipe.model.hidden == (64,)
+
+
+@pytest.mark.parametrize("model", [name for name in kinds(Model) if name != "transformer"])
+def test_every_model_has_one(model):
+    text = starting_recipe("cifar10", model, "cross_entropy")
+    recipe = Recipe.from_yaml(text.replace("YOUR-NET", "a:B" if model == "own" else "resnet18"))
+    assert recipe.model.name == model
+
+
+def test_every_option_of_the_chosen_parts_is_there_with_its_default():
+    text = starting_recipe("digits", None, "labo")
+    for name, value in (("tau", 1.25), ("rho", 0.5), ("hypergradient", False), ("reading", "literal")):
+        (line,) = [line for line in text.splitlines() if line.strip().startswith(f"# {name}:")]
+        assert parse_yaml(line.strip().lstrip("# ").split("#")[0]) == {name: value}
+    assert "# Formula: H((1 - alpha) onehot(y) + alpha softmax(z / tau), p)" in text
+    # Without the comment marks it is the same recipe.
+    lines = [line.replace("  # ", "  ", 1) if line.startswith("  # ") else line for line in text.splitlines()]
+    assert Recipe.from_yaml("\n".join(lines)).id == Recipe.from_yaml(text).id
+
+
+def test_a_file_is_written_once(tmp_path, capsys):
+    path = tmp_path / "first.yaml"
+    code, out, err = ran(capsys, "recipe", "init", path, "--data", "digits")
+    assert (code, err) == (0, "")
+    recipe = Recipe.load(path)
+    assert recipe.id in out
+    before = path.read_text()
+    code, _, err = ran(capsys, "recipe", "init", path, "--data", "mnist")
+    assert code == 2
+    assert "exists and is not overwritten" in err
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--data", "mnits"], "--data mnits is not known (did you mean 'mnist'?)"),
+        (["--model", "resnet"], "--model resnet is not known"),
+        (["--regulariser", "smoothing"], "--regulariser smoothing is not known"),
+        (["--data", "multi30k", "--model", "cnn"], "cnn is not for multi30k; take --model transformer"),
+        (["--data", "mnist", "--model", "transformer"], "transformer is not for mnist"),
+    ],
+)
+def test_what_is_not_known_is_refused_and_nothing_written(tmp_path, capsys, words, message):
+    code, _, err = ran(capsys, "recipe", "init", tmp_path / "r.yaml", *words)
+    assert code == 2
+    assert message in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_to_be_filled_in_is_said(tmp_path, capsys):
+    code, out, _ = ran(capsys, "recipe", "init", tmp_path / "r.yaml", "--data", "arrays")
+    assert code == 0
+    assert "fill in what says YOUR-" in out
+    code, _, err = ran(capsys, "recipe", "init", tmp_path / "no" / "r.yaml")
+    assert code == 2
+    assert "is no directory" in err
+
+
+def test_parts_tell_formula_source_defaults_and_ranges(capsys):
+    _, out, _ = ran(capsys, "recipe", "parts", "label_smoothing")
+    for words in (
+        "formula",
+        "Szegedy et al. 2016",
+        "a number at least 0 and at most 1; default: 0.1",
+        "one of all, others",
+    ):
+        assert words in " ".join(out.split())
+
+
+def test_every_regulariser_and_optimiser_has_a_formula_and_a_source():
+    for slot, part in (("regulariser", Regulariser),):
+        for name in kinds(part):
+            assert all(source_of(slot, name)), name
+
+
+def test_a_network_of_ones_own_as_a_part(tmp_path, capsys, monkeypatch):
+    (tmp_path / "partnets.py").write_text("from torch import nn\nclass A(nn.Linear):\n    pass\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    code, out, err = ran(capsys, "recipe", "model", "partnets:A")
+    assert (code, err) == (0, "")
+    part = parse_yaml(out)
+    recipe = Recipe.from_dict({"data": "digits", "epochs": 1, **part})
+    assert recipe.model.net == "partnets:A"
+    assert len(recipe.model.digest) == 16
+    _, out, _ = ran(capsys, "recipe", "model", "partnets:A", "--json")
+    assert json.loads(out) == part
+    code, _, err = ran(capsys, "recipe", "model", "partnets:B")
+    assert code == 2
+    assert "has no class 'B'; it has A" in err
+    sys.modules.pop("partnets")
+
+
+def test_arrays_of_ones_own_as_a_part(tmp_path, capsys):
+    random = np.random.default_rng(0)
+    np.savez(
+        tmp_path / "mine.npz",
+        images=random.integers(0, 256, (24, 8, 8), dtype=np.uint8),
+        labels=np.arange(24) % 3,
+    )
+    words = ("data", "arrays", tmp_path / "mine.npz", "--data-dir", tmp_path / "data")
+    code, out, err = ran(capsys, *words)
+    assert (code, err) == (0, "")
+    assert "20 images to train on and 4 to test, 8 x 8, 1 channels, 3 classes" in out
+    recipe = Recipe.from_dict({"model": "cnn", "epochs": 1, **parse_yaml(out)})
+    assert (tmp_path / "data" / recipe.data.arrays).exists()
+    _, out, _ = ran(capsys, *words, "--json")
+    assert json.loads(out)["data"]["digest"] == recipe.data.digest
+    np.save(tmp_path / "x.npy", np.zeros((3, 3)))
+    code, _, err = ran(capsys, "data", "arrays", tmp_path / "x.npy")
+    assert code == 2
+    assert "give the file of its labels" in err
