@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
@@ -46,6 +47,11 @@ def made() -> dict[str, Any]:
     return found | {
         "out_of_fold_probabilities": torch.tensor(out_of_fold),
         "fit_predict": _fit_predict,
+        "classifier": LogisticRegression(max_iter=200).fit(data.data[train], data.target[train]),
+        "X_calibration": data.data[val],
+        "y_calibration": data.target[val],
+        "X": data.data[test],
+        "axes": Figure().subplots(),
         "token_logits": tokens,
         "token_labels": padded,
         "noise_matrix": 0.8 * torch.eye(10) + 0.02,
