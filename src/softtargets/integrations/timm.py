@@ -75,7 +75,7 @@ def _named(
             "cs_kd compares examples of the same class, and those of mixup and cutmix are of two: turn these off"
         )
     if name == "label_smoothing":
-        if mixed and smoothing and name != "cross_entropy":
+        if mixed and smoothing:
             if options:
                 raise ValueError(
                     f"targets of mixup and cutmix are smoothed by timm already (smoothing={smoothing:g}), so that "
