@@ -60,8 +60,8 @@ def main():
     confused = loss.table.clone().fill_diagonal_(0)
     most, like = divmod(int(confused.argmax()), 10)
     accelerator.print(
-        f"OnlineLabelSmoothing: {100 * found.accuracy:.1f} % of the test digits are right and the smooth calibration error "
-        f"is {100 * found.smooth_calibration_error:.1f} %. To this model {most} looks most like {like}."
+        f"OnlineLabelSmoothing: {100 * found.accuracy:.1f} % of the test digits are right and the smooth calibration "
+        f"error is {100 * found.smooth_calibration_error:.1f} %. To this model {most} looks most like {like}."
     )
 
 

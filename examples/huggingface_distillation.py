@@ -29,7 +29,9 @@ def vit(width, layers, seed=0):
     """A small vision transformer."""
     torch.manual_seed(seed)
     sizes = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": 4}
-    config = ViTConfig(image_size=8, patch_size=2, num_channels=1, num_labels=10, intermediate_size=2 * width, **sizes)
+    config = ViTConfig(
+        image_size=8, patch_size=2, num_channels=1, num_labels=10, intermediate_size=2 * width, **sizes
+    )
     return ViTForImageClassification(config)
 
 
@@ -81,7 +83,9 @@ def main():
         path = Path(directory) / "teacher.safetensors"
         stored = store_teacher(teacher, few, path, k=3, temperature=2.0)
         size = path.stat().st_size / 1024
-        students(f"With its 3 likeliest classes, {size:.0f} KiB", DistillationTrainer, teacher=stored, loss=loss)
+        students(
+            f"With its 3 likeliest classes, {size:.0f} KiB", DistillationTrainer, teacher=stored, loss=loss
+        )
 
 
 if __name__ == "__main__":

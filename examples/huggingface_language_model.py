@@ -1,4 +1,4 @@
-"""A causal language model of characters with label smoothing in Hugging Face Trainer, and the calibration of its tokens.
+"""A causal language model of characters in Hugging Face Trainer: its losses, and the calibration of its tokens.
 
 The text is Python's own help (``pydoc_data.topics``), which everybody has. Logits are never kept in evaluation.
 
@@ -35,7 +35,13 @@ def train(loss, steps):
     training, test, characters = text()
     torch.manual_seed(0)
     config = GPT2Config(
-        vocab_size=characters, n_positions=LENGTH, n_embd=64, n_layer=2, n_head=4, bos_token_id=0, eos_token_id=0
+        vocab_size=characters,
+        n_positions=LENGTH,
+        n_embd=64,
+        n_layer=2,
+        n_head=4,
+        bos_token_id=0,
+        eos_token_id=0,
     )
     metrics = Metrics(shift=True)
     with tempfile.TemporaryDirectory() as directory:

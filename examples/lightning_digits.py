@@ -56,7 +56,10 @@ def loaders():
     """Training and validation batches."""
     images, labels = (torch.tensor(array) for array in load_digits(return_X_y=True))
     images = images.float() / 16
-    training, validation = TensorDataset(images[:1300], labels[:1300]), TensorDataset(images[1300:], labels[1300:])
+    training, validation = (
+        TensorDataset(images[:1300], labels[:1300]),
+        TensorDataset(images[1300:], labels[1300:]),
+    )
     return DataLoader(training, 64, shuffle=True), DataLoader(validation, 256)
 
 
@@ -81,11 +84,14 @@ def main():
             )
             trainer.fit(Digits(loss), *loaders())
             pictures = len(list(Path(directory).rglob("*.png")))
-        found = {name.removeprefix("val_calibration/"): float(value) for name, value in trainer.callback_metrics.items()}
+        found = {
+            name.removeprefix("val_calibration/"): float(value)
+            for name, value in trainer.callback_metrics.items()
+        }
         print(
-            f"{type(loss).__name__}: {100 * found['accuracy']:.1f} % of the test digits are right, the smooth calibration "
-            f"error is {100 * found['smooth_calibration_error']:.1f} %, and on the plane of 1, 4 and 7 clusters have a "
-            f"spread of {found['plane_spread']:.2f} ({pictures} pictures were drawn)."
+            f"{type(loss).__name__}: {100 * found['accuracy']:.1f} % of the test digits are right, the smooth "
+            f"calibration error is {100 * found['smooth_calibration_error']:.1f} %, and on the plane of 1, 4 and "
+            f"7 clusters have a spread of {found['plane_spread']:.2f} ({pictures} pictures were drawn)."
         )
 
 

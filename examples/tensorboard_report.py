@@ -40,7 +40,8 @@ def main():
         writer.add_figure("test/reliability", report.figure, epoch)
     writer.close()
     error = 100 * report.numbers["test/smooth_calibration_error"]
-    print(f"After the last epoch the smooth calibration error is {error:.1f} %. All epochs: tensorboard --logdir {options.out}")
+    print(f"After the last epoch the smooth calibration error is {error:.1f} %.")
+    print(f"All epochs: tensorboard --logdir {options.out}")
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ def main():
             logits = torch.cat([model(part) for part in images[1300:].split(100)])
         found = measure_calibration(logits, labels[1300:], from_logits=True, level=None)
         print(
-            f"{name} with mixup: {100 * found.accuracy:.1f} % of the test digits are right and the smooth calibration error "
-            f"is {100 * found.smooth_calibration_error:.1f} %."
+            f"{name} with mixup: {100 * found.accuracy:.1f} % of the test digits are right and the smooth calibration "
+            f"error is {100 * found.smooth_calibration_error:.1f} %."
         )
 
 

@@ -36,8 +36,8 @@ def main():
                 metrics.update(model(images[some]), labels[some])
         found = {name: float(value) for name, value in metrics.compute().items()}
         print(
-            f"{type(loss).__name__}: {100 * found['accuracy']:.1f} % of the test digits are right; expected, debiased and "
-            f"smooth calibration errors are {100 * found['expected_calibration_error']:.1f} %, "
+            f"{type(loss).__name__}: {100 * found['accuracy']:.1f} % of the test digits are right; expected, debiased "
+            f"and smooth calibration errors are {100 * found['expected_calibration_error']:.1f} %, "
             f"{100 * found['debiased_calibration_error']:.1f} % and {100 * found['smooth_calibration_error']:.1f} %, "
             f"the AURC is {found['aurc']:.4f}."
         )

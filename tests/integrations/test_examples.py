@@ -25,19 +25,34 @@ SAYS = {
     "timm_mixup": (r"\w+ with mixup: [\d.]+ % of the test digits are right", 3),
     "torchmetrics_digits": (r"the AURC is [\d.]+", 3),
 }
-SHIMMED = "import runpy, sys; from integrations.torchvision_shim import declare; kept = declare(); sys.argv = sys.argv[1:]; "
+SHIMMED = """
+import runpy, sys
+from integrations.torchvision_shim import declare
+kept, sys.argv = declare(), sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 def run(name, *options, shim=False):
     source, tests = Path(softtargets.__file__).parents[1], Path(__file__).parents[1]
     paths = [str(source), str(tests), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
     script = str(EXAMPLES / f"{name}.py")
     command = [script]
     if shim:
-        command = ["-c", SHIMMED + "runpy.run_path(sys.argv[0], run_name='__main__')", script]
+        command = ["-c", SHIMMED, script]
     return subprocess.run(
-        [sys.executable, *command, *options], capture_output=True, text=True, env=environment, timeout=300, check=False
+        [sys.executable, *command, *options],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        check=False,
     )
 
 

@@ -85,7 +85,9 @@ def test_numbers_are_those_of_all_validation_examples(returns):
     trainer = fitted(module, callback)
     wanted = measure_calibration(*logits_of(module), from_logits=True, level=None).scalars()
     logged = {name: float(value) for name, value in trainer.callback_metrics.items()}
-    assert logged == pytest.approx({f"val_calibration/{name}": value for name, value in wanted.items()}, rel=1e-5)
+    assert logged == pytest.approx(
+        {f"val_calibration/{name}": value for name, value in wanted.items()}, rel=1e-5
+    )
     assert callback.found["calibration"].examples == 297
     assert set(callback.figures) == {"reliability"}
 
@@ -96,7 +98,9 @@ def test_the_plane():
     images, labels = digits(VALIDATION).tensors
     with torch.no_grad():
         view = plane_view(module.body(images), labels, module.fc.weight, (1, 4, 7))
-    assert float(trainer.callback_metrics["val_calibration/plane_spread"]) == pytest.approx(view.measures.spread, rel=1e-4)
+    assert float(trainer.callback_metrics["val_calibration/plane_spread"]) == pytest.approx(
+        view.measures.spread, rel=1e-4
+    )
     torch.testing.assert_close(callback.found["plane"].points, view.points, rtol=1e-4, atol=1e-5)
     assert set(callback.figures) == {"reliability", "plane"}
     assert not module.fc._forward_pre_hooks  # nothing is left behind
@@ -133,7 +137,7 @@ def test_figures_go_to_loggers_with_methods_of_their_own():
     class Mlflow:
         run_id = "r"
 
-        class experiment:  # noqa: N801
+        class experiment:
             @staticmethod
             def log_figure(run, figure, file):
                 calls.append((run, figure, file))
@@ -157,7 +161,7 @@ def test_several_loaders_are_measured_apart():
 def test_what_cannot_be_measured_is_refused():
     with pytest.raises(ValueError, match='"labels": labels'):
         fitted(Module(returns="no labels"), CalibrationCallback())
-    with pytest.raises(ValueError, match="linear layers are body.0, fc"):
+    with pytest.raises(ValueError, match=r"linear layers are body\.0, fc"):
         fitted(Module(), CalibrationCallback(head="head", plane=(0, 1, 2)))
     with pytest.raises(ValueError, match="'body' is a Sequential"):
         fitted(Module(), CalibrationCallback(head="body", plane=(0, 1, 2)))
@@ -172,9 +176,9 @@ def test_a_loss_that_learns_is_told_of_epochs_and_kept_in_checkpoints(tmp_path):
     trainer.save_checkpoint(tmp_path / "last.ckpt")
     again = Module.load_from_checkpoint(tmp_path / "last.ckpt", loss=OnlineLabelSmoothing(10))
     assert torch.equal(again.loss.table, module.loss.table)
+    plain = Module()
+    plain.loss = nn.CrossEntropyLoss()
     with pytest.raises(ValueError, match="make it an attribute"):
-        plain = Module()
-        plain.loss = nn.CrossEntropyLoss()
         fitted(plain, LossCallback())
 
 

@@ -1,4 +1,4 @@
-"""Criteria for timm's training script: by its formulas, derived here again, and by timm itself where it is installed."""
+"""Criteria for timm's training script: by its formulas, derived here again, and by timm itself where it is there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,14 @@ def soft_cross_entropy(logits, target):
 
 
 def args(**given):
-    usual = {"smoothing": 0.1, "mixup": 0.0, "cutmix": 0.0, "cutmix_minmax": None, "bce_loss": False, "jsd_loss": False}
+    usual = {
+        "smoothing": 0.1,
+        "mixup": 0.0,
+        "cutmix": 0.0,
+        "cutmix_minmax": None,
+        "bce_loss": False,
+        "jsd_loss": False,
+    }
     return Namespace(**(usual | {"aug_splits": 0, "num_classes": CLASSES} | given))
 
 
@@ -118,14 +125,16 @@ def test_nothing_is_smoothed_twice():
     assert create_criterion(args(smoothing=0.3), "label_smoothing").alpha == 0.3
 
 
-@pytest.mark.parametrize("given", [{"bce_loss": True}, {"loss": "bce"}, {"loss": "asl"}, {"multi_label": True}])
+@pytest.mark.parametrize(
+    "given", [{"bce_loss": True}, {"loss": "bce"}, {"loss": "asl"}, {"multi_label": True}]
+)
 def test_sigmoid_losses_are_refused(given):
     with pytest.raises(ValueError, match="softmax over classes"):
         create_criterion(args(**given))
 
 
 def test_a_name_that_is_none():
-    with pytest.raises(ValueError, match="'labbo' .did you mean 'labo'"):
+    with pytest.raises(ValueError, match=r"'labbo' .did you mean 'labo'"):
         create_criterion(args(), "labbo")
     with pytest.raises(ValueError, match="num_classes"):
         create_criterion({}, "knowledge_refinery")
@@ -146,7 +155,8 @@ def test_the_divergence_of_augmented_splits(spelling):
     torch.testing.assert_close(criterion(logits, labels), wanted)
     other = create_criterion(args(**spelling, aug_splits=3), "focal")
     torch.testing.assert_close(
-        other(logits, labels), REGULARISERS["focal"]()(logits[:8], labels[:8]) + 12 * jensen_shannon(logits.chunk(3))
+        other(logits, labels),
+        REGULARISERS["focal"]()(logits[:8], labels[:8]) + 12 * jensen_shannon(logits.chunk(3)),
     )
     with pytest.raises(ValueError, match="cannot be divided into 3"):
         criterion(logits[:23], labels[:23])
@@ -159,7 +169,7 @@ def test_the_divergence_of_augmented_splits(spelling):
 
 
 def test_by_timm_itself():
-    timm = real_timm()
+    real_timm()
     import timm.data
     import timm.loss
 
@@ -169,7 +179,11 @@ def test_by_timm_itself():
     pairs = (
         (timm.loss.LabelSmoothingCrossEntropy(0.1), create_criterion(args()), labels),
         (timm.loss.SoftTargetCrossEntropy(), create_criterion(args(mixup=0.2)), target.double()),
-        (timm.loss.JsdCrossEntropy(3, smoothing=0.1), create_criterion(args(jsd_loss=True, aug_splits=3)), labels),
+        (
+            timm.loss.JsdCrossEntropy(3, smoothing=0.1),
+            create_criterion(args(jsd_loss=True, aug_splits=3)),
+            labels,
+        ),
     )
     for theirs, ours, given in pairs:
         torch.testing.assert_close(ours(logits, given), theirs(logits, given), rtol=1e-12, atol=1e-12)

@@ -51,7 +51,9 @@ def test_each_is_the_function_of_its_name(kind):
 def test_equal_to_torchmetrics_own_where_no_confidence_is_one():
     logits, labels = some()
     theirs = MulticlassCalibrationError(CLASSES, n_bins=15, norm="l1")(logits.softmax(-1), labels)
-    torch.testing.assert_close(ours.ExpectedCalibrationError(CLASSES, from_logits=True)(logits, labels), theirs)
+    torch.testing.assert_close(
+        ours.ExpectedCalibrationError(CLASSES, from_logits=True)(logits, labels), theirs
+    )
 
 
 @pytest.mark.parametrize("kind", [ours.SmoothCalibrationError, ours.AURC])
@@ -110,7 +112,9 @@ def test_a_collection_is_updated_once_for_all_that_share_their_sums(monkeypatch)
 
 def test_all_numbers_of_one_metric_in_a_collection():
     logits, labels = some()
-    metrics = MetricCollection([ours.CalibrationMetric(CLASSES, from_logits=True), ours.AURC(CLASSES, from_logits=True)])
+    metrics = MetricCollection(
+        [ours.CalibrationMetric(CLASSES, from_logits=True), ours.AURC(CLASSES, from_logits=True)]
+    )
     for batch in batches(logits, labels):
         metrics.update(*batch)
     found, wanted = metrics.compute(), expected(logits, labels)

@@ -54,7 +54,10 @@ def test_tensorboard_takes_both(tmp_path):
     events.Reload()
     assert events.Tags()["images"] == ["reliability"]
     (error,) = events.Scalars("smooth_calibration_error")
-    assert (error.step, error.value) == (3, pytest.approx(found.numbers["smooth_calibration_error"], rel=1e-6))
+    assert (error.step, error.value) == (
+        3,
+        pytest.approx(found.numbers["smooth_calibration_error"], rel=1e-6),
+    )
 
 
 def test_weights_and_biases_takes_both(tmp_path, monkeypatch):
@@ -63,7 +66,6 @@ def test_weights_and_biases_takes_both(tmp_path, monkeypatch):
     found, _, _ = report()
     run = wandb.init(mode="offline", project="p", dir=str(tmp_path))
     run.log({**found.numbers, "reliability": wandb.Image(found.figure)}, step=3)
-    assert run.summary["smooth_calibration_error"] == found.numbers["smooth_calibration_error"]
     run.finish()
     assert list(tmp_path.rglob("*.png"))
 

@@ -35,9 +35,9 @@ _LABELS = ("labels", "target", "targets", "y")
 class CalibrationCallback(Callback):
     """Calibration of the validation examples, logged after every epoch as numbers and as a reliability diagram.
 
-    Logits and labels are taken from what ``validation_step`` returns, if that is a dictionary with ``"logits"`` (..., K)
-    and ``"labels"`` (...; ``"target"``, ``"targets"`` and ``"y"`` do as well). If it is not, the module is called once
-    more with the first part of a batch (inputs, labels), which costs a second forward pass.
+    Logits and labels are taken from what ``validation_step`` returns, if that is a dictionary with ``"logits"``
+    (..., K) and ``"labels"`` (...; ``"target"``, ``"targets"`` and ``"y"`` do as well). If it is not, the module is
+    called once more with the first part of a batch (inputs, labels), which costs a second forward pass.
 
     Numbers are named ``val_calibration/...`` (`prefix`) and go through ``log_dict``, so that a checkpoint or early
     stopping can watch them. Figures go to loggers that take them (TensorBoard, Weights & Biases, MLflow), to the
@@ -60,7 +60,9 @@ class CalibrationCallback(Callback):
         most: int = 300,
     ) -> None:
         if (head is None) != (plane is None):
-            raise ValueError("head (the name of the last linear layer) and plane (three classes) need each other")
+            raise ValueError(
+                "head (the name of the last linear layer) and plane (three classes) need each other"
+            )
         self.head, self.plane = head, None if plane is None else tuple(plane)
         self.bins, self.ignore_index, self.prefix, self.most = bins, ignore_index, prefix, most
         self.figures: dict[str, Figure] = {}
@@ -104,13 +106,15 @@ class CalibrationCallback(Callback):
     def _keep(self, labels: Tensor) -> None:
         assert self.plane is not None
         if self._seen is None:
-            raise ValueError(f"the layer {self.head!r} was not called in validation: head must be the last layer")
+            raise ValueError(
+                f"the layer {self.head!r} was not called in validation: head must be the last layer"
+            )
         seen, self._seen = self._seen.reshape(-1, self._seen.shape[-1]), None
         flat = labels.reshape(-1)
         if len(seen) != len(flat):
             raise ValueError(
-                f"the layer {self.head!r} was given {len(seen)} activations for {len(flat)} labels: head must be the last "
-                "layer, called once for each batch"
+                f"the layer {self.head!r} was given {len(seen)} activations for {len(flat)} labels: head must be the "
+                "last layer, called once for each batch"
             )
         chosen = torch.isin(flat, torch.tensor(self.plane, device=flat.device))
         self._activations.append((seen[chosen].float().cpu(), flat[chosen].cpu()))
@@ -191,10 +195,12 @@ class LossCallback(Callback):
 
 def show(logger: Any, name: str, figure: Figure, step: int) -> None:
     """Give a figure to a logger of Lightning; one that takes none gets a file in its directory."""
-    experiment = getattr(logger, "experiment", None)
+    experiment: Any = getattr(logger, "experiment", None)
     if hasattr(experiment, "add_figure"):  # TensorBoard
         experiment.add_figure(name, figure, step)
     elif hasattr(logger, "log_image"):  # Weights & Biases
+        import matplotlib.pyplot  # noqa: F401  it asks matplotlib for this without importing it
+
         logger.log_image(name, [figure], step=step)
     elif hasattr(experiment, "log_figure") and hasattr(logger, "run_id"):  # MLflow
         experiment.log_figure(logger.run_id, figure, f"{name}-{step}.png")
@@ -229,7 +235,9 @@ def _linear(module: LightningModule, name: str) -> nn.Linear:
         layer = module.get_submodule(name)
     except AttributeError:
         names = [own for own, part in module.named_modules() if isinstance(part, nn.Linear)]
-        raise ValueError(f"there is no layer {name!r}; linear layers are {', '.join(names) or 'none'}") from None
+        raise ValueError(
+            f"there is no layer {name!r}; linear layers are {', '.join(names) or 'none'}"
+        ) from None
     if not isinstance(layer, nn.Linear):
         raise ValueError(f"head must be the last linear layer, but {name!r} is a {type(layer).__name__}")
     return layer
@@ -249,7 +257,9 @@ def _averaged_of(loss: SoftTargetLoss, module: LightningModule) -> nn.Module:
     for part in module.modules():
         if id(part) not in inside and [parameter.shape for parameter in part.parameters()] == shapes:
             return part
-    raise ValueError(f"the model that {type(loss).__name__} averages is not a part of {type(module).__name__}")
+    raise ValueError(
+        f"the model that {type(loss).__name__} averages is not a part of {type(module).__name__}"
+    )
 
 
 def _reliability(found: Any) -> Figure:

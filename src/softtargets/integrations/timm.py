@@ -31,9 +31,9 @@ def create_criterion(args: Any, name: str | None = None, **options: Any) -> nn.M
 
     `args` are those of ``train.py`` (a namespace or a dictionary; what is missing is off). They are read as there:
     ``mixup``, ``cutmix``, ``cutmix_minmax`` (targets are then distributions, already smoothed by ``smoothing``),
-    ``smoothing``, ``aug_splits`` with ``jsd_loss`` or ``loss='jsd'``, ``num_classes``. Without a `name` the result computes
-    what timm's does: label smoothing, or cross-entropy with soft targets, with the divergence of augmented splits if
-    asked for. A `name` is one of ``softtargets.losses.REGULARISERS``; `options` are those of its class.
+    ``smoothing``, ``aug_splits`` with ``jsd_loss`` or ``loss='jsd'``, ``num_classes``. Without a `name` the result
+    computes what timm's does: label smoothing, or cross-entropy with soft targets, with the divergence of augmented
+    splits if asked for. A `name` is one of ``softtargets.losses.REGULARISERS``; `options` are those of its class.
 
     Refused are sigmoid losses (``bce_loss``, ``loss='bce'`` and the other multi-label ones, of which there are none
     here), `distillation`, which needs a teacher, and `cs_kd` with mixup, whose examples are of no single class.
@@ -52,7 +52,9 @@ def create_criterion(args: Any, name: str | None = None, **options: Any) -> nn.M
     if not arguments.splits:
         return loss
     if mixed:
-        raise ValueError("jsd_loss needs class indices, but mixup or cutmix make distributions: leave one of them out")
+        raise ValueError(
+            "jsd_loss needs class indices, but mixup or cutmix make distributions: leave one of them out"
+        )
     return SplitDivergence(loss, arguments.splits)
 
 
@@ -124,7 +126,9 @@ class SplitDivergence(nn.Module):
             raise ValueError(f"a batch of {len(logits)} cannot be divided into {self.splits} splits")
         parts = logits.split(len(logits) // self.splits)
         loss: Tensor = self.loss(parts[0], target[: len(parts[0])])
-        p = torch.stack([F.softmax(part, dim=-1, dtype=torch.promote_types(part.dtype, torch.float32)) for part in parts])
+        p = torch.stack(
+            [F.softmax(part, dim=-1, dtype=torch.promote_types(part.dtype, torch.float32)) for part in parts]
+        )
         mean = p.mean(0).clamp(1e-7, 1).log()
         apart = sum(F.kl_div(mean, each, reduction="batchmean") for each in p)
         return loss + self.alpha * apart / self.splits

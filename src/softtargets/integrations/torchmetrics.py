@@ -286,10 +286,12 @@ def calibration_metrics(
     >>> found["val_expected_calibration_error"], found["val_aurc"]
     (tensor(0.1000), tensor(0.))
     """
-    made = {}
+    made: dict[str, Metric] = {}
     for kind in ALL:
         own: dict[str, Any] = {} if issubclass(kind, _Area) else {"n_bins": n_bins}
-        made[kind.value] = kind(num_classes, from_logits=from_logits, ignore_index=ignore_index, **own, **options)
+        made[kind.value] = kind(
+            num_classes, from_logits=from_logits, ignore_index=ignore_index, **own, **options
+        )
     # Which metrics share their sums is known, so that torchmetrics need not find out.
     sums = [name for name, metric in made.items() if isinstance(metric, _Sums)]
     areas = [name for name, metric in made.items() if isinstance(metric, _Area)]

@@ -36,6 +36,8 @@ class Report:
     @property
     def figure(self) -> Figure:
         """The reliability diagram above the histogram of confidence."""
+        import matplotlib.pyplot  # noqa: F401  Weights & Biases asks matplotlib for it without importing it
+
         from softtargets.calibration.drawing import reliability_figure
 
         return reliability_figure(self.calibration.reliability)

@@ -43,7 +43,9 @@ def causal(seed: int = 0, vocabulary: int = VOCABULARY) -> GPT2LMHeadModel:
 def sequence_to_sequence(seed: int = 0) -> T5ForConditionalGeneration:
     torch.manual_seed(seed)
     sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, "vocab_size": VOCABULARY}
-    return T5ForConditionalGeneration(T5Config(**sizes, dropout_rate=0.0, decoder_start_token_id=0, pad_token_id=0))
+    return T5ForConditionalGeneration(
+        T5Config(**sizes, dropout_rate=0.0, decoder_start_token_id=0, pad_token_id=0)
+    )
 
 
 def classifier(seed: int = 0, labels: int = 3, **options) -> BertForSequenceClassification:

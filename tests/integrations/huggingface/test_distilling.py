@@ -22,7 +22,9 @@ HINTON = {"temperature": 2.0, "beta": 0.7}
 def hinton(student, teacher, labels, temperature, beta):
     """The text-book loss of the positions that count, one after the other."""
     losses = []
-    for z, t, y in zip(*(each.reshape(-1, each.shape[-1]) for each in (student, teacher)), labels.reshape(-1), strict=True):
+    for z, t, y in zip(
+        *(each.reshape(-1, each.shape[-1]) for each in (student, teacher)), labels.reshape(-1), strict=True
+    ):
         if y == -100:
             continue
         q = (t / temperature).softmax(-1)
@@ -32,7 +34,9 @@ def hinton(student, teacher, labels, temperature, beta):
 
 
 def trainer_of(tmp_path, teacher, data, student=None, loss=None, **options):
-    extras = {name: options.pop(name) for name in ("eval_dataset", "data_collator", "shift") if name in options}
+    extras = {
+        name: options.pop(name) for name in ("eval_dataset", "data_collator", "shift") if name in options
+    }
     return DistillationTrainer(
         student or small.causal(1),
         small.arguments(tmp_path, **options),
@@ -45,7 +49,9 @@ def trainer_of(tmp_path, teacher, data, student=None, loss=None, **options):
 
 @pytest.mark.parametrize("kind", ["causal", "classification"])
 def test_a_live_teacher(kind, tmp_path):
-    make, data = (small.causal, small.sentences()) if kind == "causal" else (small.classifier, small.labelled())
+    make, data = (
+        (small.causal, small.sentences()) if kind == "causal" else (small.classifier, small.labelled())
+    )
     student, teacher = make(1), make(2)
     if kind == "causal":
         data.columns["labels"][:, 0] = -100  # which Trainer would count, though nothing predicts it
@@ -84,7 +90,9 @@ def test_all_classes_stored_is_the_live_teacher(rest, tmp_path):
     stored.train()
     # The data are shuffled: each example has found its own rows. Log-probabilities were kept in half precision.
     assert small.losses_of(stored) == pytest.approx(small.losses_of(live), rel=1e-3)
-    torch.testing.assert_close(small.weights_of(stored.model), small.weights_of(live.model), rtol=1e-2, atol=1e-4)
+    torch.testing.assert_close(
+        small.weights_of(stored.model), small.weights_of(live.model), rtol=1e-2, atol=1e-4
+    )
 
 
 def test_the_rest_keeps_the_teachers_mass(tmp_path):
@@ -143,7 +151,9 @@ def test_positions_are_found_by_their_labels(tmp_path):
 def test_another_dataset_than_the_stored_one_is_refused(tmp_path):
     teacher, data = small.causal(2), small.sentences()
     path = tmp_path / "teacher.safetensors"
-    assert repr(store_teacher(teacher, data, path, k=4, temperature=2.0)).endswith("examples=16, k=4, temperature=2)")
+    assert repr(store_teacher(teacher, data, path, k=4, temperature=2.0)).endswith(
+        "examples=16, k=4, temperature=2)"
+    )
     with pytest.raises(ValueError, match="has other labels than when"):
         trainer_of(tmp_path, path, small.sentences(seed=9)).train()
     with pytest.raises(ValueError, match="14 examples, but the stored teacher 16"):
@@ -161,7 +171,9 @@ def test_evaluation_without_a_teacher_is_cross_entropy(tmp_path):
     store_teacher(teacher, data, tmp_path / "t.safetensors", k=4, temperature=2.0)
     args = {"per_device_eval_batch_size": 16, "eval_dataset": held_out}
     stored = trainer_of(tmp_path, tmp_path / "t.safetensors", data, **args)
-    plain = Trainer(small.causal(1), small.arguments(tmp_path, per_device_eval_batch_size=16), eval_dataset=held_out)
+    plain = Trainer(
+        small.causal(1), small.arguments(tmp_path, per_device_eval_batch_size=16), eval_dataset=held_out
+    )
     assert stored.evaluate()["eval_loss"] == pytest.approx(plain.evaluate()["eval_loss"], rel=1e-5)
 
 
@@ -185,7 +197,9 @@ def test_a_teacher_trained_with_label_smoothing(tmp_path):
     teacher, data = small.classifier(3), small.labelled(64)
     args = {"max_steps": 60, "learning_rate": 0.02, "optim": "adamw_torch"}
     smoothing = loss_function(LabelSmoothing(0.2))
-    Trainer(teacher, small.arguments(tmp_path, **args), train_dataset=data, compute_loss_func=smoothing).train()
+    Trainer(
+        teacher, small.arguments(tmp_path, **args), train_dataset=data, compute_loss_func=smoothing
+    ).train()
 
     def distance(student):
         with torch.no_grad():

@@ -6,7 +6,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 from transformers import Trainer
-from transformers.modeling_outputs import CausalLMOutput, MaskedLMOutput, Seq2SeqLMOutput, SequenceClassifierOutput
+from transformers.modeling_outputs import (
+    CausalLMOutput,
+    MaskedLMOutput,
+    Seq2SeqLMOutput,
+    SequenceClassifierOutput,
+)
 from transformers.trainer_pt_utils import LabelSmoother
 
 from integrations.huggingface import small
@@ -150,7 +155,9 @@ def test_what_is_no_single_label_is_refused():
 
 def test_distributions_are_labels_if_one_says_so():
     logits, target = torch.randn(4, 3), torch.rand(4, 3).softmax(-1)
-    found = loss_function(CrossEntropy(), probabilities=True)({"logits": logits}, target, num_items_in_batch=4)
+    found = loss_function(CrossEntropy(), probabilities=True)(
+        {"logits": logits}, target, num_items_in_batch=4
+    )
     torch.testing.assert_close(found, F.cross_entropy(logits, target))
 
 
@@ -159,7 +166,9 @@ def test_labels_in_a_column_and_images():
     found = loss_function(CrossEntropy())({"logits": logits}, labels)
     torch.testing.assert_close(found, F.cross_entropy(logits, labels[:, 0]))
     pixels, labels = torch.randn(2, 3, 4, 5), torch.randint(3, (2, 4, 5))
-    torch.testing.assert_close(loss_function(CrossEntropy())({"logits": pixels}, labels), F.cross_entropy(pixels, labels))
+    torch.testing.assert_close(
+        loss_function(CrossEntropy())({"logits": pixels}, labels), F.cross_entropy(pixels, labels)
+    )
 
 
 def test_losses_that_cannot_be_are_refused_when_they_are_made():
@@ -182,9 +191,13 @@ def test_losses_that_cannot_be_are_refused_when_they_are_made():
 @pytest.mark.parametrize("shift", [True, False])
 def test_equal_to_trainers_label_smoother(counted, shift):
     logits, labels = tokens(dtype=torch.float32)
-    theirs = LabelSmoother(0.3)({"logits": logits.double()}, labels, shift_labels=shift, num_items_in_batch=counted)
+    theirs = LabelSmoother(0.3)(
+        {"logits": logits.double()}, labels, shift_labels=shift, num_items_in_batch=counted
+    )
     ours = loss_function(LabelSmoothing(0.3), shift=shift)({"logits": logits.double()}, labels, counted)
-    torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=0)  # theirs adds up the classes in single precision
+    torch.testing.assert_close(
+        ours, theirs, rtol=1e-6, atol=0
+    )  # theirs adds up the classes in single precision
 
 
 MODELS = {
@@ -199,7 +212,9 @@ def test_trained_as_with_trainers_own_label_smoothing(kind, tmp_path):
     make, data = MODELS[kind]
 
     def trained(**options):
-        trainer = Trainer(make(), small.arguments(tmp_path, **options.pop("args", {})), train_dataset=data(), **options)
+        trainer = Trainer(
+            make(), small.arguments(tmp_path, **options.pop("args", {})), train_dataset=data(), **options
+        )
         trainer.train()
         return small.losses_of(trainer), small.weights_of(trainer.model)
 
@@ -212,7 +227,9 @@ def test_trained_as_with_trainers_own_label_smoothing(kind, tmp_path):
 
 
 def means_of_parts(logits, labels, parts):
-    return torch.stack([smoothed(*part, 0.1).mean() for part in zip(logits.chunk(parts), labels.chunk(parts), strict=True)])
+    return torch.stack(
+        [smoothed(*part, 0.1).mean() for part in zip(logits.chunk(parts), labels.chunk(parts), strict=True)]
+    )
 
 
 def test_where_trainers_own_is_another_mean(tmp_path):
@@ -280,7 +297,9 @@ def test_sequence_to_sequence_in_trainer(tmp_path):
     data.columns["decoder_input_ids"] = starts
     model = small.sequence_to_sequence()
     with torch.no_grad():
-        logits = model(**{name: column[:4] for name, column in data.columns.items() if name != "labels"}).logits
+        logits = model(
+            **{name: column[:4] for name, column in data.columns.items() if name != "labels"}
+        ).logits
     trainer = Trainer(
         model,
         small.arguments(tmp_path, max_steps=1, train_sampling_strategy="sequential"),
@@ -288,7 +307,9 @@ def test_sequence_to_sequence_in_trainer(tmp_path):
         compute_loss_func=loss_function(LabelSmoothing(0.1)),
     )
     trainer.train()
-    assert small.losses_of(trainer) == pytest.approx([smoothed(logits, labels[:4], 0.1).mean().item()], rel=1e-5)
+    assert small.losses_of(trainer) == pytest.approx(
+        [smoothed(logits, labels[:4], 0.1).mean().item()], rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", ["label_smoothing", "labo", "focal", "max_sup", "confidence_penalty"])
@@ -402,5 +423,5 @@ def test_a_resumed_training_without_the_state_says_so(tmp_path):
 
 
 def test_trainers_own_smoothing_beside_ours_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="label_smoothing_factor=0.1 has no effect"):
+    with pytest.raises(ValueError, match="label_smoothing_factor=0\\.1 has no effect"):
         learning(tmp_path, LabelSmoothing(0.1), label_smoothing_factor=0.1)

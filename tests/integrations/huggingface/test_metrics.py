@@ -27,7 +27,13 @@ def wanted(logits, labels):
 
 def check(found, logits, labels):
     expected = wanted(torch.as_tensor(logits), torch.as_tensor(labels))
-    assert found.keys() >= {"accuracy", "negative_log_likelihood", "smooth_calibration_error", "debiased_calibration_error", "aurc"}
+    assert found.keys() >= {
+        "accuracy",
+        "negative_log_likelihood",
+        "smooth_calibration_error",
+        "debiased_calibration_error",
+        "aurc",
+    }
     for name, value in found.items():
         assert type(value) is float
         assert value == pytest.approx(expected[name], rel=1e-5, abs=1e-6), name
@@ -37,7 +43,9 @@ def some(shape, classes=6, seed=0):
     generator = torch.Generator().manual_seed(seed)
     logits = 2 * torch.randn(*shape, classes, generator=generator)
     labels = torch.where(
-        torch.rand(shape, generator=generator) < 0.6, logits.argmax(-1), torch.randint(classes, shape, generator=generator)
+        torch.rand(shape, generator=generator) < 0.6,
+        logits.argmax(-1),
+        torch.randint(classes, shape, generator=generator),
     )
     labels[torch.rand(shape, generator=generator) < 0.2] = -100
     return logits, labels
@@ -53,7 +61,9 @@ def test_by_hand():
     logits = np.log(np.array([[0.8, 0.2], [0.4, 0.6], [0.9, 0.1], [0.5, 0.5]]))
     found = compute_metrics(EvalPrediction(logits, np.array([0, 0, 0, -100])))
     assert found["accuracy"] == pytest.approx(2 / 3)
-    assert found["negative_log_likelihood"] == pytest.approx(-(math.log(0.8) + math.log(0.4) + math.log(0.9)) / 3)
+    assert found["negative_log_likelihood"] == pytest.approx(
+        -(math.log(0.8) + math.log(0.4) + math.log(0.9)) / 3
+    )
     assert found["brier_score"] == pytest.approx(2 * (0.04 + 0.36 + 0.01) / 3)
     assert found["expected_calibration_error"] == pytest.approx((0.2 + 0.6 + 0.1) / 3)
     assert found["aurc"] == pytest.approx((0 + 0 + 1 / 3) / 3)
@@ -97,7 +107,11 @@ def test_a_causal_model_evaluated_by_trainer(by_batch, preprocessing, tmp_path):
         found = trainer.evaluate()
     with torch.no_grad():
         logits = model(data.columns["input_ids"]).logits
-    ours = {name.removeprefix("eval_"): found[name] for name in found if "_per_" not in name and "time" not in name}
+    ours = {
+        name.removeprefix("eval_"): found[name]
+        for name in found
+        if "_per_" not in name and "time" not in name
+    }
     for name in ("loss", "epoch"):
         ours.pop(name, None)
     check(ours, logits[:, :-1], data.columns["labels"][:, 1:])

@@ -16,7 +16,7 @@ from softtargets.integrations.huggingface.stored import ROW, Numbered, StoredTea
 from softtargets.losses import CrossEntropy, Distillation, TopLogits
 
 
-class DistillationTrainer(Trainer):  # type: ignore[misc]
+class DistillationTrainer(Trainer):
     """``transformers.Trainer`` with a teacher and a `Distillation` loss; all else is as there.
 
     `teacher` is a model, which is asked about each batch with the inputs of the student (in evaluation mode, without
@@ -43,7 +43,9 @@ class DistillationTrainer(Trainer):  # type: ignore[misc]
                 "Trainer(compute_loss_func=loss_function(loss))"
             )
         if options.pop("compute_loss_func", None) is not None:
-            raise ValueError("compute_loss_func is what DistillationTrainer is there for: leave it out, or use Trainer")
+            raise ValueError(
+                "compute_loss_func is what DistillationTrainer is there for: leave it out, or use Trainer"
+            )
         self.distillation = _Teaching(loss, shift=shift)
         self._without_teacher = LossFunction(CrossEntropy(), shift=shift)
         self._taught: Any = None
@@ -91,7 +93,9 @@ class _Teaching(LossFunction):
         self, outputs: Any, labels: Tensor | None, said: Tensor, teacher: Any, num_items_in_batch: Any
     ) -> Tensor:
         if labels is None:
-            raise ValueError("there are no labels: positions whose label is -100 are left out, so they are needed")
+            raise ValueError(
+                "there are no labels: positions whose label is -100 are left out, so they are needed"
+            )
         logits = logits_of(outputs)
         shift = shifts(outputs, logits, self.shift)
         given: Tensor | TopLogits
@@ -100,8 +104,8 @@ class _Teaching(LossFunction):
         else:
             if said.shape != logits.shape:
                 raise ValueError(
-                    f"the teacher's logits have the shape {tuple(said.shape)}, the student's {tuple(logits.shape)}: both "
-                    "need the same classes (or vocabulary) and the same inputs"
+                    f"the teacher's logits have the shape {tuple(said.shape)}, the student's {tuple(logits.shape)}: "
+                    "both need the same classes (or vocabulary) and the same inputs"
                 )
             given = rows(*aligned(said, labels, shift))[0].to(logits.device)
         flat, wanted = rows(*aligned(logits, labels, shift))
@@ -117,8 +121,8 @@ def _check_stored(stored: StoredTeacher, loss: Distillation) -> None:
         )
     if float(loss.temperature) != stored.temperature:
         raise ValueError(
-            f"the teacher was stored at temperature {stored.temperature:g}, but the loss has {float(loss.temperature):g}: "
-            "store it again, or change the loss"
+            f"the teacher was stored at temperature {stored.temperature:g}, but the loss has "
+            f"{float(loss.temperature):g}: store it again, or change the loss"
         )
 
 

@@ -19,7 +19,9 @@ from softtargets.losses import SoftTargetLoss
 STATE = "softtargets_loss.safetensors"
 
 
-def loss_function(loss: SoftTargetLoss, *, shift: bool | None = None, probabilities: bool = False) -> LossFunction:
+def loss_function(
+    loss: SoftTargetLoss, *, shift: bool | None = None, probabilities: bool = False
+) -> LossFunction:
     """A loss of softtargets for ``Trainer(compute_loss_func=...)``.
 
     It is the mean over labels that are not -100, over all batches of a step where gradients are accumulated: Trainer
@@ -53,7 +55,7 @@ def loss_function(loss: SoftTargetLoss, *, shift: bool | None = None, probabilit
     return function
 
 
-class LossFunction(TrainerCallback):  # type: ignore[misc]
+class LossFunction(TrainerCallback):
     """What `loss_function` makes: called as Trainer calls it, and a callback for losses that learn between steps."""
 
     def __init__(
@@ -65,7 +67,9 @@ class LossFunction(TrainerCallback):  # type: ignore[misc]
         self._called_back = False
         self._device: torch.device | None = None
 
-    def __call__(self, outputs: Any, labels: Tensor | None, num_items_in_batch: Tensor | int | None = None) -> Tensor:
+    def __call__(
+        self, outputs: Any, labels: Tensor | None, num_items_in_batch: Tensor | int | None = None
+    ) -> Tensor:
         """The loss of a batch, divided by the number of labels of the whole step if that is given."""
         if labels is None:
             raise ValueError(
@@ -118,7 +122,8 @@ class LossFunction(TrainerCallback):  # type: ignore[misc]
             self.loss.load_state_dict(load_file(path))
         else:
             warnings.warn(
-                f"the training is resumed, but the state of {type(self.loss).__name__} is not at {path}: it begins anew",
+                f"the training is resumed, but the state of {type(self.loss).__name__} is not at {path}: it "
+                "begins anew",
                 stacklevel=2,
             )
 
@@ -195,6 +200,7 @@ def _checkpoint(args: Any, state: Any) -> Path:
 
 
 def checked_loss(loss: Any) -> SoftTargetLoss:
+    """A loss that Trainer can use, or a refusal."""
     if not isinstance(loss, SoftTargetLoss):
         raise TypeError(
             f"loss must be one of softtargets.losses, such as LabelSmoothing(0.1), not {type(loss).__name__}"

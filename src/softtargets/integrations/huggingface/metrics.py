@@ -27,8 +27,8 @@ class Metrics:
     """Calibration and selective prediction, as plain numbers, for ``Trainer(compute_metrics=...)``.
 
     Accuracy, negative log-likelihood, Brier score, the mean confidence, the calibration errors of the top label
-    (expected, adaptive, debiased, smooth, maximum) and the areas of risk over coverage (AURC, its excess, AUGRC). Labels
-    of -100 do not count.
+    (expected, adaptive, debiased, smooth, maximum) and the areas of risk over coverage (AURC, its excess, AUGRC).
+    Labels of -100 do not count.
 
     Trainer keeps what is evaluated until the end. `preprocess` makes four numbers of the logits of a position, so that
     a vocabulary is never kept::
@@ -70,7 +70,8 @@ class Metrics:
         if not compute_result:
             return {}
         found, self._so_far = self._so_far, []
-        return numbers(*(torch.cat(each) for each in zip(*found, strict=True)), bins=self.bins)
+        kept, labels = (torch.cat(each) for each in zip(*found, strict=True))
+        return numbers(kept, labels, self.bins)
 
     def _kept(self, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         flat, wanted = rows(*aligned(scores, labels, self._shift(scores)))
@@ -141,5 +142,7 @@ def _labels(labels: Any) -> Tensor:
         raise ValueError("there are no labels to compare predictions with")
     found = as_tensor(labels)
     if found.is_floating_point():
-        raise ValueError("labels must be class indices: these are floating-point numbers, as of several labels each")
+        raise ValueError(
+            "labels must be class indices: these are floating-point numbers, as of several labels each"
+        )
     return found

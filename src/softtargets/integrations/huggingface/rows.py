@@ -38,8 +38,8 @@ def logits_of(outputs: Any) -> Tensor:
         found = outputs.get("logits")
         if found is None:
             raise ValueError(
-                f"the model's output has no logits, only {', '.join(outputs) or 'nothing'}: the losses of softtargets are "
-                "for models that give one logit for each class"
+                f"the model's output has no logits, only {', '.join(outputs) or 'nothing'}: the losses of softtargets "
+                "are for models that give one logit for each class"
             )
     elif isinstance(outputs, tuple | list):
         tensors = [each for each in outputs if isinstance(each, Tensor) and each.dim() > 0]
@@ -96,7 +96,7 @@ def rows(logits: Tensor, labels: Tensor, probabilities: bool = False) -> tuple[T
     [torch.Size([10, 9]), torch.Size([10])]
     >>> rows(torch.zeros(2, 3), torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: labels are floating-point numbers, as those of multi-label models are; softtargets' losses are for one ...
+    ValueError: labels are floating-point numbers, as those of multi-label models are; softtargets' losses ...
     """
     if not isinstance(labels, Tensor):
         raise TypeError(f"labels must be a tensor, not {type(labels).__name__}")

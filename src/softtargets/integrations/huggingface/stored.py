@@ -26,12 +26,12 @@ class StoredTeacher:
 
     For each position with a label (not -100) there are k log-probabilities at temperature T, their classes, and the
     logarithm of the probability that all other classes share. `store_teacher` makes it. Positions are found again by
-    their labels, which are stored too: padding may be on either side and of any length, but an example with other labels
-    than the stored ones, for instance because it was cut elsewhere, is refused.
+    their labels, which are stored too: padding may be on either side and of any length, but an example with other
+    labels than the stored ones, for instance because it was cut elsewhere, is refused.
 
-    `rest` says what becomes of that probability: ``"spread"`` gives each of the K - k other classes the same part of it,
-    so that the target has the mass of the teacher everywhere it is known; ``"drop"`` leaves it out and lets the k stored
-    ones sum to 1, which makes every target more confident than its teacher.
+    `rest` says what becomes of that probability: ``"spread"`` gives each of the K - k other classes the same part of
+    it, so that the target has the mass of the teacher everywhere it is known; ``"drop"`` leaves it out and lets the k
+    stored ones sum to 1, which makes every target more confident than its teacher.
     """
 
     def __init__(self, path: str | Path, rest: str = "spread") -> None:
@@ -51,7 +51,7 @@ class StoredTeacher:
     @property
     def k(self) -> int:
         """How many classes of each position are stored."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -62,7 +62,9 @@ class StoredTeacher:
         `labels` (examples, ...) are aligned with logits; rows that do not count (-100) have the same number everywhere.
         """
         own = labels.reshape(len(examples), -1).cpu()
-        places = torch.cat([self._places(int(example), row) for example, row in zip(examples.cpu(), own, strict=True)])
+        places = torch.cat(
+            [self._places(int(example), row) for example, row in zip(examples.cpu(), own, strict=True)]
+        )
         counted = (own.reshape(-1) != -100).nonzero().squeeze(-1)
         device, n = labels.device, own.numel()
         values, others = self.values[places].to(device).float(), self.others[places].to(device).float()
@@ -79,7 +81,9 @@ class StoredTeacher:
     def _places(self, example: int, labels: Tensor) -> Tensor:
         """Where the positions of an example are stored."""
         if not 0 <= example < len(self):
-            raise ValueError(f"the dataset has an example {example}, but {self.path} has {len(self)} examples")
+            raise ValueError(
+                f"the dataset has an example {example}, but {self.path} has {len(self)} examples"
+            )
         begin, end = (int(self.ends[at]) for at in (example, example + 1))
         if not torch.equal(labels[labels != -100], self.labels[begin:end]):
             raise ValueError(
