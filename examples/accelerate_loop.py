@@ -2,7 +2,7 @@
 
 python examples/accelerate_loop.py           a few seconds
 python examples/accelerate_loop.py --fast    the same, fewer epochs
-accelerate launch --num_processes 2 --cpu examples/accelerate_loop.py
+torchrun --nproc_per_node 2 examples/accelerate_loop.py
 """
 
 import argparse
@@ -10,6 +10,7 @@ import tempfile
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -44,12 +45,15 @@ def main():
                 optimiser.step()
         loss.end_epoch()  # puts together what all processes have seen
 
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as own:
+        (directory,) = broadcast_object_list([own])  # that of the first process, for all
         table = loss.table.clone()
         accelerator.save_state(directory)
+        accelerator.wait_for_everyone()
         loss.begin()
         accelerator.load_state(directory)
         assert torch.equal(loss.table, table)
+        accelerator.wait_for_everyone()
 
     metric = CalibrationMetric(classes=10, from_logits=True)  # adds up what all processes have seen
     model.eval()
@@ -60,7 +64,7 @@ def main():
     confused = loss.table.clone().fill_diagonal_(0)
     most, like = divmod(int(confused.argmax()), 10)
     accelerator.print(
-        f"OnlineLabelSmoothing: {100 * found.accuracy:.1f} % of the test digits are right and the smooth calibration "
+        f"OnlineLabelSmoothing in {accelerator.num_processes} of torch's processes: {100 * found.accuracy:.1f} % of the test digits are right and the smooth calibration "
         f"error is {100 * found.smooth_calibration_error:.1f} %. To this model {most} looks most like {like}."
     )
 

@@ -16,7 +16,10 @@ from integrations import torchvision_shim
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # What each prints: a pattern, and how often.
 SAYS = {
-    "accelerate_loop": (r"OnlineLabelSmoothing: [\d.]+ % of the test digits are right", 1),
+    "accelerate_loop": (
+        r"OnlineLabelSmoothing in 1 of torch's processes: [\d.]+ % of the test digits are right",
+        1,
+    ),
     "huggingface_classification": (r"\w+: [\d.]+ % of the test digits are right", 3),
     "huggingface_distillation": (r"% (of the test digits )?are right", 4),
     "huggingface_language_model": (r"\w+: [\d.]+ % of held-out characters are predicted", 3),
@@ -33,7 +36,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def run(name, *options, shim=False):
+def run(name, *options, shim=False, processes=1):
     source, tests = Path(softtargets.__file__).parents[1], Path(__file__).parents[1]
     paths = [str(source), str(tests), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {
@@ -46,6 +49,8 @@ def run(name, *options, shim=False):
     command = [script]
     if shim:
         command = ["-c", SHIMMED, script]
+    if processes > 1:
+        command = ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}", script]
     return subprocess.run(
         [sys.executable, *command, *options],
         capture_output=True,
@@ -73,3 +78,9 @@ def test_an_example(name, tmp_path):
     assert len(re.findall(pattern, done.stdout)) == times, done.stdout
     if name == "tensorboard_report":
         assert list((tmp_path / "logs").glob("events*"))
+
+
+def test_two_processes_of_accelerate_learn_one_table():
+    done = run("accelerate_loop", "--fast", processes=2)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall("OnlineLabelSmoothing in 2 of torch's processes", done.stdout)) == 1, done.stdout

@@ -9,9 +9,10 @@ import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from sklearn.datasets import load_digits
-from torch import nn
+from torch import distributed, multiprocessing, nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from leaving import leave
 from softtargets.calibration import measure_calibration
 from softtargets.geometry import plane_view
 from softtargets.integrations.lightning import CalibrationCallback, LossCallback, show
@@ -188,3 +189,29 @@ def test_steps_are_those_of_the_optimiser():
     module.net = nn.Sequential(module.body, module.fc)
     fitted(module, LossCallback(), accumulate_grad_batches=3, max_epochs=1)
     assert int(module.loss.steps) == 4  # of 12 batches
+
+
+def _process(rank, file, results):
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)
+    callback = CalibrationCallback(head="fc", plane=(0, 1, 2))
+    activations, labels = plane_points()
+    for part in (slice(0, 10), slice(10, 25)) if rank else (slice(25, 60),):
+        callback._activations.append((activations[part], labels[part]))
+    torch.save(callback._view(torch.eye(3, 8)).measures, f"{results}/{rank}")
+    leave(rank, 2, results)
+
+
+def plane_points():
+    torch.manual_seed(0)
+    return torch.randn(60, 8), torch.arange(60) % 3
+
+
+@pytest.mark.skipif(not distributed.is_available(), reason="torch without distributed")
+def test_the_plane_shows_the_examples_of_all_processes(tmp_path):
+    multiprocessing.spawn(_process, (tmp_path / "meet", str(tmp_path)), nprocs=2)
+    wanted = plane_view(*plane_points(), torch.eye(3, 8), (0, 1, 2)).measures
+    for rank in range(2):
+        found = torch.load(tmp_path / str(rank), weights_only=False)
+        assert found.examples == 60
+        assert found.spread == pytest.approx(wanted.spread, rel=1e-6)
