@@ -63,9 +63,11 @@ def main():
     found = metric.compute()
     confused = loss.table.clone().fill_diagonal_(0)
     most, like = divmod(int(confused.argmax()), 10)
+    processes = accelerator.num_processes
     accelerator.print(
-        f"OnlineLabelSmoothing in {accelerator.num_processes} of torch's processes: {100 * found.accuracy:.1f} % of the test digits are right and the smooth calibration "
-        f"error is {100 * found.smooth_calibration_error:.1f} %. To this model {most} looks most like {like}."
+        f"OnlineLabelSmoothing, {processes} process{'es' if processes > 1 else ''}: {100 * found.accuracy:.1f} % of "
+        f"the test digits are right and the smooth calibration error is {100 * found.smooth_calibration_error:.1f} %. "
+        f"To this model {most} looks most like {like}."
     )
 
 

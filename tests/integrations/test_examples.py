@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 # What each prints: a pattern, and how often.
 SAYS = {
     "accelerate_loop": (
-        r"OnlineLabelSmoothing in 1 of torch's processes: [\d.]+ % of the test digits are right",
+        r"OnlineLabelSmoothing, 1 process: [\d.]+ % of the test digits are right",
         1,
     ),
     "huggingface_classification": (r"\w+: [\d.]+ % of the test digits are right", 3),
@@ -83,4 +83,4 @@ def test_an_example(name, tmp_path):
 def test_two_processes_of_accelerate_learn_one_table():
     done = run("accelerate_loop", "--fast", processes=2)
     assert done.returncode == 0, done.stderr
-    assert len(re.findall("OnlineLabelSmoothing in 2 of torch's processes", done.stdout)) == 1, done.stdout
+    assert len(re.findall("OnlineLabelSmoothing, 2 processes: ", done.stdout)) == 1, done.stdout
