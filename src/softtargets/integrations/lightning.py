@@ -247,7 +247,7 @@ def _losses(module: nn.Module) -> list[SoftTargetLoss]:
     return [part for part in module.modules() if isinstance(part, SoftTargetLoss)]
 
 
-def _averaged_of(loss: SoftTargetLoss, module: LightningModule) -> nn.Module:
+def _averaged_of(loss: SoftTargetLoss, module: nn.Module) -> nn.Module:
     """The part of a module that an averaged copy was made of: the one that has as many parameters."""
     averaged = getattr(loss, "averaged", None)
     if averaged is None:
