@@ -194,9 +194,14 @@ class ConfidenceRows:
         """Whether each example is right (n,)."""
         return torch.cat(self._correct)
 
+    @property
+    def confidence(self) -> Tensor:
+        """The maximum probability of each example less 1 (n,): `less_than_certain`."""
+        return torch.cat(self._confidence)
+
     def curve(self) -> RiskCoverage:
         """The curve of the maximum probability."""
-        return risk_coverage(torch.cat(self._confidence), self.correct)
+        return risk_coverage(self.confidence, self.correct)
 
     def normalised(self) -> dict[int, Tensor]:
         """Normalised logits (n,) by their p."""

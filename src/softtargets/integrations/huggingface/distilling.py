@@ -1,0 +1,136 @@
+"""A Trainer whose loss asks a teacher."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import Trainer
+
+from softtargets.integrations.huggingface.loss import LossFunction, refuse_own_smoothing
+from softtargets.integrations.huggingface.rows import aligned, logits_of, rows, shifts
+from softtargets.integrations.huggingface.stored import ROW, Numbered, StoredTeacher
+from softtargets.losses import CrossEntropy, Distillation, TopLogits
+
+
+class DistillationTrainer(Trainer):
+    """``transformers.Trainer`` with a teacher and a `Distillation` loss; all else is as there.
+
+    `teacher` is a model, which is asked about each batch with the inputs of the student (in evaluation mode, without
+    gradient), or what `store_teacher` has kept (a `StoredTeacher` or its path), for the training dataset in its order.
+    A stored teacher must have been asked at the temperature of the loss. It knows nothing of evaluation examples:
+    the loss reported of these is the cross-entropy of their labels; with a live teacher it is that of the training.
+
+    ``loss=Distillation.hinton(2.0)`` is the text-book loss (student at T, soft part times T squared), the default; see
+    `Distillation` for others. `shift` is as in `loss_function`.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        teacher: nn.Module | StoredTeacher | str | Path,
+        loss: Distillation | None = None,
+        shift: bool | None = None,
+        **options: Any,
+    ) -> None:
+        loss = Distillation.hinton(2.0) if loss is None else loss
+        if not isinstance(loss, Distillation):
+            raise TypeError(
+                f"loss must be a Distillation, not {type(loss).__name__}: losses without a teacher go through "
+                "Trainer(compute_loss_func=loss_function(loss))"
+            )
+        if options.pop("compute_loss_func", None) is not None:
+            raise ValueError(
+                "compute_loss_func is what DistillationTrainer is there for: leave it out, or use Trainer"
+            )
+        self.distillation = _Teaching(loss, shift=shift)
+        self._without_teacher = LossFunction(CrossEntropy(), shift=shift)
+        self._taught: Any = None
+        stored = StoredTeacher(teacher) if isinstance(teacher, str | Path) else teacher
+        if isinstance(stored, StoredTeacher):
+            _check_stored(stored, loss)
+            if options.get("train_dataset") is not None:
+                options["train_dataset"] = Numbered(_of_size(options["train_dataset"], stored))
+        self.teacher = stored
+        super().__init__(*arguments, compute_loss_func=self._loss_of, **options)
+        refuse_own_smoothing(self.args)
+        if isinstance(stored, nn.Module):
+            stored.requires_grad_(False).eval().to(self.args.device)
+
+    def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *rest: Any, **options: Any) -> Any:
+        """Ask the teacher, then do as Trainer does."""
+        inputs = dict(inputs)
+        places = inputs.pop(ROW, None)
+        if isinstance(self.teacher, nn.Module):
+            asked = {name: value for name, value in inputs.items() if name != "labels"}
+            with torch.no_grad():
+                self._taught = logits_of(self.teacher.eval()(**asked))
+        else:
+            self._taught = places
+        try:
+            return super().compute_loss(model, inputs, *rest, **options)
+        finally:
+            self._taught = None
+
+    def _loss_of(self, outputs: Any, labels: Tensor | None, num_items_in_batch: Any = None) -> Tensor:
+        if self._taught is None:
+            return self._without_teacher(outputs, labels, num_items_in_batch)
+        return self.distillation.taught(outputs, labels, self._taught, self.teacher, num_items_in_batch)
+
+    def _set_signature_columns_if_needed(self) -> None:
+        super()._set_signature_columns_if_needed()
+        if ROW not in self._signature_columns:
+            self._signature_columns.append(ROW)
+
+
+class _Teaching(LossFunction):
+    """A loss function that also gets what the teacher said."""
+
+    def taught(
+        self, outputs: Any, labels: Tensor | None, said: Tensor, teacher: Any, num_items_in_batch: Any
+    ) -> Tensor:
+        if labels is None:
+            raise ValueError(
+                "there are no labels: positions whose label is -100 are left out, so they are needed"
+            )
+        logits = logits_of(outputs)
+        shift = shifts(outputs, logits, self.shift)
+        given: Tensor | TopLogits
+        if isinstance(teacher, StoredTeacher):
+            given = teacher.targets(said, aligned(logits, labels, shift)[1].to(logits.device))
+        else:
+            if said.shape != logits.shape:
+                raise ValueError(
+                    f"the teacher's logits have the shape {tuple(said.shape)}, the student's {tuple(logits.shape)}: "
+                    "both need the same classes (or vocabulary) and the same inputs"
+                )
+            given = rows(*aligned(said, labels, shift))[0].to(logits.device)
+        flat, wanted = rows(*aligned(logits, labels, shift))
+        if isinstance(given, Tensor):
+            given = given.to(flat.dtype) if flat.dtype == torch.float64 else given
+        return self.of_rows(flat, wanted, num_items_in_batch, given)
+
+
+def _check_stored(stored: StoredTeacher, loss: Distillation) -> None:
+    if loss.match == "logits":
+        raise ValueError(
+            "match='logits' compares all logits, of which a stored teacher has the largest only: use a live teacher"
+        )
+    if float(loss.temperature) != stored.temperature:
+        raise ValueError(
+            f"the teacher was stored at temperature {stored.temperature:g}, but the loss has "
+            f"{float(loss.temperature):g}: store it again, or change the loss"
+        )
+
+
+def _of_size(dataset: Any, stored: StoredTeacher) -> Any:
+    if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+        raise TypeError("a stored teacher needs a dataset whose examples have places, not an iterable one")
+    if len(dataset) != len(stored):
+        raise ValueError(f"the dataset has {len(dataset)} examples, but the stored teacher {len(stored)}")
+    if len(dataset) and not isinstance(dataset[0], Mapping):
+        raise TypeError(f"examples must be dictionaries, not {type(dataset[0]).__name__}")
+    return dataset
