@@ -25,13 +25,13 @@ from softtargets.data.remembering import remembered, sixteen_digits
 from softtargets.data.text import Pairs, join_pairs, read_parallel, read_tsv
 from softtargets.data.verify import status, verify
 
-# `fetch`, `leaks` and `verify` are also the names of modules. Importing them here, at once, is what makes the
-# functions win whatever is imported later.
-__all____all__ = [
+# `fetch`, `leaks` and `verify` are also the names of modules, as is `decoders`. Importing them here, at once, is what
+# makes the functions win whatever is imported later.
+__all__ = [
     "CATALOGUE",
+    "CIFAR10_CLASSES",
     "CIFAR100_FINE",
     "CIFAR100_SUPERCLASS",
-    "CIFAR10_CLASSES",
     "CleanedPairs",
     "CleaningReport",
     "Decoders",

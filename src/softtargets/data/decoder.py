@@ -1,7 +1,7 @@
-"""A process that decodes: ``python -m softtargets.data.decoder``; asked on standard input, it answers on standard output.
+"""A process that decodes, asked on standard input and answering on standard output.
 
-A question is a line of JSON: which files, how, and where in whose memory their pixels belong. The answer is the sizes of
-the pictures, or what is wrong. It ends when nobody can ask any more, also if whoever asked was killed.
+A question is a line of JSON: which files, how, and where in whose memory their pixels belong. The answer is the sizes
+of the pictures, or what is wrong. It ends when nobody can ask any more, also if whoever asked was killed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ _MEMORIES = 4
 def fill(memory: Any, offset: int, paths: Sequence[str], how: Decoding) -> list[Size]:
     """Decode files one after another into some memory, from a place on; returns the sizes of the whole pictures."""
     sizes = []
-    room = np.frombuffer(memory, np.uint8, len(paths) * how.bytes, offset).reshape(
-        -1, how.size, how.size, 3
-    )
+    room = np.frombuffer(memory, np.uint8, len(paths) * how.bytes, offset).reshape(-1, how.size, how.size, 3)
     for place, path in enumerate(paths):
         room[place], size = decode_file(path, how)
         sizes.append(size)
@@ -61,6 +59,7 @@ def _opened(path: str) -> mmap.mmap:
         os.close(file)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Be such a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides when it is over
     answer(sys.stdin, sys.stdout)

@@ -90,18 +90,18 @@ class Decoders:
             status = process.ended()
             self._own.process = None
         raise DataError(
-            f"a process that decodes images died twice ({status}) with one of these files: {', '.join(paths)}. Is there "
-            f"memory enough? {KIND}=threads decodes without processes, {NUMBER} says how many there are"
+            f"a process that decodes images died twice ({status}) with one of these files: {', '.join(paths)}. Is "
+            f"there memory enough? {KIND}=threads decodes without processes, {NUMBER} says how many there are"
         )
 
 
 class _Process:
-    """One ``python -m softtargets.data.decoder``."""
+    """One that does what `decoder.py` says."""
 
     def __init__(self) -> None:
         known = os.pathsep.join(filter(None, sys.path))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "softtargets.data.decoder"],
+            [sys.executable, "-c", "from softtargets.data.decoder import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -111,7 +111,8 @@ class _Process:
 
     def ask(self, question: dict[str, object]) -> dict[str, list[Size]] | None:
         """What it answers; None if it is dead."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         try:
             self._process.stdin.write(f"{json.dumps(question)}\n")
             self._process.stdin.flush()

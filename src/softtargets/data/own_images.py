@@ -1,10 +1,11 @@
-"""A folder of one's own images as a dataset: which images they are, in sixteen digits, and a name in the data directory.
+"""A folder of one's own images as a dataset: which images they are, in sixteen digits, and a name.
 
-The digest is of every image's place below the folder, its length, and a hash of its content: of files up to 64 KiB all of
-it, of larger ones 16 KiB at the beginning, in the middle and at the end. So 1.3 million photographs take minutes where
-reading all of them would take an hour on a network disk. Of compressed pictures (JPEG, PNG, WebP, GIF) another content
-with the same length and the same three pieces does not come about by itself; whoever makes one on purpose deceives nobody
-but themselves. Uncompressed files (BMP, PPM, TIFF) could differ between the pieces, and are read as a whole.
+The digest is of every image's place below the folder, its length, and a hash of its content: of files up to 64 KiB
+all of it, of larger ones 16 KiB at the beginning, in the middle and at the end. So 1.3 million photographs take
+minutes where reading all of them would take an hour on a network disk. Of compressed pictures (JPEG, PNG, WebP, GIF)
+another content with the same length and the same three pieces does not come about by itself; whoever makes one on
+purpose deceives nobody but themselves. Uncompressed files (BMP, PPM, TIFF) could differ between the pieces, and are
+read as a whole.
 """
 
 from __future__ import annotations
@@ -84,9 +85,7 @@ def folder_digest(root: Path, progress: Progress | None = None) -> str:
             f"{root} holds no images below {', '.join(SPLIT_NAMES)}; expected train/CLASS/IMAGE and test/CLASS/IMAGE "
             "(val is as good as test)"
         )
-    stamp = sixteen_digits(
-        [str(root.resolve()), *(f"{one.path} {one.size} {one.changed}" for one in files)]
-    )
+    stamp = sixteen_digits([str(root.resolve()), *(f"{one.path} {one.size} {one.changed}" for one in files)])
     return str(remembered("folder", stamp, lambda: _digest(root, files, progress)))
 
 
@@ -138,7 +137,9 @@ def adopt_folder(
             f"{root} has no directory 'train'; expected train/CLASS/IMAGE and test/CLASS/IMAGE (val is as good as test)"
         )
     if not any((root / name).is_dir() for name in SPLIT_NAMES[1:]):
-        raise DataError(f"{root} has neither 'test' nor 'val', which models are measured on; put some images there")
+        raise DataError(
+            f"{root} has neither 'test' nor 'val', which models are measured on; put some images there"
+        )
     digest = folder_digest(root, progress)
     name = f"images-{digest}"
     place = data_directory(data_dir) / name

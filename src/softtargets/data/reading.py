@@ -65,12 +65,12 @@ def load(
 ) -> Examples:
     """Return the ``train`` or ``test`` examples of an image dataset.
 
-    Options, by dataset: emnist ``part="balanced"``; cifar10 ``labels="clean"`` (or aggregate, worse,
-    random1, random2, random3); cifar100 ``labels="clean"`` (or noisy) and ``coarse=False``; cub200,
-    tiny-imagenet, imagenet and image-folder those of `Decoding`: ``size``, ``keep``, ``draft``, ``upright``. Human labels are for the train split; test labels
-    are always clean. The test split of tiny-imagenet and imagenet is their labelled validation set. For
-    ``image-folder``, `data_dir` is the directory that holds ``train`` and ``test`` (or ``val``), or has it under the name
-    ``folder``; with a ``digest`` its images must be those (`softtargets data folder`).
+    Options, by dataset: emnist ``part="balanced"``; cifar10 ``labels="clean"`` (or aggregate, worse, random1,
+    random2, random3); cifar100 ``labels="clean"`` (or noisy) and ``coarse=False``; cub200, tiny-imagenet, imagenet
+    and image-folder those of `Decoding`: ``size``, ``keep``, ``draft``, ``upright``. Human labels are for the train
+    split; test labels are always clean. The test split of tiny-imagenet and imagenet is their labelled validation
+    set. For ``image-folder``, `data_dir` is the directory that holds ``train`` and ``test`` (or ``val``), or has it
+    under the name ``folder``; with a ``digest`` its images must be those (`softtargets data folder`).
 
     >>> digits = load("digits", "test")
     >>> len(digits), digits.images.shape[1:], len(digits.classes)
@@ -187,7 +187,9 @@ def _human(root: Path, name: str) -> tuple[Path, dict[str, NDArray[np.int64]]]:
     return path, cifar_n.read_human_labels(path, name)
 
 
-def _listed(name: str, root: Path, split: str, progress: Progress | None, **options: Any) -> folders.ImageIndex:
+def _listed(
+    name: str, root: Path, split: str, progress: Progress | None, **options: Any
+) -> folders.ImageIndex:
     """One of the datasets of image files."""
     folder, index, needed = LISTED[name]
     find_source(name).require(root, *(root / folder / file for file in needed[split]))

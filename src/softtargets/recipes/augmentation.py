@@ -7,7 +7,18 @@ from typing import Annotated
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, NonNegative, Part, Positive, Probability, Range
 
-__all__ = ["Affine", "Augmentation", "Brightness", "Colour", "Contrast", "Crop", "Flip", "ResizedCrop", "Rotation", "Shift"]
+__all__ = [
+    "Affine",
+    "Augmentation",
+    "Brightness",
+    "Colour",
+    "Contrast",
+    "Crop",
+    "Flip",
+    "ResizedCrop",
+    "Rotation",
+    "Shift",
+]
 
 Fraction = Annotated[float, Range(0, 1, open_low=True)]
 Degrees = Annotated[float, Range(0, 360)]
@@ -42,9 +53,10 @@ class Crop(Augmentation, name="crop"):
 class ResizedCrop(Augmentation, name="resized_crop"):
     """Cuts a part of random size, proportions and place out of each picture and resizes it to `size` x `size`.
 
-    torchvision's ``RandomResizedCrop``, the usual augmentation of ImageNet: `scale` is the smallest and the largest share
-    of the picture, `ratio` of width to height. Of data with ``keep: whole`` it is a part of the whole picture, else of the
-    square in its middle. Evaluation takes the square in the middle whose side is `middle` of the picture's shorter one.
+    torchvision's ``RandomResizedCrop``, the usual augmentation of ImageNet: `scale` is the smallest and the largest
+    share of the picture, `ratio` of width to height. Of data with ``keep: whole`` it is a part of the whole picture,
+    else of the square in its middle. Evaluation takes the square in the middle whose side is `middle` of the
+    picture's shorter one.
     """
 
     size: Count | None = None

@@ -128,8 +128,8 @@ class CIFAR100(ImageDataset, name="cifar100"):
 class ImageFiles(ImageDataset):
     """Images that lie in files of any size; `size` x `size` pixels of each are kept.
 
-    keep:   ``middle`` resizes a picture so that its shorter side is `size` and cuts the middle out; ``whole`` squeezes all
-            of it into the square, and `resized_crop` takes its parts by the proportions that it had.
+    keep:   ``middle`` resizes a picture so that its shorter side is `size` and cuts the middle out; ``whole``
+            squeezes all of it into the square, and `resized_crop` takes its parts by the proportions that it had.
     draft:  decode JPEG files at a half, a quarter or an eighth of their size where that is still enough: faster for
             large photographs, and not quite the same pixels.
     """
@@ -165,10 +165,11 @@ class ImageNet(ImageFiles, name="imagenet"):
 
 
 class ImageFolder(ImageFiles, name="image-folder", shorthand="folder"):
-    """Images of your own: the directory `folder` of the data directory, with ``train/CLASS/IMAGE`` and ``test/CLASS/IMAGE``.
+    """Images of your own: the directory `folder` of the data directory.
 
-    `digest` says which images they are, so that a run never stands for others: ``softtargets data folder PATH`` gives
-    both. `upright` turns photographs as their EXIF says.
+    It holds ``train/CLASS/IMAGE`` and ``test/CLASS/IMAGE`` (or ``val``). `digest` says which images they are, so that
+    a run never stands for others: ``softtargets data folder PATH`` gives both. `upright` turns photographs as their
+    EXIF says.
     """
 
     folder: str
@@ -180,8 +181,8 @@ class ImageFolder(ImageFiles, name="image-folder", shorthand="folder"):
         """A name in the data directory: a path would make a run of the same images another one elsewhere."""
         if not self.folder or self.folder.startswith(("/", "~")) or ".." in self.folder.split("/"):
             raise RecipeError(
-                f"{self.folder!r} is no name of a directory in the data directory; softtargets data folder PATH gives a "
-                "folder one",
+                f"{self.folder!r} is no name of a directory in the data directory; give a folder one with: "
+                "softtargets data folder PATH",
                 "folder",
             )
 

@@ -1,8 +1,8 @@
-"""Brightness and contrast as TensorFlow changes them on images of floating-point numbers, and colours as torchvision does.
+"""Brightness and contrast as TensorFlow changes them on floating-point images, and colours as torchvision does.
 
 The scale is that of the images, 0 to 255, and nothing is clipped, as in TensorFlow's CIFAR-10 tutorial, which casts
-to float before it augments. So the result is floating point even where the images were uint8. `Colour`, as torchvision's,
-gives shades from 0 to 255.
+to float before it augments. So the result is floating point even where the images were uint8. `Colour`, as
+torchvision's, gives shades from 0 to 255.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ _LUMA = (299, 587, 114)  # of red, green and blue in a thousand, as Pillow weigh
 class Colour(Augmentation):
     """``torchvision.transforms.ColorJitter`` without hue, always in the order brightness, contrast, saturation.
 
-    Each mixes an image with black, with its mean shade of grey, and with itself in grey: f x + (1 - f) other, rounded and
-    cut off at 0 and 255, with f from U(max(0, 1 - x), 1 + x). Grey images have no saturation.
+    Each mixes an image with black, with its mean shade of grey, and with itself in grey: f x + (1 - f) other, rounded
+    and cut off at 0 and 255, with f from U(max(0, 1 - x), 1 + x). Grey images have no saturation.
 
-    >>> drawn = {"brightness": torch.tensor([4096]), "contrast": torch.tensor([2048]), "saturation": torch.tensor([4096])}
+    >>> same, half = torch.tensor([4096]), torch.tensor([2048])
+    >>> drawn = {"brightness": same, "contrast": half, "saturation": same}
     >>> Colour().apply(torch.tensor([[[[10, 30]]]], dtype=torch.uint8), drawn)
     tensor([[[[15, 25]]]], dtype=torch.uint8)
     """

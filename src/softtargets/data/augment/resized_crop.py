@@ -22,7 +22,7 @@ _TRIES = 10
 
 @dataclass(frozen=True)
 class ResizedCrop(Augmentation):
-    """``torchvision.transforms.RandomResizedCrop``: the same ten tries for a part that lies inside, and then the middle.
+    """``torchvision.transforms.RandomResizedCrop``: ten tries for a part that lies inside, and then the middle.
 
     Stored images may be whole pictures squeezed into squares: with their `sizes` (height, width) boxes are drawn in the
     picture as it was, and then found in the square. Without, the square itself is the picture.
@@ -32,7 +32,8 @@ class ResizedCrop(Augmentation):
 
     >>> from softtargets.randomness import key_words, words
     >>> kind = ResizedCrop(size=4)
-    >>> drawn = kind.draw(words(key_words(0, "example"), torch.arange(2)[:, None], 0, torch.arange(10)).flatten(-2), (3, 8, 8))
+    >>> found = words(key_words(0, "example"), torch.arange(2)[:, None], 0, torch.arange(10))
+    >>> drawn = kind.draw(found.flatten(-2), (3, 8, 8))
     >>> kind.apply(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), drawn).shape
     torch.Size([2, 3, 4, 4])
     """
@@ -79,7 +80,9 @@ class ResizedCrop(Augmentation):
     def centred(self, images: Tensor, sizes: Tensor | None) -> Tensor:
         """What evaluation sees: the middle."""
         shape = (images.shape[1], images.shape[2], images.shape[3])
-        height, width = _sides(shape, sizes, torch.zeros(len(images), dtype=torch.int64, device=images.device))
+        height, width = _sides(
+            shape, sizes, torch.zeros(len(images), dtype=torch.int64, device=images.device)
+        )
         # In parts of a pixel of the picture, since the middle need not be whole pixels.
         side = (torch.minimum(height, width) * self.middle * _PARTS).round().long()
         top, left = (height * _PARTS - side) // 2, (width * _PARTS - side) // 2
@@ -131,8 +134,8 @@ def _stored(
 def _weights(begin: Tensor, extent: Tensor, count: int, length: int) -> Tensor:
     """How much each of `length` pixels counts for each of `count` new ones: whole numbers (M, count, length).
 
-    A triangle about the centre of the new pixel, as wide as one old or one new pixel on either side, whichever is wider,
-    of which only what lies between begin and begin + extent counts.
+    A triangle about the centre of the new pixel, as wide as one old or one new pixel on either side, whichever is
+    wider, of which only what lies between begin and begin + extent counts.
     """
     begin, extent = (each.long()[:, None, None] for each in (begin, extent))
     new = torch.arange(count, device=begin.device)[:, None]
@@ -144,7 +147,9 @@ def _weights(begin: Tensor, extent: Tensor, count: int, length: int) -> Tensor:
     # Of a part that is narrower than a pixel there may be no centre inside.
     kept = torch.where((inside.sum(-1, keepdim=True) > 0), inside, triangle)
     upto = kept.cumsum(-1)
-    shares = (upto * (2 * _WHOLE) + upto[..., -1:]) // (2 * upto[..., -1:])  # rounded, and the last one is the whole
+    shares = (upto * (2 * _WHOLE) + upto[..., -1:]) // (
+        2 * upto[..., -1:]
+    )  # rounded, and the last one is the whole
     return shares.diff(dim=-1, prepend=torch.zeros_like(shares[..., :1])).float()
 
 

@@ -50,8 +50,9 @@ class View:
         """The numbers of each kind for each sample, tensors (..., n).
 
         key (..., 2) is that of each run, indices (..., n) are places in its training set, epoch is an int or (...).
-        The words of a kind are those at (index, epoch, 16 * number of the kind + block). `sizes` (..., n, 2), height and
-        width, are those of pictures that were squeezed into squares; the first kind that goes by them undoes that.
+        The words of a kind are those at (index, epoch, 16 * number of the kind + block). `sizes` (..., n, 2), height
+        and width, are those of pictures that were squeezed into squares; the first kind that goes by them undoes
+        that.
         """
         if not self.kinds:
             return []

@@ -74,6 +74,7 @@ class Feed(ABC):
 
     def bring(self, epochs: Sequence[int], place: int) -> None:
         """Have there what the step at this place of each run's epoch reads; called by the host before each step."""
+        return None
 
     def pieces(self) -> Iterable[Hashable]:
         """Bring the other splits piece by piece, each to be looked at before the next is asked for; then `score`."""
@@ -81,6 +82,7 @@ class Feed(ABC):
 
     def look(self, nets: Nets, piece: Any) -> None:
         """Note what nets make of the piece that was brought; may be recorded, like a step."""
+        return None
 
     def waited(self) -> float | None:
         """Seconds since this was asked last in which the device waited for data; None if they are always there."""

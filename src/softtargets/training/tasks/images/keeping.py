@@ -1,4 +1,4 @@
-"""Whether a dataset of image files is decoded once and kept on the device, or streamed from its files in every epoch."""
+"""Whether image files are decoded once and kept on the device, or streamed from their files in every epoch."""
 
 from __future__ import annotations
 

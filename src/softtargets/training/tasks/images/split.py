@@ -19,9 +19,9 @@ _AT_A_TIME = 1024  # images that are copied to a larger type
 class Split:
     """Examples: images as stored (uint8), labels as trained or measured on, and labels as read.
 
-    The two kinds of label differ where a recipe asks for synthetic noise. Human labels (CIFAR-N) are read. Images are on
-    the device or, where there are too many, streamed there from their files. `sizes` (examples, 2) are there for pictures
-    on the device that were squeezed into squares.
+    The two kinds of label differ where a recipe asks for synthetic noise. Human labels (CIFAR-N) are read. Images are
+    on the device or, where there are too many, streamed there from their files. `sizes` (examples, 2) are there for
+    pictures on the device that were squeezed into squares.
     """
 
     images: Tensor | Streamed
@@ -53,9 +53,7 @@ class Split:
         if isinstance(self.images, Streamed):
             index = self.images.index.take(range(min(count, len(self))))
             return Split(replace(self.images, index=index), labels, labels)
-        return Split(
-            self.images[:count], labels, labels, None if self.sizes is None else self.sizes[:count]
-        )
+        return Split(self.images[:count], labels, labels, None if self.sizes is None else self.sizes[:count])
 
 
 def to_device(examples: Examples, which: slice, device: torch.device) -> Split:

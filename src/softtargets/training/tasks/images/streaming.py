@@ -1,8 +1,8 @@
 """Images that stay in their files: decoded when they are needed, ahead of the step that is shown them.
 
 Decoders write into memory that the device can copy from by itself (pinned), a few batches ahead. A stream of its own
-brings the next batch to the device while the present one is trained on; one copy on the device puts it where the recorded
-step reads. Only the pixels that are kept travel; all augmentation is done on the device.
+brings the next batch to the device while the present one is trained on; one copy on the device puts it where the
+recorded step reads. Only the pixels that are kept travel; all augmentation is done on the device.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ class Streamed:
 
     def same(self, other: object) -> bool:
         """Whether these are the same files, decoded alike."""
-        return (
-            isinstance(other, Streamed)
-            and (self.index.root, self.index.paths, self.how) == (other.index.root, other.index.paths, other.how)
+        return isinstance(other, Streamed) and (self.index.root, self.index.paths, self.how) == (
+            other.index.root,
+            other.index.paths,
+            other.how,
         )
 
     def stamp(self) -> str:
@@ -102,8 +103,8 @@ class Room:
 class Waiting:
     """The time that a device stood still because its data were not there.
 
-    On a GPU that is what lies between the end of what it was given to do before and the arrival of the data, whatever the
-    host did in between; on a CPU, where nothing else goes on, the time that the host waited.
+    On a GPU that is what lies between the end of what it was given to do before and the arrival of the data, whatever
+    the host did in between; on a CPU, where nothing else goes on, the time that the host waited.
     """
 
     def __init__(self, device: torch.device) -> None:
