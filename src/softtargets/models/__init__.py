@@ -25,9 +25,9 @@ MODELS: dict[str, type[Classifier]] = {
     "preact_resnet": PreActResNet,
     "resnet18": ResNet18,
     "resnet": ResNet,
+    "inception_v4": InceptionV4,
     "mobilenet_v2": MobileNetV2,
     "resnext29": ResNeXt29,
-    "inception_v4": InceptionV4,
     "timm": Timm,
     "transformer": Transformer,
 }

@@ -97,8 +97,13 @@ class ResNet18(Model, name="resnet18"):
 class ResNet(Model, name="resnet"):
     """ResNet of 18, 34, 50, 101 or 152 layers for photographs, as torchvision's; made for 224 x 224."""
 
-    depth: Literal[18, 34, 50, 101, 152] = 50
+    depth: Count = 50
     width: Width = 64
+
+    def check(self) -> None:
+        """Refused here and not by the network alone, which may be built only after its teacher has been trained."""
+        if self.depth not in (18, 34, 50, 101, 152):
+            raise RecipeError(f"{self.depth} is not one of 18, 34, 50, 101, 152", "depth")
 
 
 class InceptionV4(Model, name="inception_v4"):

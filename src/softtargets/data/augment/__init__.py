@@ -12,10 +12,16 @@ from softtargets.data.augment.view import View
 from softtargets.data.augment.windows import Crop, Flip, Shift, centre
 
 # The names by which recipes call them; each is made with the options of the part of that name.
-KINDS = (Shift, Flip, Crop, Brightness, Contrast, Colour, Affine, Rotation)
 AUGMENTATIONS: dict[str, type[Augmentation]] = {
-    **{kind.__name__.lower(): kind for kind in KINDS},
+    "shift": Shift,
+    "flip": Flip,
+    "crop": Crop,
     "resized_crop": ResizedCrop,
+    "colour": Colour,
+    "brightness": Brightness,
+    "contrast": Contrast,
+    "affine": Affine,
+    "rotation": Rotation,
 }
 
 __all__ = [

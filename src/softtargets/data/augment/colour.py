@@ -77,12 +77,12 @@ class Colour(Augmentation):
         shades = (images.round().clamp(0, 255) if images.is_floating_point() else images).int()
         shades = _mixed(shades, torch.zeros_like(shades[:, :1, :1, :1]), drawn["brightness"])
         grey = _grey(shades)
-        pixels = grey[0].numel()
+        pixels = grey.shape[2] * grey.shape[3]
         mean = (2 * grey.sum((1, 2, 3), keepdim=True) + pixels) // (2 * pixels)
         shades = _mixed(shades, mean.int(), drawn["contrast"])
         if shades.shape[1] == len(_LUMA):
             shades = _mixed(shades, _grey(shades), drawn["saturation"])
-        return shades.to(torch.uint8)
+        return shades.to(images.dtype)
 
 
 def _mixed(shades: Tensor, other: Tensor, factor: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -100,7 +101,7 @@ class ResizedCrop(Augmentation):
         rows, columns = (self.size or length for length in (height, width))
         across = _weights(drawn["left"], drawn["columns"], columns, width)
         down = _weights(drawn["top"], drawn["rows"], rows, height)
-        with torch.autocast(images.device.type, enabled=False):
+        with _in_full(images.device.type):
             narrow = _rounded(torch.matmul(images.float(), across.mT[:, None]), images.dtype)
             return _rounded(torch.matmul(down[:, None], narrow.float()), images.dtype)
 
@@ -124,10 +125,10 @@ def _stored(
     """From whole pixels of the picture to parts of a pixel of what is stored of it."""
     _, high, wide = shape
     return {
-        "top": top * high * _PARTS // height,
-        "left": left * wide * _PARTS // width,
-        "rows": rows * high * _PARTS // height,
-        "columns": columns * wide * _PARTS // width,
+        "top": (top * high * _PARTS // height).int(),
+        "left": (left * wide * _PARTS // width).int(),
+        "rows": (rows * high * _PARTS // height).int(),
+        "columns": (columns * wide * _PARTS // width).int(),
     }
 
 
@@ -154,6 +155,10 @@ def _weights(begin: Tensor, extent: Tensor, count: int, length: int) -> Tensor:
 
 
 def _rounded(sums: Tensor, dtype: torch.dtype) -> Tensor:
-    """Weighted sums as shades; whole ones if the images had such."""
-    shades = sums / _WHOLE
-    return shades if dtype.is_floating_point else (shades + 0.5).floor().to(dtype)
+    """Weighted sums as whole shades."""
+    return (sums / _WHOLE + 0.5).floor().to(dtype)
+
+
+def _in_full(device: str) -> AbstractContextManager[object]:
+    """Also where a net around it computes in lower precision."""
+    return torch.autocast(device, enabled=False) if device in ("cpu", "cuda") else nullcontext()
