@@ -110,6 +110,10 @@ def test_grey_images_have_no_saturation():
     assert Colour().apply(images, drawn).equal(images)
 
 
+def grey(own):
+    return ((299 * own[0] + 587 * own[1] + 114 * own[2]) / 1000 + 0.5).floor()
+
+
 def test_colours_are_mixed_as_the_docstring_says():
     images = pictures(6, 3, 4, 5)
     drawn = drawn_for(Colour(), images)
@@ -117,7 +121,6 @@ def test_colours_are_mixed_as_the_docstring_says():
     for place in range(6):
         factor = {name: value / 4096 for name, value in numbers(drawn, place).items()}
         shades = images[place].double()
-        grey = lambda own: ((299 * own[0] + 587 * own[1] + 114 * own[2]) / 1000 + 0.5).floor()  # noqa: E731
         for name, other in (
             ("brightness", lambda own: 0 * own),
             ("contrast", lambda own: (grey(own).mean() + 0.5).floor()),

@@ -94,10 +94,9 @@ class Room:
         self.sizes = torch.ones(rows, 2, dtype=torch.int32, device=files.device)
 
     def pictures(self, rows: int, how: Decoding) -> Pictures:
-        """The first so many."""
-        return Pictures(
-            self.pixels[:rows].permute(0, 3, 1, 2), self.sizes[:rows] if how.keep == "whole" else None
-        )
+        """The first so many, in memory as images on the device are: layers add up in an order that goes by that."""
+        images = self.pixels[:rows].permute(0, 3, 1, 2).contiguous()
+        return Pictures(images, self.sizes[:rows] if how.keep == "whole" else None)
 
 
 class Waiting:
