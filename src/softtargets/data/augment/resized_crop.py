@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,9 +14,9 @@ from softtargets.randomness import below, uniforms
 
 # Places in a stored image are counted in so many parts of a pixel.
 _PARTS = 1 << 12
-# Weights are whole numbers that add up to this. It, and each of them, has eleven significant bits or fewer, and a shade
-# has eight: so products and sums are exact in float32 and in TF32, in whatever order they are added.
-_WHOLE = 1 << 11
+# Weights are whole numbers that add up to this: with shades of eight bits sums stay below 2**31.
+_BITS = 22
+_WHOLE = 1 << _BITS
 _TRIES = 10
 
 
@@ -99,11 +98,8 @@ class ResizedCrop(Augmentation):
         """The parts, resized."""
         _, _, height, width = images.shape
         rows, columns = (self.size or length for length in (height, width))
-        across = _weights(drawn["left"], drawn["columns"], columns, width)
-        down = _weights(drawn["top"], drawn["rows"], rows, height)
-        with _in_full(images.device.type):
-            narrow = _rounded(torch.matmul(images.float(), across.mT[:, None]), images.dtype)
-            return _rounded(torch.matmul(down[:, None], narrow.float()), images.dtype)
+        narrow = _resized(images, 3, drawn["left"], drawn["columns"], columns)
+        return _resized(narrow, 2, drawn["top"], drawn["rows"], rows)
 
     def output_shape(self, shape: Shape) -> Shape:
         """Channels and the size of the result."""
@@ -132,33 +128,69 @@ def _stored(
     }
 
 
-def _weights(begin: Tensor, extent: Tensor, count: int, length: int) -> Tensor:
-    """How much each of `length` pixels counts for each of `count` new ones: whole numbers (M, count, length).
+def _resized(images: Tensor, dim: int, begin: Tensor, extent: Tensor, count: int) -> Tensor:
+    """Make `count` pixels along one dimension of what lies between begin and begin + extent there."""
+    places, weights = _taps(begin, extent, count, images.shape[dim])
+    by_rows = images.device.type == "cpu" and len(images)
+    return (_row_by_row if by_rows else _gathered)(images, dim, places, weights)
+
+
+def _gathered(images: Tensor, dim: int, places: Tensor, weights: Tensor) -> Tensor:
+    """Sums over the pixels that each new one is made of."""
+    count = places.shape[1]
+    shape, size = [len(images), 1, 1, 1], [*images.shape]
+    shape[dim] = size[dim] = count
+    sums = torch.zeros((), dtype=torch.int32, device=images.device)
+    for place, weight in zip(places.unbind(-1), weights.unbind(-1), strict=True):
+        sums = sums + _whole(images.gather(dim, place.view(shape).expand(size))) * weight.view(shape)
+    return _shades(sums, images.dtype)
+
+
+def _row_by_row(images: Tensor, dim: int, places: Tensor, weights: Tensor) -> Tensor:
+    """The same, image by image: a CPU copies whole rows much faster than it gathers pixels."""
+    made = []
+    for image, place, weight in zip(images, places, weights, strict=True):
+        rows = image.transpose(1, 2).contiguous() if dim == 3 else image
+        taps = zip(place.unbind(-1), weight.unbind(-1), strict=True)
+        sums = torch.zeros((), dtype=torch.int32)
+        for where, share in taps:
+            sums = sums + _whole(rows.index_select(1, where)).mul_(share[:, None])
+        found = _shades(sums, images.dtype)
+        made.append(found.transpose(1, 2) if dim == 3 else found)
+    return torch.stack(made)
+
+
+def _whole(shades: Tensor) -> Tensor:
+    return (shades.round() if shades.is_floating_point() else shades).int()
+
+
+def _shades(sums: Tensor, dtype: torch.dtype) -> Tensor:
+    return (sums + _WHOLE // 2 >> _BITS).to(dtype)
+
+
+def _taps(begin: Tensor, extent: Tensor, count: int, length: int) -> tuple[Tensor, Tensor]:
+    """Which of `length` pixels each of `count` new ones is made of, and how much each counts: (M, count, taps).
 
     A triangle about the centre of the new pixel, as wide as one old or one new pixel on either side, whichever is
     wider, of which only what lies between begin and begin + extent counts.
     """
     begin, extent = (each.long()[:, None, None] for each in (begin, extent))
     new = torch.arange(count, device=begin.device)[:, None]
-    old = torch.arange(length, device=begin.device) * _PARTS + _PARTS // 2
     centre = begin + (2 * new + 1) * extent // (2 * count)
     reach = (extent // count).clamp(min=_PARTS)
+    # No part is larger than the image, so that no new pixel is made of more than this many.
+    most = 2 * max(1, math.ceil(length / count)) + 1
+    first = (centre - reach + _PARTS // 2) // _PARTS
+    places = first + torch.arange(most, device=begin.device)
+    old = places * _PARTS + _PARTS // 2
     triangle = (reach - (old - centre).abs()).clamp(min=0)
+    triangle = torch.where((places >= 0) & (places < length), triangle, 0)
     inside = torch.where((old >= begin) & (old <= begin + extent), triangle, 0)
     # Of a part that is narrower than a pixel there may be no centre inside.
-    kept = torch.where((inside.sum(-1, keepdim=True) > 0), inside, triangle)
+    kept = torch.where(inside.sum(-1, keepdim=True) > 0, inside, triangle)
     upto = kept.cumsum(-1)
     shares = (upto * (2 * _WHOLE) + upto[..., -1:]) // (
         2 * upto[..., -1:]
     )  # rounded, and the last one is the whole
-    return shares.diff(dim=-1, prepend=torch.zeros_like(shares[..., :1])).float()
-
-
-def _rounded(sums: Tensor, dtype: torch.dtype) -> Tensor:
-    """Weighted sums as whole shades."""
-    return (sums / _WHOLE + 0.5).floor().to(dtype)
-
-
-def _in_full(device: str) -> AbstractContextManager[object]:
-    """Also where a net around it computes in lower precision."""
-    return torch.autocast(device, enabled=False) if device in ("cpu", "cuda") else nullcontext()
+    weights = shares.diff(dim=-1, prepend=torch.zeros_like(shares[..., :1]))
+    return places.clamp(0, length - 1), weights.int()
