@@ -13,9 +13,11 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+
+from torch import Tensor
 
 from benchmarks.images.contestants import Setting, ours, rival, theirs
 from benchmarks.images.difference import difference
@@ -52,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _measured(setting: Setting, epochs: int, turns: int, training: bool) -> list[tuple[str, Measured]]:
     """The best of several turns, since whatever else runs on a machine only makes slower."""
-    ways = {
+    ways: dict[str, Callable[[], Iterator[tuple[Tensor, Tensor]]]] = {
         "ours, threads": lambda: ours(setting, "threads", epochs),
         "ours, processes": lambda: ours(setting, "processes", epochs),
         "ours, processes, drafts of 144": lambda: ours(

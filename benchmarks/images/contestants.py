@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def _box(height: int, width: int) -> tuple[int, int, int, int]:
 def _torchvision(crop: int) -> Any:
     """Its own transforms; None where it cannot be imported."""
     try:
-        from torchvision import transforms
+        transforms = import_module("torchvision.transforms")
     except (ImportError, RuntimeError):  # for another torch it fails with the latter
         return None
     return transforms.Compose(

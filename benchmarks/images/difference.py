@@ -48,7 +48,7 @@ def difference(
         sizes = torch.tensor([[picture.height, picture.width]] * crops)
         full = kind.draw(drawn.flatten(-2), (3, picture.height, picture.width))
         ours = kind.apply(
-            stored.expand(crops, -1, -1, -1), kind.draw(drawn.flatten(-2), tuple(stored.shape), sizes)
+            stored.expand(crops, -1, -1, -1), kind.draw(drawn.flatten(-2), (3, size, size), sizes)
         )
         for place in range(crops):
             top, left, rows, columns = (

@@ -43,7 +43,9 @@ def input_alone(batches: Iterator[tuple[Tensor, Tensor]], device: torch.device) 
 def plain_training(batches: Iterator[tuple[Tensor, Tensor]], device: torch.device, classes: int) -> Measured:
     """The usual loop: ResNet-50 in bf16, channels last, compiled on a GPU."""
     first, _ = next(batches)
-    model = ResNet((3, *first.shape[2:]), classes, 50).to(device, memory_format=torch.channels_last)
+    height, width = first.shape[2:]
+    model: torch.nn.Module = ResNet((3, height, width), classes, 50).to(device)
+    model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
     forward = torch.compile(model) if device.type == "cuda" else model
     waiting, count, begun = Waiting(device), 0, 0.0

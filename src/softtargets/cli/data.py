@@ -114,7 +114,7 @@ def folder(
     from softtargets.data import Patient, adopt_folder
 
     name, digest = adopt_folder(path, data_dir, Patient())
-    part = {"name": "image-folder", "folder": name, "digest": digest, "size": size}
+    part: dict[str, str | int] = {"name": "image-folder", "folder": name, "digest": digest, "size": size}
     if as_json:
         print_json({"data": part})
     else:

@@ -43,6 +43,7 @@ def answer(questions: TextIO, answers: TextIO) -> None:
             if len(known) == _MEMORIES:  # the oldest is the one that has gone, or is mapped again
                 del known[next(iter(known))]
             known[number] = _opened(path)
+        said: dict[str, Any]
         try:
             said = {"sizes": fill(known[number], asked["offset"], asked["paths"], Decoding(**asked["how"]))}
         except SofttargetsError as problem:

@@ -38,8 +38,8 @@ def test_parts_are_those_that_pillow_crops_and_resizes(size):
         theirs = (
             np.asarray(part.resize((size, size), Image.Resampling.BILINEAR)).transpose(2, 0, 1).astype(int)
         )
-        assert np.abs(found[place] - theirs).max() <= 1
-        assert np.abs(found[place] - theirs).mean() < 0.1
+        assert np.abs(found[place] - theirs).max() <= 2
+        assert np.abs(found[place] - theirs).mean() < 0.25
 
 
 def textbook(draws, height, width, scale, ratio):

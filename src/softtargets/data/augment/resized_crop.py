@@ -68,7 +68,8 @@ class ResizedCrop(Augmentation):
         ]
         any_inside = torch.cat((inside, torch.ones_like(inside[..., :1])), -1)
         first = any_inside.int().argmax(-1, keepdim=True)
-        return _stored(*(each.gather(-1, first).squeeze(-1) for each in box), height, width, shape)
+        top, left, rows, columns = (each.gather(-1, first).squeeze(-1) for each in box)
+        return _stored(top, left, rows, columns, height, width, shape)
 
     def _last_resort(self, height: Tensor, width: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The largest part about the centre with proportions that are allowed."""

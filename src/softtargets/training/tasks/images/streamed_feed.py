@@ -19,7 +19,7 @@ from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
 from softtargets.training.tasks.images.feed import ShownImages, Views, judged, looked_at, summed
 from softtargets.training.tasks.images.partners import Partners
-from softtargets.training.tasks.images.streaming import Ahead, Pictures, Room, Streamed, Waiting
+from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Waiting
 from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Feed
 
@@ -36,7 +36,7 @@ class StreamedFeed(Feed):
         assert isinstance(train.images, Streamed)
         self._files = train.images
         self._labels = torch.stack([each.splits["train"].labels for each in tasks])
-        self._shapes: tuple[Any, ...] = self._task.epoch(self._recipe, 0).shapes
+        self._shapes: Any = self._task.epoch(self._recipe, 0).shapes  # numbers of images
         self._last = max(one.steps or (one.epochs or 0) * len(self._shapes) for one in recipes)
         self._share = machinery.share
         view, standardise = self._task.view(self._recipe), self._task.standardise
@@ -55,7 +55,7 @@ class StreamedFeed(Feed):
         if isinstance(self._recipe.regulariser, CSKD):
             self._partners = Partners(seeds[0], self._labels[0].cpu(), len(self._task.classes))
         # What a step reads, always at the same addresses.
-        rows = len(self._mine(max(self._shapes)))
+        rows = max(map(len, map(self._mine, self._shapes)))
         self._room = Room(self._files, rows * len(seeds) * (2 if self._partners else 1))
         self._chosen = torch.zeros(len(seeds), rows, dtype=torch.int64, device=device)
         self._epochs = torch.zeros(len(seeds), dtype=torch.int64, device=device)
@@ -94,7 +94,7 @@ class StreamedFeed(Feed):
         rows, runs = len(self._mine(shape)), len(self._chosen)
         chosen = self._chosen[:, :rows]
         brought = self._room.pictures(rows * runs * (2 if self._partners else 1), self._files.how)
-        stored = Pictures(*(None if each is None else each[: rows * runs] for each in brought))
+        stored = brought.part(slice(rows * runs))
         sizes = None if stored.sizes is None else stored.sizes.unflatten(0, chosen.shape)
         drawn = self._view.draw(self._view_keys, chosen, self._epochs, sizes)
         views = [{name: values.flatten() for name, values in kind.items()} for kind in drawn]
@@ -102,7 +102,7 @@ class StreamedFeed(Feed):
         images, inputs = (each.unflatten(0, chosen.shape) for each in make(stored.images, views))
         partners = None
         if self._partners:
-            partners = Pictures(*(None if each is None else each[rows * runs :] for each in brought))
+            partners = brought.part(slice(rows * runs, None))
         return ShownImages((inputs,), self._labels.gather(1, chosen), images, chosen, stored, partners)
 
     def _mine(self, shape: int) -> range:

@@ -33,6 +33,10 @@ class Pictures(NamedTuple):
     images: Tensor
     sizes: Tensor | None = None
 
+    def part(self, which: slice) -> Pictures:
+        """Some of them."""
+        return Pictures(self.images[which], None if self.sizes is None else self.sizes[which])
+
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
@@ -165,18 +169,22 @@ class Ahead:
         ahead: int = AHEAD,
         waiting: Waiting | None = None,
     ) -> None:
+        self._free: deque[_Slot] = deque()
+        self._coming: deque[_Slot] = deque()
         self._files, self._room, self._wanted = files, room, iter(wanted)
         self._decoders = decoders()
         rows, how, on_gpu = len(room.pixels), files.how, files.device.type == "cuda"
         memory = Memory((ahead + 1) * rows * how.bytes)
         if on_gpu:
             _pin(memory)
-        self._free = deque(_Slot(memory, place, rows, how) for place in range(ahead + 1))
-        self._coming: deque[_Slot] = deque()
+        self._free.extend(_Slot(memory, place, rows, how) for place in range(ahead + 1))
         self._waiting = waiting or Waiting(files.device)
         self._stream = torch.cuda.Stream(files.device) if on_gpu else None
         self._staged = torch.empty_like(room.pixels) if on_gpu else None
         self._taken = torch.cuda.Event() if on_gpu else None  # the staged batch was copied to the room
+        if self._stream is not None and self._staged is not None:
+            self._stream.wait_stream(torch.cuda.current_stream(files.device))  # that had this memory before
+            self._staged.record_stream(self._stream)
         self._ask()
 
     def bring(self) -> int | None:
@@ -213,8 +221,11 @@ class Ahead:
         return rows
 
     def close(self) -> None:
-        """Nothing more is wanted; what is being decoded is waited for, since it is written into our memory."""
+        """Nothing more is wanted; who still writes into our memory or reads from it is waited for."""
         self._wanted = iter(())
+        for slot in self._free:
+            if slot.read is not None:
+                slot.read.synchronize()
         for slot in self._coming:
             for part in slot.coming:
                 part.cancel()
@@ -223,6 +234,9 @@ class Ahead:
                 if not part.cancelled():
                     part.exception()
         self._coming.clear()
+
+    def __del__(self) -> None:
+        self.close()
 
     def _ask(self) -> None:
         """Have decoded what there is memory for; that which the device still reads has to wait."""
