@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -64,8 +65,12 @@ def host_milliseconds(setting: Setting, images: int = 64, turns: int = 5) -> dic
         f"ours, whole in {size}": Decoding(size, keep="whole") for size in (256, setting.size)
     }
     ways["ours, draft in 144"] = Decoding(144, keep="whole", draft=True)
-    found = {name: spent(lambda place, how=how: decode_file(paths[place], how)) for name, how in ways.items()}
+    found = {name: spent(partial(_decoded, paths, how)) for name, how in ways.items()}
     return found | {"torchvision": spent(photographs.__getitem__)}
+
+
+def _decoded(paths: Sequence[Path], how: Decoding, place: int) -> object:
+    return decode_file(paths[place], how)
 
 
 def plain_training(batches: Iterator[tuple[Tensor, Tensor]], device: torch.device, classes: int) -> Measured:

@@ -9,8 +9,8 @@ import pytest
 from softtargets.recipes import ImageFolder, build
 from softtargets.recipes.datasets import Dataset
 from softtargets.recipes.yaml import parse_yaml
+from training.tasks.images.files import folder
 
-from ..training.tasks.images.files import folder
 from .command import ran
 
 

@@ -36,7 +36,8 @@ class StreamedFeed(Feed):
         assert isinstance(train.images, Streamed)
         self._files = train.images
         self._labels = torch.stack([each.splits["train"].labels for each in tasks])
-        self._shapes: Any = self._task.epoch(self._recipe, 0).shapes  # numbers of images
+        shapes: Any = self._task.epoch(self._recipe, 0).shapes
+        self._shapes: tuple[int, ...] = shapes
         self._last = max(one.steps or (one.epochs or 0) * len(self._shapes) for one in recipes)
         self._share = machinery.share
         view, standardise = self._task.view(self._recipe), self._task.standardise
