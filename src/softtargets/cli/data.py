@@ -1,4 +1,4 @@
-"""``softtargets data``: list, where, verify, fetch, arrays."""
+"""``softtargets data``: list, where, verify, fetch, arrays, folder."""
 
 from __future__ import annotations
 
@@ -136,6 +136,32 @@ def arrays(
         f"# {len(train)} images to train on and {len(held_out)} to test, {height} x {width}, {channels} channels, "
         f"{len(train.classes)} classes"
     )
+    typer.echo(dump_yaml({"data": part}).rstrip())
+
+
+@app.command()
+def folder(
+    path: Annotated[
+        Path, typer.Argument(help="A directory with train/CLASS/IMAGE and test/CLASS/IMAGE (or val).")
+    ],
+    size: Annotated[
+        int, typer.Option(help="The pixels that are kept of each image, in both directions.", min=1)
+    ] = 64,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Make a dataset of a folder of your own images.
+
+    Prints the part of a recipe that names it, with a digest that says which images they are, so that a run never stands
+    for others. The images stay where they are; the data directory gets a link to them.
+    """
+    from softtargets.data import Patient, adopt_folder
+    from softtargets.recipes import dump_yaml
+
+    name, digest = adopt_folder(path, data_dir, Patient())
+    part = {"name": "image-folder", "folder": name, "digest": digest, "size": size}
+    if as_json:
+        return print_json({"data": part})
     typer.echo(dump_yaml({"data": part}).rstrip())
 
 

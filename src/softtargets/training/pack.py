@@ -157,6 +157,10 @@ class Pack:
             return self.on_device.gathered(run, times)
         return self.on_device.weights(run)
 
+    def waited(self) -> float | None:
+        """Seconds since this was asked last in which the device waited for data; None if they are on the device."""
+        return self.on_device.feed.waited()
+
     def _gather(self, run: int, row: dict[str, Any]) -> dict[str, Any]:
         """Gather weights if this is the time to, and say so in the row: how many there are, or from which epoch."""
         slot = self.slots[run]
@@ -253,6 +257,11 @@ class Fleet:
             self._packs[run].look()
         for run in due:
             self._packs[run].read([0])
+
+    def waited(self) -> float | None:
+        """Of its packs on average, since they share the device."""
+        each = [seconds for pack in self._packs if (seconds := pack.waited()) is not None]
+        return sum(each) / len(each) if each else None
 
     def still(self, runs: Sequence[int]) -> list[Pack]:
         """The packs of these runs, to go on in another fleet."""
