@@ -43,7 +43,7 @@ class Session:
     end: float | None = None
     reserve: float = RESERVE
     data_dir: Path | None = None
-    workers: int = 1
+    workers: int | None = 1
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     pack: Path | None = None
     include: Collection[str] = ()

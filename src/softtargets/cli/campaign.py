@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from softtargets.cli import options, printable, resumable
+from softtargets.cli import executing, options, printable, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json
 from softtargets.exceptions import CampaignError
@@ -66,6 +66,8 @@ def run(
         ),
     ] = 30.0,
     workers: options.Workers = None,
+    executor: executing.ExecutorName = "local",
+    address: executing.Address = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
 ) -> None:
     """Train what is missing, the highest-ranked first.
@@ -89,20 +91,22 @@ def run(
     if unknown := set(extras or ()) - set(EXTRAS):
         raise CampaignError(f"--with {min(unknown)}: runs are packed with {', '.join(EXTRAS)}")
     campaign = load_campaign(file)
+    engine = executing.chosen(executor, address=address)
     session = Session(
         outlook(campaign, options.run_store(runs_dir), device),
         end=end,
         reserve=reserve,
         data_dir=data_dir,
-        workers=options.worker_count(workers, device),
+        workers=executing.worker_count(engine, workers, device),
         checkpoint_seconds=checkpoint_seconds,
         pack=pack,
         include=tuple(extras or ()),
         watching=watching,
         say=_say,
+        engine=engine,
     )
     again = f"Go on with: {command_line(context)}"
-    with resumable(lambda: f"everything so far is saved. {again}"):
+    with resumable(lambda: f"everything so far is saved. {again}"), engine:
         session.run()
     for line in _ended(session, again):
         typer.echo(line)

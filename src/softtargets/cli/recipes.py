@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from typer import Argument
 
-from softtargets.cli import options, resumable, saved_run
+from softtargets.cli import executing, options, resumable, saved_run
 from softtargets.cli.output import print_fields, print_json
 from softtargets.exceptions import RunError
 
@@ -22,6 +22,8 @@ def train(
     changes: options.Set = None,
     runs_dir: options.RunsDir = None,
     data_dir: options.DataDir = None,
+    executor: executing.ExecutorName = "local",
+    address: executing.Address = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
     time_for: options.For = None,
     tensorboard: options.TensorBoardDir = None,
@@ -38,12 +40,12 @@ def train(
     wanted = Recipe.load(recipe).replace(options.assignments(changes))
 
     from softtargets.cli.console import watching
-    from softtargets.training import train as train_recipes
 
+    engine = executing.chosen(executor, address=address)
     store = options.run_store(runs_dir)
 
-    with resumable(partial(saved_run, store.root, wanted.id)), watching(tensorboard) as watcher:
-        (run,) = train_recipes(
+    with resumable(partial(saved_run, store.root, wanted.id)), watching(tensorboard) as watcher, engine:
+        (run,) = engine(
             [wanted],
             store,
             device=device,
