@@ -7,7 +7,14 @@ from softtargets.training.interruption import graceful_interruption
 from softtargets.training.packing import kind_of_run, most_together
 from softtargets.training.precision import autocast, float32_products
 from softtargets.training.progress import ProgressLine
-from softtargets.training.scheduling import Keep, Resources, checked_units, lacking_predictions, standing
+from softtargets.training.scheduling import (
+    Keep,
+    Resources,
+    Standing,
+    checked_units,
+    lacking_predictions,
+    standing,
+)
 from softtargets.training.tensorboard import TensorBoard
 from softtargets.training.timing import TimedTraining, seconds_in_turns
 from softtargets.training.translation_recipes import TRANSLATION_SIZES, translation_recipe, vocabulary_for
@@ -22,6 +29,7 @@ __all__ = [
     "Plan",
     "ProgressLine",
     "Resources",
+    "Standing",
     "TensorBoard",
     "TimedTraining",
     "Watcher",
