@@ -24,6 +24,9 @@ def train(
     data_dir: options.DataDir = None,
     executor: executing.ExecutorName = "local",
     address: executing.Address = None,
+    cpus_per_worker: executing.CpusPerWorker = None,
+    gpus_per_worker: executing.GpusPerWorker = None,
+    memory_per_worker: executing.MemoryPerWorker = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
     time_for: options.For = None,
     tensorboard: options.TensorBoardDir = None,
@@ -41,7 +44,9 @@ def train(
 
     from softtargets.cli.console import watching
 
-    engine = executing.chosen(executor, address=address)
+    sizes = {"cpus_per_worker": cpus_per_worker, "gpus_per_worker": gpus_per_worker}
+    sizes["memory_per_worker"] = memory_per_worker
+    engine = executing.chosen(executor, device, address=address, **sizes)
     store = options.run_store(runs_dir)
 
     with resumable(partial(saved_run, store.root, wanted.id)), watching(tensorboard) as watcher, engine:

@@ -48,7 +48,7 @@ class RayExecutor(Executor):
     workers:          how many; without it, as many as the cluster has room for.
     cpus_per_worker:  cores, and torch's threads, of each.
     gpus_per_worker:  1, or a share of a GPU.
-    memory_per_worker: bytes that Ray sets aside for each.
+    memory_per_worker: gigabytes that Ray sets aside for each.
     retries:          how often a run whose worker died is tried again without getting any further.
     carry:            runs travel through Ray although workers see the directory of runs.
 
@@ -64,7 +64,7 @@ class RayExecutor(Executor):
     workers: int | None = None
     cpus_per_worker: int = 1
     gpus_per_worker: float = 1.0
-    memory_per_worker: int | None = None
+    memory_per_worker: float | None = None
     retries: int = RETRIES
     carry: bool = False
     _cluster: Cluster | None = field(default=None, init=False, repr=False)
@@ -137,6 +137,11 @@ class RayExecutor(Executor):
             raise Unfinished([run for recipe in recipes if (run := store.find(recipe))], left)
         return [Run(store.root / recipe.id) for recipe in recipes]
 
+    def reach(self, device: str, workers: int | None) -> tuple[str, int]:
+        """Of the workers; connects to the cluster."""
+        _, size, _, sized = self._found(device, workers)
+        return ("cuda" if "GPU" in sized else "cpu"), size
+
     def close(self) -> None:
         """Send the workers home and disconnect; a Ray that we have started ends."""
         self._entered = False
@@ -149,23 +154,27 @@ class RayExecutor(Executor):
             if cluster is not None:
                 cluster.close()
 
+    def _found(self, device: str, workers: int | None) -> tuple[Cluster, int, int, dict[str, float]]:
+        """The cluster, how many workers are wanted, how many it has room for, and what each needs."""
+        if self._cluster is None:
+            asked = (self.workers or workers or 1) * self.cpus_per_worker
+            self._cluster = Cluster.connect(self.address, max(asked, cores()))
+        sized = self._sized(self._cluster, self.device or device)
+        room = self._cluster.room_for(sized)
+        if not (size := self.workers or workers or room):
+            needs = " and ".join(f"{amount:g} {name}" for name, amount in sized.items())
+            raise SofttargetsError(f"no node of the cluster has {needs}, which a worker needs")
+        return self._cluster, size, room, sized
+
     @contextmanager
     def _crew_for(self, device: str, workers: int | None, watcher: Watcher) -> Iterator[Crew]:
         """Workers of the right number and size: those of the last call, or others."""
         try:
-            if self._cluster is None:
-                asked = (self.workers or workers or 1) * self.cpus_per_worker
-                self._cluster = Cluster.connect(self.address, max(asked, cores()))
-            sized = self._sized(self._cluster, self.device or device)
-            room = self._cluster.room_for(sized)
-            size = self.workers or workers or room
-            if not size:
-                needs = " and ".join(f"{amount:g} {name}" for name, amount in sized.items())
-                raise SofttargetsError(f"no node of the cluster has {needs}, which a worker needs")
+            cluster, size, room, sized = self._found(device, workers)
             if self._crew is None or (self._crew.size, self._crew.sized) != (size, sized):
                 if self._crew is not None:
                     self._crew.dismiss()
-                self._crew = Crew(self._cluster, size, sized)
+                self._crew = Crew(cluster, size, sized)
                 if size > room:
                     watcher.noted(
                         f"{size} workers are wanted, and the cluster has room for {room}; the others start when "
@@ -192,7 +201,7 @@ class RayExecutor(Executor):
         if gpus:
             sized["GPU"] = self.gpus_per_worker
         if self.memory_per_worker:
-            sized["memory"] = float(self.memory_per_worker)
+            sized["memory"] = self.memory_per_worker * 1e9
         return sized
 
     def _place(self, crew: Crew, root: Path, data_dir: Path | None) -> Place:
