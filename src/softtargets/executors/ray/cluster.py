@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -29,6 +31,8 @@ _LONGEST_TEMPORARY = 40  # characters: Ray puts sockets below, whose paths may h
 def import_ray() -> Any:
     """The package, or one line that says what to install."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+    # What matters is told by us; Ray would put it on standard output, among what scripts read there.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     try:
         return import_module("ray")
     except ImportError as error:
@@ -48,8 +52,10 @@ class Cluster:
     @classmethod
     def connect(cls, address: str | None, cpus: float) -> Cluster:
         """Connect to a cluster; without an address start one with so many logical CPUs on this machine."""
-        ray = import_ray()
         address = address or os.environ.get("RAY_ADDRESS") or None
+        if address in (None, "local"):
+            _make_token()
+        ray = import_ray()
         _check(address)
         if ray.is_initialized():  # by the program that calls us, whose connection it stays
             return cls(ray, ours=False)
@@ -99,6 +105,13 @@ class Cluster:
         return found
 
 
+def _make_token() -> None:
+    """A Ray of our own takes only us; Ray would otherwise leave a token in the user's home for that."""
+    told = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
+    if not told and "ray" not in sys.modules:  # which has read these variables when it was imported
+        os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", secrets.token_hex(32)
+
+
 def _check(address: str | None) -> None:
     """Refuse an address that is none, and one that nobody answers at."""
     if address in (None, "auto", "local"):
@@ -132,8 +145,14 @@ def _join(ray: Any, address: str, how: dict[str, Any]) -> None:
                 "--address auto: no Ray cluster runs on this machine; start one with `ray start --head`, join one with "
                 "`ray start --address HOST:PORT`, or leave --address out"
             ) from None
+        token = "" if "RAY_AUTH_MODE" in os.environ else "; if it asks for a token, set RAY_AUTH_MODE=token"
         raise SofttargetsError(
-            f"the Ray cluster at {address} does not answer: {_first_line(error)}"
+            f"the Ray cluster at {address} does not answer: {_first_line(error)}{token}"
+        ) from None
+    except ray.exceptions.AuthenticationError:
+        raise SofttargetsError(
+            f"the Ray cluster at {address} does not take our token: give that of the cluster in RAY_AUTH_TOKEN_PATH or "
+            "RAY_AUTH_TOKEN, with RAY_AUTH_MODE=token"
         ) from None
     except RuntimeError as error:
         if "ersion mismatch" in str(error):
