@@ -57,7 +57,7 @@ def cluster():
         started.send_signal(signal.SIGTERM)
         started.wait(60)
         end = time.monotonic() + 20
-        while (left := of_directory(temporary)) and time.monotonic() < end:
+        while (left := of_directory(f"{temporary}/session")) and time.monotonic() < end:
             time.sleep(0.2)
         for process in left:
             os.kill(process, signal.SIGKILL)

@@ -9,16 +9,15 @@ import time
 from pathlib import Path
 
 
-def of_directory(directory: Path) -> list[int]:
-    """Ids of the processes of a Ray whose files are in a directory, workers included."""
+def of_directory(prefix: str) -> list[int]:
+    """Ids of the processes of a Ray whose files are in directories of this prefix: they have their logs open there."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            said = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
-            ended = (path / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+            links = [os.readlink(link) for link in (path / "fd").iterdir()]
         except OSError:
             continue
-        if str(directory).encode() in said and not ended and int(path.name) != os.getpid():
+        if any(link.startswith(prefix) for link in links) and int(path.name) != os.getpid():
             found.append(int(path.name))
     return found
 

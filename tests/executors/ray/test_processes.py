@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
+from glob import glob
 from pathlib import Path
 
 import pytest
@@ -18,14 +18,15 @@ from .comparing import contents
 from .processes import of_directory, softtargets, wait_for
 
 # The quickstart with more epochs: long enough to be stopped in the middle.
-LONGER = ("--set", "epochs=120")
+EPOCHS = 60
+LONGER = ("--set", f"epochs={EPOCHS}")
 STUDY = find_study(STUDIES, "quickstart")
 
 
 @pytest.fixture(scope="session")
 def longer(tmp_path_factory):
     root = tmp_path_factory.mktemp("longer")
-    recipes = [trial.recipe for trial in STUDY.trials(STUDY.settings(1, {"epochs": 120}))]
+    recipes = [trial.recipe for trial in STUDY.trials(STUDY.settings(1, {"epochs": EPOCHS}))]
     train(recipes, RunStore(root), keep=STUDY.keep, device="cpu")
     return contents(root)
 
@@ -100,27 +101,29 @@ def test_a_ray_of_our_own_is_quiet_and_leaves_nothing_behind(tmp_path):
     out, err = started.communicate(timeout=150)
     assert started.returncode == 0, err
     assert out.startswith("run")
-    lines = err.splitlines()
-    assert len(lines) == 2, err
-    assert lines[0] == "1 run, 0 already finished"
-    assert lines[1].startswith("[1/1]")
+    first, *between, last = err.splitlines()
+    assert first == "1 run, 0 already finished"
+    assert all(line.startswith("0 of 1 run done") for line in between), err  # on a slow machine
+    assert last.startswith("[1/1]")
     # Neither in the directory of temporary files nor where Ray goes if that has a long name.
     assert not list(tmp_path.glob("st-ray-*"))
-    assert not of_directory(Path("/tmp/st-ray-"))
+    assert not of_directory("/tmp/st-ray-")
 
 
 def test_a_ray_of_our_own_ends_with_a_killed_driver(tmp_path):
+    there = set(glob("/tmp/st-ray-*"))
     env = {**os.environ}
     for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH"):
         env.pop(name, None)
     words = ["study", "run", "quickstart", *LONGER, "--executor", "ray", "--workers", "1", "--device", "cpu"]
     started = softtargets(*words, "--runs-dir", tmp_path / "runs", env=env)
     wait_for(lambda: held(tmp_path), what="nothing is trained")
-    assert of_directory(Path("/tmp/st-ray-"))
+    assert of_directory("/tmp/st-ray-")
     os.kill(started.pid, signal.SIGKILL)
     started.communicate()
-    wait_for(lambda: not of_directory(Path("/tmp/st-ray-")), what="processes are left")
+    wait_for(lambda: not of_directory("/tmp/st-ray-"), what="processes are left")
     assert not held(tmp_path)
+    wait_for(lambda: there >= set(glob("/tmp/st-ray-*")), what="files are left")
 
 
 def test_without_ray_one_line_says_what_to_install(tmp_path):
@@ -137,4 +140,3 @@ def test_without_ray_one_line_says_what_to_install(tmp_path):
         "error: --executor ray needs Ray, which cannot be imported (No module named ray); "
         "pip install 'softtargets[ray]'\n"
     )
-    assert sys.executable

@@ -6,9 +6,9 @@ import logging
 import os
 import re
 import secrets
-import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from softtargets.exceptions import SofttargetsError
+from softtargets.executors.ray import undertaker
 
 _HOST_AND_PORT = re.compile(r"(?P<host>[^:/\s]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
 _REACH_SECONDS = 5.0
@@ -43,11 +44,11 @@ def import_ray() -> Any:
 
 @dataclass
 class Cluster:
-    """A cluster that we are connected to. `temporary` is the directory of one that we have started."""
+    """A cluster that we are connected to. `undertaker` sees to the end of one that we have started."""
 
     ray: Any
     ours: bool
-    temporary: Path | None = None
+    undertaker: subprocess.Popen[bytes] | None = None
 
     @classmethod
     def connect(cls, address: str | None, cpus: float) -> Cluster:
@@ -65,6 +66,7 @@ class Cluster:
                 _join(ray, str(address), how)
             return cls(ray, ours=True)
         temporary = _temporary()
+        watching = _watch(temporary)
         how |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": _OBJECT_BYTES}
         try:
             with _own_signals():
@@ -72,20 +74,20 @@ class Cluster:
         except BaseException as error:
             with suppress(Exception):
                 ray.shutdown()
-            shutil.rmtree(temporary, ignore_errors=True)
+            _dismiss(watching)
             if not isinstance(error, Exception):
                 raise
             raise SofttargetsError(
                 f"Ray could not be started on this machine: {_first_line(error)}"
             ) from error
-        return cls(ray, ours=True, temporary=temporary)
+        return cls(ray, ours=True, undertaker=watching)
 
     def close(self) -> None:
         """Disconnect from a cluster that was there, end one that we have started."""
         if self.ours:
             self.ray.shutdown()
-        if self.temporary is not None:
-            shutil.rmtree(self.temporary, ignore_errors=True)
+        if self.undertaker is not None:
+            _dismiss(self.undertaker)
 
     def has(self, resource: str) -> float:
         """How much of a resource the cluster has in all: CPU, GPU, memory."""
@@ -178,6 +180,18 @@ def _first_line(error: BaseException) -> str:
 def _temporary() -> Path:
     base = tempfile.gettempdir()
     return Path(tempfile.mkdtemp(prefix="st-ray-", dir=base if len(base) <= _LONGEST_TEMPORARY else "/tmp"))
+
+
+def _watch(directory: Path) -> subprocess.Popen[bytes]:
+    """A process that ends the Ray of a directory when we are gone, or close its pipe."""
+    program = [sys.executable, "-S", undertaker.__file__, str(directory), str(os.getpid())]
+    return subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+
+
+def _dismiss(watching: subprocess.Popen[bytes]) -> None:
+    assert watching.stdin is not None
+    watching.stdin.close()
+    watching.wait()
 
 
 @contextmanager

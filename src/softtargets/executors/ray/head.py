@@ -188,8 +188,11 @@ class Head:
 
     def _give(self, station: Station) -> None:
         waiting = self._waiting(station)
-        at_work: Counter[Hashable] = Counter(busy.kind for busy in self._busy())
-        ids = next_order(waiting, self._crew.size, at_work, station.kind)
+        under_way: Counter[Hashable] = Counter()
+        for busy in self._busy():
+            assert busy.order is not None
+            under_way[busy.kind] += sum(key in self.todo for key in busy.order.ids)
+        ids = next_order(waiting, self._crew.size, under_way, station.kind)
         assert station.hello is not None
         packs: list[Any] = []
         if ids and not station.hello.shares:
