@@ -1,4 +1,4 @@
-"""200 tiny runs take little longer on a cluster than with plain processes (`python -m benchmarks.executors` measures)."""
+"""200 tiny runs on a cluster take little longer than with processes (`python -m benchmarks.executors` has figures)."""
 
 from __future__ import annotations
 
