@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from softtargets.cli import completing, options, resumable, saved_run
+from softtargets.cli import completing, executing, options, resumable, saved_run
 from softtargets.cli.output import print_fields, print_json
 from softtargets.exceptions import RecipeError, RunError
 
@@ -24,6 +24,11 @@ def train(
     changes: options.Set = None,
     runs_dir: options.RunsDir = None,
     data_dir: options.DataDir = None,
+    executor: executing.ExecutorName = "local",
+    address: executing.Address = None,
+    cpus_per_worker: executing.CpusPerWorker = None,
+    gpus_per_worker: executing.GpusPerWorker = None,
+    memory_per_worker: executing.MemoryPerWorker = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
     time_for: options.For = None,
     tensorboard: options.TensorBoardDir = None,
@@ -40,12 +45,14 @@ def train(
     wanted = Recipe.load(recipe).replace(options.assignments(changes))
 
     from softtargets.cli.console import watching
-    from softtargets.training import train as train_recipes
 
+    sizes = {"cpus_per_worker": cpus_per_worker, "gpus_per_worker": gpus_per_worker}
+    sizes["memory_per_worker"] = memory_per_worker
+    engine = executing.chosen(executor, device, address=address, **sizes)
     store = options.run_store(runs_dir)
 
-    with resumable(partial(saved_run, store.root, wanted.id)), watching(tensorboard) as watcher:
-        (run,) = train_recipes(
+    with resumable(partial(saved_run, store.root, wanted.id)), watching(tensorboard) as watcher, engine:
+        (run,) = engine(
             [wanted],
             store,
             device=device,

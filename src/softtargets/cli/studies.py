@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from softtargets.cli import options, resumable
+from softtargets.cli import executing, options, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json, print_table
 
@@ -83,6 +83,11 @@ def run(
         typer.Option(help="The directory that the page goes to.", show_default="./reports/STUDY"),
     ] = None,
     workers: options.Workers = None,
+    executor: executing.ExecutorName = "local",
+    address: executing.Address = None,
+    cpus_per_worker: executing.CpusPerWorker = None,
+    gpus_per_worker: executing.GpusPerWorker = None,
+    memory_per_worker: executing.MemoryPerWorker = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
     time_for: options.For = None,
     tensorboard: options.TensorBoardDir = None,
@@ -105,24 +110,26 @@ def run(
 
     from softtargets.cli.console import watching
     from softtargets.studies import run_study
-    from softtargets.training import train
 
+    sizes = {"cpus_per_worker": cpus_per_worker, "gpus_per_worker": gpus_per_worker}
+    sizes["memory_per_worker"] = memory_per_worker
+    engine = executing.chosen(executor, device, address=address, **sizes)
     # The page is the same however many processes make it, and without the log, so its own command names neither.
-    speed = ("workers", "checkpoint_seconds", "time_for")
+    speed = ("workers", "checkpoint_seconds", "time_for", *executing.PARAMETERS)
     again = f"Go on with: {command_line(context, without=speed[:2])}"
-    with resumable(lambda: f"everything so far is saved. {again}"), watching(tensorboard) as watcher:
+    with resumable(lambda: f"everything so far is saved. {again}"), watching(tensorboard) as watcher, engine:
         page = run_study(
             study,
             settings,
             options.run_store(runs_dir),
             out or Path("reports") / name,
             command=command_line(context, without=(*speed, "tensorboard")),
-            train=None if no_train else train,
-            device=device,
+            train=None if no_train else engine,
+            device=device if engine.here else "auto",  # that of this machine: studies compute here
             data_dir=data_dir,
             watcher=watcher,
             checkpoint_seconds=checkpoint_seconds,
-            workers=options.worker_count(workers, device),
+            workers=executing.worker_count(engine, workers, device),
             until=until,
         )
     _tell(page, as_json)

@@ -1,12 +1,20 @@
 """Training: recipes in, runs out."""
 
 from softtargets.training.devices import choose_device
-from softtargets.training.engine import CHECKPOINT_SECONDS, train
+from softtargets.training.engine import CHECKPOINT_SECONDS, KEEP, train, watching
 from softtargets.training.events import Plan, Watcher, Watchers
+from softtargets.training.interruption import graceful_interruption
 from softtargets.training.packing import kind_of_run, most_together
 from softtargets.training.precision import autocast, float32_products
 from softtargets.training.progress import ProgressLine
-from softtargets.training.scheduling import Resources
+from softtargets.training.scheduling import (
+    Keep,
+    Resources,
+    Standing,
+    checked_units,
+    lacking_predictions,
+    standing,
+)
 from softtargets.training.tensorboard import TensorBoard
 from softtargets.training.timing import TimedTraining, seconds_in_turns
 from softtargets.training.translation_recipes import TRANSLATION_SIZES, translation_recipe, vocabulary_for
@@ -15,23 +23,31 @@ from softtargets.training.workers import cores
 
 __all__ = [
     "CHECKPOINT_SECONDS",
+    "KEEP",
     "TRANSLATION_SIZES",
+    "Keep",
     "Plan",
     "ProgressLine",
     "Resources",
+    "Standing",
     "TensorBoard",
     "TimedTraining",
     "Watcher",
     "Watchers",
     "autocast",
+    "checked_units",
     "choose_device",
     "cores",
     "float32_products",
+    "graceful_interruption",
     "kind_of_run",
+    "lacking_predictions",
     "load_translator",
     "most_together",
     "seconds_in_turns",
+    "standing",
     "train",
     "translation_recipe",
     "vocabulary_for",
+    "watching",
 ]

@@ -10,15 +10,17 @@ from typing import Any
 
 
 @contextmanager
-def graceful_interruption() -> Iterator[threading.Event]:
+def graceful_interruption(asked: threading.Event | None = None) -> Iterator[threading.Event]:
     """Catch the first Ctrl-C, SIGTERM or SIGHUP as a request; a second one interrupts at once as usual.
 
     SIGHUP is that of a terminal that was closed; under nohup it stays ignored.
 
     A checkpoint taken wherever the signal happens to land could hold half an update. Inside this context the
     loop looks after each step whether it has been asked to stop.
+
+    asked: an event that others may set as well, where no signal reaches this thread.
     """
-    asked = threading.Event()
+    asked = threading.Event() if asked is None else asked
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return

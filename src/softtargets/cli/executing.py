@@ -1,0 +1,78 @@
+"""Which executor trains: the options that commands share, and what they come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from softtargets.exceptions import SofttargetsError
+
+if TYPE_CHECKING:
+    from softtargets.executors import Executor
+
+ExecutorName = Annotated[
+    str,
+    Option(
+        "--executor",
+        metavar="NAME",
+        help="Who trains: local, this machine; ray, the workers of a Ray cluster (docs/cluster.md).",
+    ),
+]
+Address = Annotated[
+    str | None,
+    Option(
+        "--address",
+        metavar="HOST:PORT",
+        help="With --executor ray: the address of a running cluster; auto for that of this machine.",
+        show_default="RAY_ADDRESS if set, else a Ray of its own is started here",
+    ),
+]
+CpusPerWorker = Annotated[
+    int | None,
+    Option(
+        "--cpus-per-worker",
+        min=1,
+        help="With --executor ray: cores, and torch's threads, of each worker.",
+        show_default="1",
+    ),
+]
+GpusPerWorker = Annotated[
+    float | None,
+    Option(
+        "--gpus-per-worker",
+        help="With --executor ray on GPUs: 1, or a share such as 0.5 for two workers on each.",
+        show_default="1",
+    ),
+]
+MemoryPerWorker = Annotated[
+    float | None,
+    Option(
+        "--memory-per-worker",
+        help="With --executor ray: gigabytes that Ray sets aside for each worker.",
+        show_default="none are set aside",
+    ),
+]
+# Options of a page's command that say how it was trained, not what: the page is the same without them.
+PARAMETERS = ("executor", "address", "cpus_per_worker", "gpus_per_worker", "memory_per_worker")
+
+
+def chosen(executor: str, device: str, **options: Any) -> Executor:
+    """The executor that the options mean; one that works elsewhere has devices of its own."""
+    from softtargets.executors import make_executor
+
+    try:
+        made = make_executor(executor, **options)
+        if not made.here:
+            made = make_executor(executor, device=device, **options)
+        return made
+    except SofttargetsError as mistake:
+        said = mistake.with_options({name: f"--{name.replace('_', '-')}" for name in options})
+        raise SofttargetsError(said) from None
+
+
+def worker_count(executor: Executor, explicit: int | None, device: str) -> int | None:
+    """How many processes an executor is asked for; one that works elsewhere knows better, unless we are told."""
+    from softtargets.cli import options
+
+    return options.worker_count(explicit, device) if executor.here else explicit
