@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from softtargets.cli import executing, options, printable, resumable
+from softtargets.cli import executing, options, printable, ranks, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json
 from softtargets.exceptions import CampaignError
@@ -91,6 +91,8 @@ def run(
     if unknown := set(extras or ()) - set(EXTRAS):
         raise CampaignError(f"--with {min(unknown)}: runs are packed with {', '.join(EXTRAS)}")
     campaign = load_campaign(file)
+    seen = {"campaign": ranks.digest([file.read_text(encoding="utf-8")])}
+    ranks.follow(device, runs_dir, data_dir, executor=executor, workers=workers, facts=seen)
     engine = executing.chosen(executor, address=address)
     session = Session(
         outlook(campaign, options.run_store(runs_dir), device),

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from typer import Argument
 
-from softtargets.cli import executing, options, resumable, saved_run
+from softtargets.cli import executing, options, ranks, resumable, saved_run
 from softtargets.cli.output import print_fields, print_json
 from softtargets.exceptions import RunError
 
@@ -38,6 +38,7 @@ def train(
     from softtargets.recipes import Recipe
 
     wanted = Recipe.load(recipe).replace(options.assignments(changes))
+    ranks.follow(device, runs_dir, data_dir, executor=executor, facts={"recipe": wanted.id})
 
     from softtargets.cli.console import watching
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from softtargets.cli import executing, options, resumable
+from softtargets.cli import executing, options, ranks, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json, print_table
 
@@ -103,7 +103,9 @@ def run(
 
     study = find_study(STUDIES, name)
     settings = study.settings(seeds, options.assignments(changes))
-    study.trials(settings)  # refuses impossible changes before torch is asked for anything
+    trials = study.trials(settings)  # refuses impossible changes before torch is asked for anything
+    seen = {"list of recipes": ranks.digest(trial.recipe.id for trial in trials)}
+    ranks.follow(device, runs_dir, data_dir, executor=executor, workers=workers, facts=seen)
 
     from softtargets.cli.console import watching
     from softtargets.studies import run_study

@@ -1,6 +1,8 @@
 """Training: recipes in, runs out."""
 
 from softtargets.training.devices import choose_device
+from softtargets.training.distributed import RankLost, leave
+from softtargets.training.distributed.attending import Parted, attend
 from softtargets.training.engine import CHECKPOINT_SECONDS, train
 from softtargets.training.events import Plan, Watcher, Watchers
 from softtargets.training.packing import kind_of_run, most_together
@@ -16,18 +18,22 @@ from softtargets.training.workers import cores
 __all__ = [
     "CHECKPOINT_SECONDS",
     "TRANSLATION_SIZES",
+    "Parted",
     "Plan",
     "ProgressLine",
+    "RankLost",
     "Resources",
     "TensorBoard",
     "TimedTraining",
     "Watcher",
     "Watchers",
+    "attend",
     "autocast",
     "choose_device",
     "cores",
     "float32_products",
     "kind_of_run",
+    "leave",
     "load_translator",
     "most_together",
     "seconds_in_turns",

@@ -19,6 +19,7 @@ from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Feed, Shown
 
 Views = list[dict[str, Tensor]]
+IGNORED = -100  # a label that does not count
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class ImageFeed(Feed):
 
     def __init__(self, recipes: Sequence[Recipe], tasks: Sequence[ImageTask], machinery: Machinery) -> None:
         self._recipe, self._task = recipes[0], tasks[0]  # for what all have in common
+        self._machinery, self._share = machinery, machinery.share
         self._images = self._task.splits["train"].images
         self._labels = torch.stack([each.splits["train"].labels for each in tasks])
         # Held-out labels differ between runs only where some recipe corrupts them.
@@ -68,8 +70,11 @@ class ImageFeed(Feed):
 
     def batch(self, place: Tensor, shape: int) -> ShownImages:
         """So many images."""
-        where = place * self._recipe.batch + self._within[:shape]
+        own = self._share.rows(shape)
+        idle = own.start == own.stop  # more processes than images: one that does not count
+        where = place * self._recipe.batch + self._within[slice(0, 1) if idle else own]
         chosen, labels = self._order.index_select(1, where), self._epoch_labels.index_select(1, where)
+        labels = torch.full_like(labels, IGNORED) if idle else labels
         views = [
             {name: values.index_select(1, where).flatten() for name, values in drawn.items()}
             for drawn in self._views
@@ -100,6 +105,8 @@ class ImageFeed(Feed):
         losses: dict[str, list[Tensor]] = {name: [] for name in judges}
         correct: dict[str, list[Tensor]] = {name: [] for name in judges}
         size = self._task.measured_at_a_time(nets.runs, images.is_cuda)
+        own, count = self._share.rows(len(images)), len(images)
+        images, judges = images[own], {name: judge[:, own] for name, judge in judges.items()}
         for place, shown in enumerate(images.split(size)):
             with autocast(self._recipe.precision, shown.device):
                 inputs = self._task.evaluation_inputs(self._recipe, shown)
@@ -112,6 +119,7 @@ class ImageFeed(Feed):
         found = {}
         for name in judges:
             # All at once: more runs are measured on fewer images at a time.
-            found[f"{name}_loss"] = run_sums(torch.cat(losses[name], dim=1).double()) / len(images)
-            found[f"{name}_accuracy"] = torch.stack(correct[name]).sum(0).double() / len(images)
+            lost, right = run_sums(torch.cat(losses[name], dim=1).double()), torch.stack(correct[name]).sum(0)
+            found[f"{name}_loss"] = self._machinery.added_up(lost) / count
+            found[f"{name}_accuracy"] = self._machinery.added_up(right.double()) / count
         return found
