@@ -1,0 +1,66 @@
+"""A run by several processes is the run of one process, but for rounding."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from forking import finish, start
+from softtargets.runs import RunStore
+
+from .launching import together
+from .trainings import ALL, LOSSES, OTHERS, trained
+
+# In double precision nothing but rounding is left that could differ, and it is this small.
+DOUBLE = 1e-10
+# What is stated of single precision, for a few steps of small nets: docs/ranks.md.
+SINGLE = 1e-5
+
+
+def apart(one, other):
+    """The largest difference of two runs' weights, as a share of the largest weight of each tensor."""
+    weights, others = one.weights(), other.weights()
+    assert weights.keys() == others.keys()
+    sizes = {name: float(value.double().abs().max()) or 1.0 for name, value in weights.items()}
+    return max(float((weights[n].double() - others[n].double()).abs().max()) / sizes[n] for n in weights)
+
+
+def rows_apart(one, other):
+    rows, others = one.history(), other.history()
+    assert [row.keys() for row in rows] == [row.keys() for row in others]
+    return max(abs(row[key] - found[key]) for row, found in zip(rows, others, strict=True) for key in row)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """The same recipes by one, two and four processes, in double precision."""
+    root = tmp_path_factory.mktemp("runs")
+    assert finish(start(trained, list(ALL.values()), root / "1", True)) == 0
+    assert together(2, trained, list(ALL.values()), root / "2", True) == [0, 0]
+    some = [ALL[name] for name in FOUR]
+    assert together(4, trained, some, root / "4", True) == [0, 0, 0, 0]
+    return {ranks: RunStore(root / str(ranks)) for ranks in (1, 2, 4)}
+
+
+FOUR = ("beta_smoothing", "cs_kd", "distillation", "knowledge_refinery", "online_label_smoothing", "dropout")
+
+
+@pytest.mark.parametrize("name", [*LOSSES, *OTHERS])
+def test_two_processes_train_what_one_trains(stores, name):
+    one, two = stores[1].find(ALL[name]), stores[2].find(ALL[name])
+    assert one.status == two.status == "finished"
+    assert apart(one, two) < DOUBLE
+    assert rows_apart(one, two) < 1e-6  # losses are kept in single precision
+    assert two.provenance["ranks"] == [2]
+    assert "ranks" not in one.provenance
+    for split in ("validation", "test"):
+        ours, theirs = one.predictions(split), two.predictions(split)
+        assert torch.equal(ours.labels, theirs.labels)
+        assert torch.allclose(ours.logits, theirs.logits, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", FOUR)
+def test_so_do_four_of_which_one_has_no_rows_of_the_last_batch(stores, name):
+    one, four = stores[1].find(ALL[name]), stores[4].find(ALL[name])
+    assert apart(one, four) < DOUBLE
+    assert rows_apart(one, four) < 1e-6
