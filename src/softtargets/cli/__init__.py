@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from softtargets.cli import ranks
+from softtargets.cli import following
 from softtargets.exceptions import SofttargetsError, Unfinished
 
 USER_MISTAKE, BUG, OUT_OF_TIME, INTERRUPTED = 2, 1, 3, 130
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ):  # names of files may be no text, and a terminal may know only ASCII
             stream.reconfigure(errors="backslashreplace")
     code = _run(words, debug)
-    if ranks.part(code):
+    if following.part(code):
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         os._exit(code)
@@ -69,7 +69,7 @@ def _run(words: list[str], debug: bool) -> int:
         result = app(args=words, prog_name="softtargets", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (Exception, KeyboardInterrupt) as error:
-        if ranks.started():  # whoever started us passes on a signal that we have taken already
+        if following.started():  # whoever started us passes on a signal that we have taken already
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN)
         code, line = _outcome(error)
@@ -86,7 +86,7 @@ def _outcome(error: BaseException) -> tuple[int, str]:
 
     # typer carries its own copy of click in some versions; its base exception is reached through a public name.
     usage_error: type[Exception] = typer.BadParameter.__mro__[2]
-    if isinstance(error, ranks.Followed):
+    if isinstance(error, following.Followed):
         return error.code, error.line
     if isinstance(error, Interrupted):
         return INTERRUPTED, str(error)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from softtargets.cli import executing, options, printable, ranks, resumable
+from softtargets.cli import executing, following, options, printable, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json
 from softtargets.exceptions import CampaignError
@@ -68,6 +68,7 @@ def run(
     workers: options.Workers = None,
     executor: executing.ExecutorName = "local",
     address: executing.Address = None,
+    ranks: executing.Ranks = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
 ) -> None:
     """Train what is missing, the highest-ranked first.
@@ -91,9 +92,9 @@ def run(
     if unknown := set(extras or ()) - set(EXTRAS):
         raise CampaignError(f"--with {min(unknown)}: runs are packed with {', '.join(EXTRAS)}")
     campaign = load_campaign(file)
-    seen = {"campaign": ranks.digest([file.read_text(encoding="utf-8")])}
-    ranks.follow(device, runs_dir, data_dir, executor=executor, workers=workers, facts=seen)
-    engine = executing.chosen(executor, address=address)
+    seen = {"campaign": following.digest([file.read_text(encoding="utf-8")])}
+    following.follow(device, runs_dir, data_dir, executor=executor, workers=workers, facts=seen)
+    engine = executing.chosen(executor, address=address, ranks=ranks)
     session = Session(
         outlook(campaign, options.run_store(runs_dir), device),
         end=end,

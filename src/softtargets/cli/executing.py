@@ -16,7 +16,8 @@ ExecutorName = Annotated[
     Option(
         "--executor",
         metavar="NAME",
-        help="Who trains: local, this machine; ray, the workers of a Ray cluster (docs/cluster.md).",
+        help="Who trains: local, this machine; ranks, several processes of it for every run (docs/ranks.md); ray, the "
+        "workers of a Ray cluster (docs/cluster.md).",
     ),
 ]
 Address = Annotated[
@@ -28,8 +29,18 @@ Address = Annotated[
         show_default="RAY_ADDRESS if set, else a Ray of its own is started here",
     ),
 ]
+Ranks = Annotated[
+    int | None,
+    Option(
+        "--ranks",
+        min=1,
+        metavar="N",
+        help="With --executor ranks: how many processes train each run together, each on a GPU of its own.",
+        show_default="one for each GPU",
+    ),
+]
 # Options of a page's command that say how it was trained, not what: the page is the same without them.
-PARAMETERS = ("executor", "address")
+PARAMETERS = ("executor", "address", "ranks")
 
 
 def chosen(executor: str, **options: Any) -> Executor:

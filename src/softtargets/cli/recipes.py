@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from typer import Argument
 
-from softtargets.cli import executing, options, ranks, resumable, saved_run
+from softtargets.cli import executing, following, options, resumable, saved_run
 from softtargets.cli.output import print_fields, print_json
 from softtargets.exceptions import RunError
 
@@ -24,6 +24,7 @@ def train(
     data_dir: options.DataDir = None,
     executor: executing.ExecutorName = "local",
     address: executing.Address = None,
+    ranks: executing.Ranks = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
     time_for: options.For = None,
     tensorboard: options.TensorBoardDir = None,
@@ -38,11 +39,11 @@ def train(
     from softtargets.recipes import Recipe
 
     wanted = Recipe.load(recipe).replace(options.assignments(changes))
-    ranks.follow(device, runs_dir, data_dir, executor=executor, facts={"recipe": wanted.id})
+    following.follow(device, runs_dir, data_dir, executor=executor, facts={"recipe": wanted.id})
 
     from softtargets.cli.console import watching
 
-    engine = executing.chosen(executor, address=address)
+    engine = executing.chosen(executor, address=address, ranks=ranks)
     store = options.run_store(runs_dir)
 
     with resumable(partial(saved_run, store.root, wanted.id)), watching(tensorboard) as watcher, engine:
