@@ -9,6 +9,8 @@ from softtargets.campaign.speeds import Speed
 
 # Estimates are medians: a run that would just fit more often than not would be cut in every second case.
 MARGIN = 1.1
+# Several devices are given so many groups each at a time: while one has a long one, others train several short ones.
+GROUPS_PER_DEVICE = 4
 # A pack that would train for less than this before it is stopped is not begun.
 WORTH_BEGINNING = 15.0
 
@@ -70,6 +72,37 @@ def next_group(
     if whole is not None:
         return _whole(whole, can, seconds_left, set_up)
     return _begun(can, seconds_left, set_up)
+
+
+def next_round(
+    wanted: Sequence[Wanted],
+    seconds_left: float,
+    devices: int,
+    ready: Iterable[Hashable] = (),
+    blocked: Iterable[str] = (),
+) -> Group | None:
+    """The trainings to begin now on several devices, of any kinds: groups as `next_group` has them, as one.
+
+    Each device has one at a time; as many are chosen as all of them should finish in the time left.
+    """
+    found: list[Group] = []
+    out, spent = set(blocked), 0.0
+    while len(found) < (1 if devices == 1 else GROUPS_PER_DEVICE * devices):
+        free = len(found) < devices  # devices that have nothing to do yet
+        group = next_group(wanted, seconds_left - (0.0 if free else spent / devices), ready, out)
+        if group is None or not (group.whole or free):
+            break
+        found.append(group)
+        out.update(group.ids)
+        spent += group.seconds or 0.0
+    if len(found) < 2:
+        return found[0] if found else None
+    known = [group.seconds for group in found if group.seconds is not None]
+    return Group(
+        tuple(key for group in found for key in group.ids),
+        max(*known, spent / devices) if len(known) == len(found) else None,
+        all(group.whole for group in found),
+    )
 
 
 def cost(group: Sequence[Wanted], ready: Iterable[Hashable] = ()) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 from softtargets.campaign.cells import State
 from softtargets.campaign.measuring import measure_page
-from softtargets.campaign.order import Group, Wanted, next_group
+from softtargets.campaign.order import Group, Wanted, next_round
 from softtargets.campaign.planning import Outlook
 from softtargets.data import status
 from softtargets.exceptions import SofttargetsError, StorageError, Unfinished
@@ -37,6 +37,8 @@ class Session:
               from such a file. `include` is what goes into it besides (`pack_runs`); checkpoints only at the end.
     watching: makes what shows the progress of a group.
     say:      tells people a line.
+    engine:   who trains (`softtargets.executors`), on so many `devices` at a time; `measured_on` is the device that
+              studies measure on, where that is not the one of the outlook.
     """
 
     outlook: Outlook
@@ -51,9 +53,12 @@ class Session:
     say: Callable[[str], None] = print
     engine: Callable[..., list[Run]] = train
     clock: Any = time
+    devices: int = 1
+    measured_on: str | None = None
     skipped: dict[str, str] = field(default_factory=dict)  # cells that cannot be trained here, and why
     trained: list[str] = field(default_factory=list)  # cells that came to their end in this session
     _ready: set[Hashable] = field(default_factory=set)
+    _careful: bool = False  # one kind at a time: something of the last round was refused
     _concluding: float = 0.0  # seconds that measuring and packing the last group took
 
     def run(self) -> None:
@@ -101,11 +106,14 @@ class Session:
         # Also with time enough for a group a clock that has run out ends the session.
         if self.seconds_left <= 0:
             return None
-        return next_group(wanted, self.seconds_left, self._ready, [*self.skipped, *running])
+        devices = 1 if self._careful else self.devices
+        return next_round(wanted, self.seconds_left, devices, self._ready, [*self.skipped, *running])
 
     def _train(self, group: Group) -> None:
         outlook = self.outlook
         before = {key: outlook.states[key] for key in group.ids}
+        kinds = {kind_of_run(outlook.cells[key].recipe) for key in group.ids}
+        refused = False
         self._tell(group)
         try:
             self._call_engine(group)
@@ -114,11 +122,15 @@ class Session:
         except StorageError:
             raise
         except SofttargetsError as error:
-            self._skip(group.ids, str(error))
-        self._ready |= {kind_of_run(outlook.cells[key].recipe) for key in group.ids}
+            if len(kinds) == 1:
+                self._skip(group.ids, str(error))
+            refused = True
+        self._careful = refused and len(kinds) > 1
+        self._ready |= kinds
         outlook.look()
         ended = [key for key in group.ids if _is_concluded(outlook.states[key])]
-        self._check_progress(group, before)
+        if not self._careful:
+            self._check_progress(group, before)
         self._conclude(ended)
         outlook.learn(key for key in ended if outlook.states[key].status == "done")
 
@@ -149,6 +161,8 @@ class Session:
         entry = self.outlook.campaign.entries[rank - 1]
         begun = sum(self.outlook.states[key].status == "interrupted" for key in group.ids)
         what = f"{plural(len(cells), 'run')} of {entry.study.name} ({recipe.data.name}, {recipe.model.name})"
+        if len({kind_of_run(cell.recipe) for cell in cells}) > 1:
+            what = f"{what[:-1]} first, and other kinds)"
         going_on = f", {begun} of them begun before" if begun else ""
         estimate = "unknown time" if group.seconds is None else f"about {group.seconds / 60:.1f} min"
         ending = "" if group.whole else ", more than is left: they leave checkpoints"
@@ -171,7 +185,7 @@ class Session:
         self._concluding = self.clock.monotonic() - begun
 
     def _measure(self, done: Sequence[str]) -> None:
-        place = Place(self.data_dir, str(self.outlook.device))
+        place = Place(self.data_dir, self.measured_on or str(self.outlook.device))
         for page in self.outlook.campaign.pages:
             for problem in measure_page(page, set(done), self.outlook.store, place):
                 self.say(problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from math import isnan, nan
 from pathlib import Path
 from textwrap import wrap
@@ -69,6 +70,9 @@ def run(
     executor: executing.ExecutorName = "local",
     address: executing.Address = None,
     ranks: executing.Ranks = None,
+    cpus_per_worker: executing.CpusPerWorker = None,
+    gpus_per_worker: executing.GpusPerWorker = None,
+    memory_per_worker: executing.MemoryPerWorker = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
 ) -> None:
     """Train what is missing, the highest-ranked first.
@@ -83,7 +87,7 @@ def run(
         raise CampaignError(
             f"--for {time_for} leaves nothing for training: {reserve:g} s of it are kept for writing (--reserve)"
         )
-    from softtargets.campaign import Session, load_campaign, outlook
+    from softtargets.campaign import Session, load_campaign, outlook, outlook_elsewhere
     from softtargets.cli.console import watching
     from softtargets.runs import EXTRAS, check_pack_name
 
@@ -94,22 +98,31 @@ def run(
     campaign = load_campaign(file)
     seen = {"campaign": following.digest([file.read_text(encoding="utf-8")])}
     following.follow(device, runs_dir, data_dir, executor=executor, workers=workers, facts=seen)
-    engine = executing.chosen(executor, address=address, ranks=ranks)
-    session = Session(
-        outlook(campaign, options.run_store(runs_dir), device),
-        end=end,
-        reserve=reserve,
-        data_dir=data_dir,
-        workers=executing.worker_count(engine, workers, device),
-        checkpoint_seconds=checkpoint_seconds,
-        pack=pack,
-        include=tuple(extras or ()),
-        watching=watching,
-        say=_say,
-        engine=engine,
-    )
+    sizes = {"cpus_per_worker": cpus_per_worker, "gpus_per_worker": gpus_per_worker}
+    sizes["memory_per_worker"] = memory_per_worker
+    engine = executing.chosen(executor, device, address=address, ranks=ranks, **sizes)
     again = f"Go on with: {command_line(context)}"
     with resumable(lambda: f"everything so far is saved. {again}"), engine:
+        where, devices = engine.reach(device, workers)
+        # Where a GPU of another machine trains, times are estimated for that.
+        elsewhere = not engine.here and where == "cuda"
+        store = options.run_store(runs_dir)
+        look = outlook_elsewhere if elsewhere else partial(outlook, device=device if engine.here else where)
+        session = Session(
+            look(campaign, store),
+            end=end,
+            reserve=reserve,
+            data_dir=data_dir,
+            workers=executing.worker_count(engine, workers, device),
+            checkpoint_seconds=checkpoint_seconds,
+            pack=pack,
+            include=tuple(extras or ()),
+            watching=watching,
+            say=_say,
+            engine=engine,
+            devices=devices,
+            measured_on=None if engine.here else "auto",
+        )
         session.run()
     for line in _ended(session, again):
         typer.echo(line)

@@ -39,16 +39,44 @@ Ranks = Annotated[
         show_default="one for each GPU",
     ),
 ]
+CpusPerWorker = Annotated[
+    int | None,
+    Option(
+        "--cpus-per-worker",
+        min=1,
+        help="With --executor ray: cores, and torch's threads, of each worker.",
+        show_default="1",
+    ),
+]
+GpusPerWorker = Annotated[
+    float | None,
+    Option(
+        "--gpus-per-worker",
+        help="With --executor ray on GPUs: 1, or a share such as 0.5 for two workers on each.",
+        show_default="1",
+    ),
+]
+MemoryPerWorker = Annotated[
+    float | None,
+    Option(
+        "--memory-per-worker",
+        help="With --executor ray: gigabytes that Ray sets aside for each worker.",
+        show_default="none are set aside",
+    ),
+]
 # Options of a page's command that say how it was trained, not what: the page is the same without them.
-PARAMETERS = ("executor", "address", "ranks")
+PARAMETERS = ("executor", "address", "ranks", "cpus_per_worker", "gpus_per_worker", "memory_per_worker")
 
 
-def chosen(executor: str, **options: Any) -> Executor:
-    """The executor that the options mean."""
+def chosen(executor: str, device: str, **options: Any) -> Executor:
+    """The executor that the options mean; one that works elsewhere has devices of its own."""
     from softtargets.executors import make_executor
 
     try:
-        return make_executor(executor, **options)
+        made = make_executor(executor, **options)
+        if not made.here:
+            made = make_executor(executor, device=device, **options)
+        return made
     except SofttargetsError as mistake:
         said = mistake.with_options({name: f"--{name.replace('_', '-')}" for name in options})
         raise SofttargetsError(said) from None

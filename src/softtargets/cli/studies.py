@@ -86,6 +86,9 @@ def run(
     executor: executing.ExecutorName = "local",
     address: executing.Address = None,
     ranks: executing.Ranks = None,
+    cpus_per_worker: executing.CpusPerWorker = None,
+    gpus_per_worker: executing.GpusPerWorker = None,
+    memory_per_worker: executing.MemoryPerWorker = None,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
     time_for: options.For = None,
     tensorboard: options.TensorBoardDir = None,
@@ -111,7 +114,9 @@ def run(
     from softtargets.cli.console import watching
     from softtargets.studies import run_study
 
-    engine = executing.chosen(executor, address=address, ranks=ranks)
+    sizes = {"cpus_per_worker": cpus_per_worker, "gpus_per_worker": gpus_per_worker}
+    sizes["memory_per_worker"] = memory_per_worker
+    engine = executing.chosen(executor, device, address=address, ranks=ranks, **sizes)
     # The page is the same however many processes make it, and without the log, so its own command names neither.
     speed = ("workers", "checkpoint_seconds", "time_for", *executing.PARAMETERS)
     again = f"Go on with: {command_line(context, without=speed[:2])}"
@@ -123,7 +128,7 @@ def run(
             out or Path("reports") / name,
             command=command_line(context, without=(*speed, "tensorboard")),
             train=None if no_train else engine,
-            device=device,
+            device=device if engine.here else "auto",  # that of this machine: studies compute here
             data_dir=data_dir,
             watcher=watcher,
             checkpoint_seconds=checkpoint_seconds,

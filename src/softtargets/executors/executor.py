@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
+from softtargets.training import choose_device
 
 
 class Executor(ABC):
@@ -25,6 +26,10 @@ class Executor(ABC):
     @abstractmethod
     def __call__(self, recipes: Iterable[Recipe], store: RunStore, **how: Any) -> list[Run]:
         """Train every recipe that has no finished run yet, as `softtargets.training.train` does."""
+
+    def reach(self, device: str, workers: int | None) -> tuple[str, int]:
+        """The kind of device that trains, cpu or cuda, and how many calls of the engine it amounts to at a time."""
+        return choose_device(device).type, 1
 
     def __enter__(self) -> Executor:
         return self

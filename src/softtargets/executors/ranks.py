@@ -23,7 +23,7 @@ from softtargets.exceptions import SofttargetsError, Unfinished
 from softtargets.executors.executor import Executor
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
-from softtargets.training import ProgressLine, RankLost, Watcher, choose_device
+from softtargets.training import RankLost, Watcher, choose_device, watching
 
 # Seconds between two looks at whether the processes still live while nothing is heard of them.
 _LOOK = 0.5
@@ -44,10 +44,10 @@ class RanksExecutor(Executor):
         """As `softtargets.training.train`, whose `workers`, `sharing` and `resources` are of no effect here."""
         wanted = list(recipes)
         ranks = self._number(how.get("device", "auto"))
-        watcher = how.get("watcher") or (ProgressLine() if how.get("progress") else Watcher())
+        watcher = watching(how.get("watcher"), how.get("progress"))
         with tempfile.TemporaryDirectory(prefix="softtargets-ranks-") as folder, _signals_as_ctrl_c():
             place = Path(folder)
-            outcome, told = _Group(place, ranks, _order(wanted, store, how)).train(watcher)
+            outcome, told = _Group(place, ranks, _order(wanted, store, how)).train(watcher, how.get("stop"))
         if outcome == "interrupted":
             raise KeyboardInterrupt
         if outcome == "unfinished":
@@ -109,27 +109,28 @@ class _Group:
         self._order.touch(mode=0o600)
         self._order.write_text(json.dumps(order), encoding="utf-8")
 
-    def train(self, watcher: Watcher) -> tuple[str, Any]:
-        """How it has ended, and what there is to say of that."""
+    def train(self, watcher: Watcher, stop: threading.Event | None) -> tuple[str, Any]:
+        """How it has ended, and what there is to say of that; `stop` asks for the end as Ctrl-C does."""
         process = self._start()
         interrupted = False
         events = _Events(self._listener)
         try:
             while True:
                 try:
-                    event = events.next(process)
-                    if event is None:
-                        break
-                    name, told = event
+                    if stop is not None and stop.is_set() and not interrupted:
+                        raise KeyboardInterrupt
+                    name, told = events.next(process)
+                    if name == "gone":
+                        return self._vanished(interrupted)
                     if name == "ended":
                         return self._ended(process, *told)
-                    getattr(watcher, name)(*told)
+                    if name != "nothing":
+                        getattr(watcher, name)(*told)
                 except KeyboardInterrupt:
                     if interrupted:
                         raise
                     interrupted = True
                     process.send_signal(signal.SIGTERM)
-            return self._vanished(interrupted)
         finally:
             self._stop(process)
             self._listener.close()
@@ -186,23 +187,20 @@ class _Events:
         with suppress(Exception):  # closed, because the processes were gone before they came
             self._connection = self._listener.accept()
 
-    def next(self, process: subprocess.Popen[bytes]) -> tuple[str, tuple[Any, ...]] | None:
-        """The next event; None when there will be none."""
-        while True:
-            gone = process.poll() is not None
-            if self._connection is None:
-                if gone:
-                    return None
+    def next(self, process: subprocess.Popen[bytes]) -> tuple[str, tuple[Any, ...]]:
+        """The next event; that there is nothing yet, or that everybody is gone, are events too."""
+        gone = process.poll() is not None
+        if self._connection is None:
+            if not gone:
                 self._accepting.join(_LOOK)
-                continue
+        else:
             try:
                 if self._connection.poll(0 if gone else _LOOK):
                     found: tuple[str, tuple[Any, ...]] = self._connection.recv()
                     return found
             except (EOFError, OSError):
-                return None
-            if gone:
-                return None
+                gone = True
+        return ("gone" if gone else "nothing"), ()
 
 
 @contextmanager

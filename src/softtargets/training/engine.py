@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,12 @@ def train(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     workers: int = 1,
     sharing: int | None = None,
+    beside: int | None = None,
     until: float | None = None,
     wait: bool = True,
     resources: Resources | None = None,
     afresh: Collection[str] = (),
+    stop: threading.Event | None = None,
 ) -> list[Run]:
     """Train every recipe that has no finished run yet, teachers first, and return the runs in order.
 
@@ -51,12 +54,14 @@ def train(
     workers:  processes that share the recipes out among them, this one included.
     sharing:  how many processes there are in all, where others were started elsewhere: none takes more than its
               share at a time.
+    beside:   how many processes share the memory of the device; without it, all that share the work.
     until:    a moment of `time.monotonic`: afterwards no pack is begun, and those under way stop between two steps,
               with checkpoints. `Unfinished` then says what is left; nothing is raised if all runs ended in time.
     wait:     for recipes that other processes are training; without it `Unfinished` is raised as soon as nothing else
               is left.
     resources: what earlier calls on the same store loaded and compiled; `device` and `data_dir` must be as they were.
     afresh:   ids of recipes whose runs, if they are light, are trained once more for their weights and predictions.
+    stop:     an event that asks for the end as Ctrl-C does, for calls that are not in a program's main thread.
     Finished runs are reused; interrupted ones go on where they stopped; a recipe that another process is
     training is waited for. A diverged run comes back with status ``failed``.
 
@@ -76,15 +81,15 @@ def train(
         if not crew.leads:
             Follower(crew, resources).follow_call(recipes)
             return [Run(store.root / recipe.id) for recipe in recipes]
-    watcher = _watching(watcher, progress)
+    watcher = watching(watcher, progress)
     sharing = sharing or workers
     resources = resources or Resources(store, choose_device(device), data_dir)
     finisher = Finisher(resources, keep, watcher, frozenset(afresh))
     others = Nobody() if crew is None else Leader(crew)
     with others.training():
         todo = left_to_train(recipes, resources, finisher, watcher)
-        queue = Queue(todo, resources, finisher, sharing)
-        loop = Loop(queue, resources, finisher, watcher, checkpoint_seconds, until, wait, others)
+        queue = Queue(todo, resources, finisher, sharing, beside)
+        loop = Loop(queue, resources, finisher, watcher, checkpoint_seconds, until, wait, stop, others)
         how: dict[str, Any] = {"device": device, "keep": keep, "data_dir": data_dir}
         how |= {"checkpoint_seconds": checkpoint_seconds, "until": until, "wait": wait, "afresh": afresh}
         with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, sharing=sharing, **how):
@@ -104,7 +109,7 @@ def _check_restarts(crew: Crew, until: float | None) -> None:
         )
 
 
-def _watching(watcher: Watcher | None, progress: bool | None) -> Watcher:
+def watching(watcher: Watcher | None, progress: bool | None) -> Watcher:
     """Who hears of the training: the caller's watcher, a line of progress, both or nobody."""
     if progress is None:
         progress = watcher is None and sys.stderr is not None and sys.stderr.isatty()

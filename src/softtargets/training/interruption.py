@@ -11,7 +11,9 @@ from typing import Any
 
 
 @contextmanager
-def graceful_interruption(patience: float = 0.0) -> Iterator[threading.Event]:
+def graceful_interruption(
+    asked: threading.Event | None = None, patience: float = 0.0
+) -> Iterator[threading.Event]:
     """Catch the first Ctrl-C, SIGTERM or SIGHUP as a request; a second one interrupts at once as usual.
 
     SIGHUP is that of a terminal that was closed; under nohup it stays ignored.
@@ -19,10 +21,11 @@ def graceful_interruption(patience: float = 0.0) -> Iterator[threading.Event]:
     A checkpoint taken wherever the signal happens to land could hold half an update. Inside this context the
     loop looks after each step whether it has been asked to stop.
 
+    asked:     an event that others may set as well, where no signal reaches this thread.
     patience:  seconds in which further signals are the first one again. A launcher of several processes passes on what
                a terminal has sent to all of them already.
     """
-    asked = threading.Event()
+    asked = threading.Event() if asked is None else asked
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
@@ -32,19 +35,18 @@ def graceful_interruption(patience: float = 0.0) -> Iterator[threading.Event]:
         for number, handler in previous.items():
             signal.signal(number, handler)
 
-    first = 0.0
+    first: float | None = None
 
     def request(number: int, *_: object) -> None:
         nonlocal first
         moment = time.monotonic()
-        if asked.is_set() and moment - first < patience:
-            return
-        again = asked.is_set()
-        first = moment
-        asked.set()
-        if again or not patience:
+        if first is None:
+            first = moment
+            asked.set()
+            if not patience:
+                restore()
+        elif moment - first >= patience:
             restore()
-        if again:
             signal.raise_signal(number)
 
     numbers = [signal.SIGINT, signal.SIGTERM]

@@ -44,7 +44,7 @@ class Follower:
         return self._crew.wires.parting or 0
 
     def _follow(self, last: str) -> Message:
-        with graceful_interruption(Leader.patience) as asked:
+        with graceful_interruption(patience=Leader.patience) as asked:
             try:
                 message = self._hear(asked)
                 while message["kind"] not in (last, "bye"):

@@ -147,13 +147,18 @@ class Finisher:
         return self._keep.get(recipe.id, ()) if isinstance(self._keep, Mapping) else self._keep
 
     def _missing(self, recipe: Recipe, run: Run) -> list[str]:
-        there = ((name, name.removesuffix(SCORES)) for name in self._kept(recipe))
-        return [
-            name
-            for name, split in there
-            if split in recipe.data.splits
-            and (not run.has_predictions(split) or (name == split and run.has_only_scores(split)))
-        ]
+        return lacking_predictions(run, recipe, self._kept(recipe))
+
+
+def lacking_predictions(run: Run, recipe: Recipe, keep: Sequence[str]) -> list[str]:
+    """Of what is to be kept of a finished run, as `train` takes it, that which is not there."""
+    there = ((name, name.removesuffix(SCORES)) for name in keep)
+    return [
+        name
+        for name, split in there
+        if split in recipe.data.splits
+        and (not run.has_predictions(split) or (name == split and run.has_only_scores(split)))
+    ]
 
 
 def _said(task: Task, recipe: Recipe, model: Classifier, name: str) -> dict[str, Tensor]:

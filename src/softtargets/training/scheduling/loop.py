@@ -45,6 +45,7 @@ class Loop:
     _checkpoint_seconds: float
     _until: float | None = None
     _wait: bool = True
+    _stop: Event | None = None  # set by others who ask for the end, as Ctrl-C does
     _others: Leader = field(default_factory=Nobody)  # processes that train every run with this one
     _saved: float = 0.0  # when checkpoints were last written
     _told: set[str] = field(default_factory=set)  # runs that the watcher knows to have started
@@ -57,6 +58,8 @@ class Loop:
     def _run(self) -> None:
         todo, told = self._queue.todo, False
         while todo:
+            if self._stop is not None and self._stop.is_set():
+                raise KeyboardInterrupt
             if self._time_is_up():
                 return
             left = len(todo)
@@ -117,7 +120,7 @@ class Loop:
         with (
             torch.random.fork_rng(devices=fork),
             float32_products(works[0].recipe.precision),
-            graceful_interruption(self._others.patience) as asked_to_stop,
+            graceful_interruption(self._stop, self._others.patience) as asked_to_stop,
         ):
             while works:
                 pack = self._start(works, going_on)

@@ -19,16 +19,22 @@ Kind = tuple[Any, ...]
 class Queue:
     """Takes runs of one kind that no other process is training out of what is to be done (`todo`, by id).
 
-    `sharing` processes share the work, and so also the memory of the device.
+    `sharing` processes share the work, and so also the memory of the device, unless only those `beside` do.
     """
 
     def __init__(
-        self, todo: dict[str, Recipe], resources: Resources, finisher: Finisher, sharing: int
+        self,
+        todo: dict[str, Recipe],
+        resources: Resources,
+        finisher: Finisher,
+        sharing: int,
+        beside: int | None = None,
     ) -> None:
         self.todo = todo
         self._resources = resources
         self._finisher = finisher
         self._sharing = max(sharing, 1)
+        self._on_device = max(beside or sharing, 1)
         self._not_now: set[str] = set()  # waiting runs that could not join the present pack
         self._fitting: dict[Kind, int] = {}  # as many as memory was free for when a pack was begun
         self._limits: dict[Kind, int] = {}  # packs that did not fit into memory were halved
@@ -107,7 +113,7 @@ class Queue:
         wanted = self._resources.arrangement(recipe).runs
         if wanted > 1:
             free = free_memory(self._resources.device)
-            own = None if free is None else free // self._sharing
+            own = None if free is None else free // self._on_device
             self._fitting[kind_of_run(recipe)] = fitting(self._resources.footprint(recipe), wanted, own)
 
     def _width(self, recipe: Recipe, kinds: dict[str, Kind]) -> int:
