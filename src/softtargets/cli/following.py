@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from softtargets.exceptions import SofttargetsError
 
@@ -55,11 +56,11 @@ def follow(
     if not started():
         return
     if executor != "local":
-        raise SofttargetsError(
+        _refuse(
             f"--executor {executor} starts processes of its own, and torchrun has started these: leave out one of both"
         )
     if workers is not None and workers > 1:
-        raise SofttargetsError(
+        _refuse(
             f"--workers {workers}: torchrun has started the processes, which train every run together; leave it out"
         )
     from softtargets.cli.options import run_store
@@ -68,6 +69,13 @@ def follow(
     parted = attend(device, run_store(runs_dir), data_dir, facts)
     if parted is not None:
         raise Followed(parted.code, parted.line)
+
+
+def _refuse(words: str) -> NoReturn:
+    """In all processes, which were given the same command; one says it."""
+    if os.environ["RANK"] == "0":
+        raise SofttargetsError(words)
+    raise Followed(2)
 
 
 def part(code: int) -> bool:

@@ -23,7 +23,7 @@ from softtargets.exceptions import SofttargetsError, Unfinished
 from softtargets.executors.executor import Executor
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
-from softtargets.training import RankLost, Watcher, choose_device, watching
+from softtargets.training import SAVED, RankLost, Watcher, choose_device, watching
 
 # Seconds between two looks at whether the processes still live while nothing is heard of them.
 _LOOK = 0.5
@@ -121,7 +121,7 @@ class _Group:
                         raise KeyboardInterrupt
                     name, told = events.next(process)
                     if name == "gone":
-                        return self._vanished(interrupted)
+                        return self._vanished(process, interrupted, events.came)
                     if name == "ended":
                         return self._ended(process, *told)
                     if name != "nothing":
@@ -152,14 +152,17 @@ class _Group:
             process.wait(timeout=30)
         return outcome, told
 
-    def _vanished(self, interrupted: bool) -> tuple[str, Any]:
+    def _vanished(
+        self, process: subprocess.Popen[bytes], interrupted: bool, came: bool
+    ) -> tuple[str, Any]:
         """The first process is gone without a word, or never came."""
         if interrupted:
             return "interrupted", None
+        if came:
+            return "lost", f"rank 0 is gone; {SAVED}"
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=30)
         log = (self._folder / "log.txt").read_text(encoding="utf-8", errors="replace")
-        lines = [line for line in log.splitlines() if line.startswith("error: ")]
-        if lines:
-            return "lost", lines[-1].removeprefix("error: ")
         return "failed", f"the processes that torchrun should start are gone: {_last_words(log)}"
 
     def _stop(self, process: subprocess.Popen[bytes]) -> None:
@@ -182,6 +185,11 @@ class _Events:
         self._connection: Connection | None = None
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
+
+    @property
+    def came(self) -> bool:
+        """Whether the first process has been heard of."""
+        return self._connection is not None
 
     def _accept(self) -> None:
         with suppress(Exception):  # closed, because the processes were gone before they came

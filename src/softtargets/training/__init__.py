@@ -1,7 +1,7 @@
 """Training: recipes in, runs out."""
 
 from softtargets.training.devices import choose_device
-from softtargets.training.distributed import RankLost, leave
+from softtargets.training.distributed import SAVED, RankLost, leave
 from softtargets.training.distributed.attending import Parted, attend
 from softtargets.training.engine import CHECKPOINT_SECONDS, KEEP, train, watching
 from softtargets.training.events import Plan, Watcher, Watchers
@@ -26,6 +26,7 @@ from softtargets.training.workers import cores
 __all__ = [
     "CHECKPOINT_SECONDS",
     "KEEP",
+    "SAVED",
     "TRANSLATION_SIZES",
     "Keep",
     "Parted",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import sys
 import time
 from pathlib import Path
 
 from forking import finish, start
 
 
-def launch(ranks, work, *arguments, folder=None, environment=None, codes=None):
+def launch(ranks, work, *arguments, folder=None, environment=None):
     """Start `work(*arguments)` as rank 0, 1, ... of so many; what each prints goes to `folder`/RANK.txt."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -60,5 +59,3 @@ def waiting_for(condition, seconds=60.0):
         assert time.monotonic() < end, "it does not come"
         time.sleep(0.005)
 
-
-__all__ = ["as_rank", "commanded", "launch", "said", "sys", "together", "waiting_for"]

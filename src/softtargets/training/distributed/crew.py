@@ -125,11 +125,6 @@ def _difference(own: Mapping[str, str], theirs: Mapping[str, str], rank: int) ->
 _joined: list[Crew] = []
 
 
-def crew() -> Crew | None:
-    """The crew that this process has joined."""
-    return _joined[0] if _joined else None
-
-
 def join(device: str = "auto") -> Crew | None:
     """Meet the other processes that torchrun has started, once; None in a process alone."""
     own = seat()

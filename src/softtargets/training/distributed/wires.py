@@ -25,6 +25,8 @@ Message = dict[str, Any]
 # Seconds that a process has to come out of an exchange by itself when another one is gone.
 GRACE = 5.0
 CODE = 2  # with which it ends if it does not
+# What is true whoever is gone: the leader writes between two steps, and replaces files in one.
+SAVED = "what is saved of the run is sound, and it goes on when you give the same command again"
 _LOOK = 0.5  # seconds between two looks at whether somebody has asked to stop
 # A machine that has lost its power says nothing: it is asked after so many seconds of silence, and so often.
 _SILENCE, _ASKING, _TIMES = 10, 5, 3
@@ -113,10 +115,7 @@ class Wires:
                     return
         if not self._leaving:
             self.orphaned = not self._leads
-            self._note(
-                f"rank {peer} is gone; what is saved of the run is sound, and it goes on when you give the same "
-                "command again"
-            )
+            self._note(f"rank {peer} is gone; {SAVED}")
 
     def _take(self, peer: int, message: Message) -> bool:
         """Whether this was the last message of somebody."""
