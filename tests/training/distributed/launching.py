@@ -53,7 +53,7 @@ def commanded(*words):
     main([str(word) for word in words])
 
 
-def waiting_for(condition, seconds=60.0):
+def waiting_for(condition, seconds=120.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it does not come"

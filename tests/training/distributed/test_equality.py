@@ -8,11 +8,14 @@ import torch
 from forking import finish, start
 from softtargets.runs import RunStore
 
+from ..tasks.translation.counting import write_corpus
 from .launching import together
-from .trainings import ALL, LOSSES, OTHERS, trained
+from .trainings import ALL, LOSSES, OTHERS, TRANSLATIONS, trained
 
 # In double precision nothing but rounding is left that could differ, and it is this small.
 DOUBLE = 1e-10
+# Adam divides the gradient of a bias of attention's keys, which is 0 but for rounding, by its own size.
+ADAM = 1e-7
 # What is stated of single precision, for a few steps of small nets: docs/ranks.md.
 SINGLE = 1e-5
 
@@ -64,3 +67,34 @@ def test_so_do_four_of_which_one_has_no_rows_of_the_last_batch(stores, name):
     one, four = stores[1].find(ALL[name]), stores[4].find(ALL[name])
     assert apart(one, four) < DOUBLE
     assert rows_apart(one, four) < 1e-6
+
+
+@pytest.fixture(scope="module")
+def translated(tmp_path_factory):
+    """Translations by one, two and four processes, in double precision."""
+    root = tmp_path_factory.mktemp("translated")
+    data, recipes = write_corpus(root / "data"), list(TRANSLATIONS.values())
+    assert finish(start(trained, recipes, root / "1", True, data)) == 0
+    for ranks in (2, 4):
+        assert together(ranks, trained, recipes, root / str(ranks), True, data) == [0] * ranks
+    return {ranks: RunStore(root / str(ranks)) for ranks in (1, 2, 4)}
+
+
+@pytest.mark.parametrize("name", TRANSLATIONS)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_tokens_count_alike_however_many_processes_share_them(translated, ranks, name):
+    one, several = translated[1].find(TRANSLATIONS[name]), translated[ranks].find(TRANSLATIONS[name])
+    assert apart(one, several) < ADAM
+    assert rows_apart(one, several) < 1e-6
+    assert several.provenance["tokens"] == one.provenance["tokens"]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_in_single_precision_the_difference_is_rounding_of_which_a_few_steps_make_little(ranks, tmp_path):
+    recipe = ALL["dropout"].replace({"epochs": 4})
+    one = finish(start(trained, [recipe], tmp_path / "1"))
+    several = together(ranks, trained, [recipe], tmp_path / "several")
+    assert one == 0
+    assert several == [0] * ranks
+    found = apart(RunStore(tmp_path / "1").find(recipe), RunStore(tmp_path / "several").find(recipe))
+    assert 0 < found < SINGLE

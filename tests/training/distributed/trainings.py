@@ -20,6 +20,8 @@ from softtargets.recipes import (
 from softtargets.runs import RunStore
 from softtargets.training import train
 
+from ..tasks.translation import counting
+
 # Batches of 8, 8 and 3 rows: shares of different lengths, and with 4 processes one without any.
 BASE = Recipe(
     data=Digits(validation=50, limit=19),
@@ -54,6 +56,18 @@ OTHERS = {
     "the best": BASE.replace({"best_by": "validation_loss", "probes": (Calibration(every=2),)}),
 }
 ALL = LOSSES | OTHERS
+# Sentences in batches of 32 tokens, of which the longest have two: padding, tokens that do not count, and processes
+# without a sentence.
+TRANSLATION = counting.recipe(epochs=1, batch=32)
+TRANSLATION = TRANSLATION.replace({"model.attention_dropout": 0.2, "data.limit": 60})
+TRANSLATIONS = {
+    "label smoothing": TRANSLATION.replace({"regulariser": {"name": "label_smoothing"}}),
+    "beta smoothing": TRANSLATION.replace({"regulariser": {"name": "beta_smoothing"}}),
+    "online label smoothing": TRANSLATION.replace({"regulariser": {"name": "online_label_smoothing"}}),
+    "distillation": TRANSLATION.replace(
+        {"regulariser": {"name": "distillation", "teacher": TRANSLATION.replace({"seed": 1}).to_dict()}}
+    ),
+}
 
 
 def in_double() -> None:
@@ -70,7 +84,7 @@ def in_double() -> None:
     pack_loss.build_loss = lambda *given, **named: loss(*given, **named).double()
 
 
-def trained(recipes, root, double=False, **how):
+def trained(recipes, root, double=False, data_dir=None, **how):
     if double:
         in_double()
-    return train(recipes, RunStore(root), device="cpu", progress=False, **how)
+    return train(recipes, RunStore(root), device="cpu", progress=False, data_dir=data_dir, **how)
