@@ -49,7 +49,7 @@ def follow(
     workers: int | None = None,
     facts: Mapping[str, str],
 ) -> None:
-    """Return in the first process, and in one that is alone; any other trains with it what it says, and ends as it does.
+    """Return in the first process, and in one that is alone; any other trains with the first one, and ends as it does.
 
     facts:  what must be the same in all processes, by name.
     """

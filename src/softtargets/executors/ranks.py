@@ -103,7 +103,9 @@ class _Group:
     def __init__(self, folder: Path, ranks: int, order: dict[str, Any]) -> None:
         self._folder, self._ranks = folder, ranks
         self._secret = secrets.token_bytes(32)
-        self._listener = Listener(str(folder / "events") if os.name == "posix" else None, authkey=self._secret)
+        self._listener = Listener(
+            str(folder / "events") if os.name == "posix" else None, authkey=self._secret
+        )
         order |= {"address": self._listener.address, "secret": self._secret.hex()}
         self._order = folder / "order.json"
         self._order.touch(mode=0o600)
@@ -144,7 +146,12 @@ class _Group:
         with open(self._folder / "log.txt", "wb") as log:
             # A terminal sends Ctrl-C to all processes of a session; these hear of it from us, once.
             return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
             )
 
     def _ended(self, process: subprocess.Popen[bytes], outcome: str, told: Any) -> tuple[str, Any]:
@@ -152,9 +159,7 @@ class _Group:
             process.wait(timeout=30)
         return outcome, told
 
-    def _vanished(
-        self, process: subprocess.Popen[bytes], interrupted: bool, came: bool
-    ) -> tuple[str, Any]:
+    def _vanished(self, process: subprocess.Popen[bytes], interrupted: bool, came: bool) -> tuple[str, Any]:
         """The first process is gone without a word, or never came."""
         if interrupted:
             return "interrupted", None

@@ -27,7 +27,6 @@ from softtargets.losses.reference import plain_losses
 from softtargets.losses.rule import Rule
 
 
-
 class WholeBatch(Protocol):
     """A batch of which every process is given some rows: what a loss must know of the others."""
 

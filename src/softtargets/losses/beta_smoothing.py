@@ -40,8 +40,8 @@ class BetaSmoothing(RuleLoss):
 
     The draws come from torch's default generator of the device; ``torch.manual_seed`` fixes them. In evaluation
     mode, and under ``torch.no_grad()``, nothing is drawn and the loss is cross-entropy. Of several processes each sorts
-    the examples of its own batch, unless `whole` says that they share one. For a target of probabilities the probability of the label is the
-    expected one, and t the average over the labels.
+    the examples of its own batch, unless `whole` says that they share one. For a target of probabilities the
+    probability of the label is the expected one, and t the average over the labels.
 
     >>> import torch
     >>> logits, labels = torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0])

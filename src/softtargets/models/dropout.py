@@ -17,7 +17,8 @@ class Dropout(nn.Module):
     ``torch.nn.Dropout``. With one, an int64 tensor (3,) of two key words and a step, element i is kept if
     uniform(key, i, step, layer) >= p: the same mask on every device, and for each net of a stack under ``torch.vmap``
     the mask it would get alone. A fourth number is how many rows of the batch other processes have before those that
-    are given (the first dimension): their mask is that which they would get in the whole batch. `layer` tells the dropouts of one net apart; `Classifier.draw_from` sets both.
+    are given (the first dimension): their mask is that which they would get in the whole batch. `layer` tells the
+    dropouts of one net apart; `Classifier.draw_from` sets both.
 
     >>> from softtargets.randomness import key_words
     >>> dropout = Dropout(0.5)

@@ -29,7 +29,6 @@ from softtargets.training.precision import autocast
 from softtargets.training.recording import Recorder
 from softtargets.training.tasks.task import Teachers
 
-
 # Numbers that processes exchange beside the gradients: the loss and the hits.
 _SUMS = 2
 
@@ -96,7 +95,9 @@ class DeviceState:
             self._place.fill_(place)
             self._rates.copy_(torch.tensor(rates))
             if self._whole is not None:
-                units = [course.epoch(epoch).units for course, epoch in zip(self.courses, epochs, strict=True)]
+                units = [
+                    course.epoch(epoch).units for course, epoch in zip(self.courses, epochs, strict=True)
+                ]
                 self._units.copy_(torch.tensor(units))
             self.feed.open(self._epochs)
 
@@ -210,7 +211,9 @@ class DeviceState:
         for model in models:
             model.fused = self._fused
             if self._whole is not None:
-                from softtargets.training.distributed.norms import share_norms  # with it comes torch's compiler
+                from softtargets.training.distributed.norms import (
+                    share_norms,
+                )  # with it comes torch's compiler
 
                 share_norms(model, self._whole)
         names = [name for name, _ in models[0].named_parameters()]

@@ -69,7 +69,10 @@ class SingleLoss:
             self._linear = LinearLoss(self.loss)
 
     def __call__(self, said: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
-        """The mean over the batch, or the sum over its rows here (`share`), (1,); everything given has the run as first dimension."""
+        """The mean over the batch, (1,), or the sum over its rows here (`share`).
+
+        Everything given has the run as first dimension.
+        """
         advice = () if given is None else (given[0],)
         if self._head is None:
             loss: Tensor = self.loss(said[0].float(), labels[0], *advice)

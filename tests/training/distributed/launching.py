@@ -58,4 +58,3 @@ def waiting_for(condition, seconds=120.0):
     while not condition():
         assert time.monotonic() < end, "it does not come"
         time.sleep(0.005)
-

@@ -96,16 +96,22 @@ def test_more_processes_than_rows_of_a_batch_are_refused(file, tmp_path):
 
 def test_torchrun_and_other_ways_to_have_many_processes_are_told_apart(tmp_path):
     words = ("study", "run", "quickstart", "--device", "cpu", "--runs-dir", tmp_path / "runs")
-    assert "--workers 3: torchrun has started the processes" in refused(commanded, tmp_path, *words, "--workers", "3")
+    assert "--workers 3: torchrun has started the processes" in refused(
+        commanded, tmp_path, *words, "--workers", "3"
+    )
     line = refused(commanded, tmp_path, *words, "--executor", "ranks", "--ranks", "2")
-    assert line.startswith("error: --executor ranks starts processes of its own, and torchrun has started these")
+    assert line.startswith(
+        "error: --executor ranks starts processes of its own, and torchrun has started these"
+    )
 
 
 def test_an_environment_that_is_none_of_torchruns_is_refused(file, tmp_path):
     words = ("train", file, "--runs-dir", tmp_path / "runs")
     given = {"MASTER_ADDR": "absent"}
     assert together(1, commanded, *words, folder=tmp_path, environment=given) == [2]
-    assert "error: RANK is 0, so this is one of several processes, but MASTER_ADDR is not set" in said(tmp_path, 0)
+    assert "error: RANK is 0, so this is one of several processes, but MASTER_ADDR is not set" in said(
+        tmp_path, 0
+    )
 
 
 def test_a_python_program_calls_train_in_every_process_and_may_do_so_again(tmp_path):

@@ -19,7 +19,9 @@ IMAGES = {
     "norms": WIDE.replace({"model": PreActResNet(depth=8)}),
     "dropout": WIDE.replace({"model": MLP(hidden=(64,), dropout=0.3)}),
     "bf16": WIDE.replace({"model": CNN(), "precision": "bf16"}),
-    "beta_smoothing": WIDE.replace({"model": PreActResNet(depth=8), "regulariser": {"name": "beta_smoothing"}}),
+    "beta_smoothing": WIDE.replace(
+        {"model": PreActResNet(depth=8), "regulariser": {"name": "beta_smoothing"}}
+    ),
     "disturb_label": WIDE.replace({"model": MLP(hidden=(64,)), "regulariser": {"name": "disturb_label"}}),
     "online_label_smoothing": WIDE.replace({"regulariser": {"name": "online_label_smoothing"}}),
     "knowledge_refinery": WIDE.replace({"regulariser": {"name": "knowledge_refinery"}}),

@@ -84,8 +84,6 @@ def test_ctrl_c_on_torchrun_saves_and_says_so(tmp_path):
     assert 5 <= step_on_disk(store, RECIPE) < 200
 
 
-
-
 def test_executor_ranks_is_the_engine_with_several_processes(tmp_path):
     student = BASE.replace({"regulariser": Distillation(teacher=BASE), "seed": 3})
     heard = []
@@ -158,5 +156,7 @@ def _parent(entry):
 
 @pytest.mark.parametrize("number", [None, 0])
 def test_a_number_of_processes_must_be_said(number, tmp_path):
-    with pytest.raises(SofttargetsError, match=r"--ranks N" if number is None else "ranks must be at least 1, not 0"):
+    with pytest.raises(
+        SofttargetsError, match=r"--ranks N" if number is None else "ranks must be at least 1, not 0"
+    ):
         RanksExecutor(ranks=number)([BASE], RunStore(tmp_path), device="cpu")

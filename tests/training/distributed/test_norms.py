@@ -62,7 +62,9 @@ def layer_and_batch(shape, kind=nn.BatchNorm2d):
 @pytest.mark.parametrize("forgetting", [0.1, None])
 def test_outputs_gradients_and_averages_are_those_of_the_whole_batch(shape, ranks, kind, forgetting):
     layer, batch, upstream = layer_and_batch(shape, kind)
-    (out, of_maps, of_weight, of_bias, mean, variance), parts = together(layer, batch, upstream, ranks, forgetting)
+    (out, of_maps, of_weight, of_bias, mean, variance), parts = together(
+        layer, batch, upstream, ranks, forgetting
+    )
     close = {"rtol": 1e-11, "atol": 1e-12}
     torch.testing.assert_close(torch.cat([part[0] for part in parts]), out, **close)
     torch.testing.assert_close(torch.cat([part[1] for part in parts]), of_maps, **close)
@@ -90,7 +92,9 @@ def test_layers_that_normalise_in_a_way_of_their_own_are_refused():
     class Own(nn.BatchNorm2d):
         pass
 
-    with pytest.raises(RecipeError, match=r"model: its layer 0, Own, normalises over a batch in a way that several"):
+    with pytest.raises(
+        RecipeError, match=r"model: its layer 0, Own, normalises over a batch in a way that several"
+    ):
         share_norms(nn.Sequential(Own(3)), WholeBatch(None))
     with pytest.raises(RecipeError, match="several ranks cannot share"):
         share_norms(nn.Sequential(nn.BatchNorm2d(3, affine=False)), WholeBatch(None))

@@ -65,7 +65,9 @@ def ended(children, seconds=10.0):
 def test_a_killed_process_stops_the_others_with_a_line_and_the_run_goes_on_exactly(whole, file, tmp_path):
     moments = random.Random(0)
     for victim in (1, 0):
-        store, children = begun(2, file, tmp_path, steps=step_on_disk(RunStore(tmp_path / "runs"), RECIPE) + 5)
+        store, children = begun(
+            2, file, tmp_path, steps=step_on_disk(RunStore(tmp_path / "runs"), RECIPE) + 5
+        )
         time.sleep(moments.uniform(0, 0.05))
         children[victim].kill()
         codes = ended(children)
@@ -116,7 +118,11 @@ def stopped_after(recipe, root, step):
 @pytest.mark.parametrize("whom", [(0, 1), (1, 0), (1,), (0,)], ids=str)
 def test_whoever_is_asked_to_stop_all_stop_at_the_same_step_and_save(whole, file, tmp_path, whom):
     store, children = begun(2, file, tmp_path)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):  # launchers pass on what a terminal sent to all
+    for number in (
+        signal.SIGTERM,
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # launchers pass on what a terminal sent to all
         for rank in whom:
             os.kill(children[rank].pid, number)
             time.sleep(0.02)

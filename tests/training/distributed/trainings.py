@@ -47,7 +47,9 @@ OTHERS = {
     "dropout": BASE.replace({"model": DROPPING}),
     "dropout of odd rows": BASE.replace({"model": CNN(channels=(3, 5), hidden=7, dropout=0.3)}),
     "partners through dropout": BASE.replace({"model": DROPPING, "regulariser": {"name": "cs_kd"}}),
-    "an averaged net with dropout": BASE.replace({"model": DROPPING, "regulariser": {"name": "beta_smoothing"}}),
+    "an averaged net with dropout": BASE.replace(
+        {"model": DROPPING, "regulariser": {"name": "beta_smoothing"}}
+    ),
     "clipped, averaged": BASE.replace({"clip": 0.5, "average": 0.8}),
     "adam, decay in the loss": BASE.replace(
         {"optimiser": Adam(lr=0.01, weight_decay=1e-3, decay_form="loss"), "multiplier": 2.0}

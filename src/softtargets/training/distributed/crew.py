@@ -87,7 +87,10 @@ class Crew:
     def ready(self, **told: Any) -> list[Message]:
         """Wait for all to have prepared what was asked of them; the leader gets what each of the others tells."""
         if self.leads:
-            return [message for _, message in sorted((self.wires.hear() for _ in range(self.ranks - 1)), key=_rank)]
+            return [
+                message
+                for _, message in sorted((self.wires.hear() for _ in range(self.ranks - 1)), key=_rank)
+            ]
         self.wires.tell(kind="ready", **told)
         return []
 

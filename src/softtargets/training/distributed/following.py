@@ -21,6 +21,7 @@ from softtargets.training.precision import float32_products
 from softtargets.training.scheduling.resources import Resources
 from softtargets.training.tasks import Teacher
 
+
 class Follower:
     """Trains what the leader says, until it says that a call of the engine, or everything, is over."""
 
@@ -102,5 +103,3 @@ class Follower:
             teacher = Teacher(recipe, None, task, kept=torch.zeros(shape, dtype=getattr(torch, dtype)))
         self._crew.send_(taught(teacher, device))
         return teacher
-
-

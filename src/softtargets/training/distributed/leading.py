@@ -62,7 +62,9 @@ class Leader:
         if teacher is not None:
             kept = teacher.kept
             told = {"recipe": teacher.recipe.to_dict()}
-            told["kept"] = None if kept is None else [str(kept.dtype).removeprefix("torch."), list(kept.shape)]
+            told["kept"] = (
+                None if kept is None else [str(kept.dtype).removeprefix("torch."), list(kept.shape)]
+            )
         step = start.checkpoint.progress["step"] if start.checkpoint else 0
         self._crew.wires.tell(kind="start", recipe=start.recipe.to_dict(), step=step, teacher=told)
         own = of_data(start.task)

@@ -55,9 +55,7 @@ def _server(own: Seat) -> socket.socket:
     if own.host in ("localhost", "127.0.0.1"):
         return socket.create_server(("127.0.0.1", 0), backlog=own.ranks)
     try:
-        return socket.create_server(
-            ("", 0), family=socket.AF_INET6, backlog=own.ranks, dualstack_ipv6=True
-        )
+        return socket.create_server(("", 0), family=socket.AF_INET6, backlog=own.ranks, dualstack_ipv6=True)
     except (OSError, ValueError):  # a machine without
         return socket.create_server(("", 0), backlog=own.ranks)
 

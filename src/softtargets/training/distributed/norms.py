@@ -70,7 +70,9 @@ class _OverRanks:
     def normalise(self, maps: Tensor) -> Tensor:
         """Normalised maps; the averages move as those of one process would."""
         layer: Any = self
-        result, mean, variance, count = _Normalise.apply(maps, layer.weight, layer.bias, layer.eps, self.whole)  # type: ignore[no-untyped-call]
+        result, mean, variance, count = _Normalise.apply(
+            maps, layer.weight, layer.bias, layer.eps, self.whole
+        )  # type: ignore[no-untyped-call]
         with torch.no_grad():
             layer.num_batches_tracked.add_(1)
             share = 1 / layer.num_batches_tracked.float() if layer.momentum is None else layer.momentum
@@ -114,8 +116,8 @@ def share_norms(model: nn.Module, whole: WholeBatch) -> None:
             kind = _acting(type(module))
         if kind is None or not (module.affine and module.track_running_stats):
             raise RecipeError(
-                f"its layer {name}, {type(module).__name__}, normalises over a batch in a way that several ranks cannot "
-                "share; train this network in one process",
+                f"its layer {name}, {type(module).__name__}, normalises over a batch in a way that several ranks "
+                "cannot share; train this network in one process",
                 "model",
             )
         module.__class__ = kind

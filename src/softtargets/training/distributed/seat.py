@@ -14,7 +14,9 @@ from softtargets.training.devices import choose_device
 # What torchrun sets for each process that it starts.
 _NUMBERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
 _NEEDED = (*_NUMBERS, "MASTER_ADDR", "MASTER_PORT")
-_ADVICE = "start it with torchrun --nproc-per-node N -m softtargets train RECIPE, or unset RANK to train alone"
+_ADVICE = (
+    "start it with torchrun --nproc-per-node N -m softtargets train RECIPE, or unset RANK to train alone"
+)
 
 
 @dataclass(frozen=True)

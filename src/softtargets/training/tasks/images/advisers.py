@@ -125,7 +125,10 @@ class PartnerAdviser:
     @torch.no_grad()
     def ask(self, shown: ShownImages, steps: Tensor, epochs: Tensor) -> Tensor:
         """What the net says of the partners."""
-        labels, chosen = shown.labels[0].clamp_min(0), shown.chosen[0]  # one that does not count has some partner
+        labels, chosen = (
+            shown.labels[0].clamp_min(0),
+            shown.chosen[0],
+        )  # one that does not count has some partner
         drawn = words(self._partner_key, chosen, epochs)[:, 0]
         partners = self._members[self._starts[labels] + below(drawn, self._sizes[labels])]
         # By the place of the anchor: two anchors may have the same partner.
