@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
+import secrets
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from softtargets.exceptions import SofttargetsError
+from softtargets.executors.ray import undertaker
 
 _HOST_AND_PORT = re.compile(r"(?P<host>[^:/\s]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
 _REACH_SECONDS = 5.0
@@ -29,6 +32,8 @@ _LONGEST_TEMPORARY = 40  # characters: Ray puts sockets below, whose paths may h
 def import_ray() -> Any:
     """The package, or one line that says what to install."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+    # What matters is told by us; Ray would put it on standard output, among what scripts read there.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     try:
         return import_module("ray")
     except ImportError as error:
@@ -39,17 +44,19 @@ def import_ray() -> Any:
 
 @dataclass
 class Cluster:
-    """A cluster that we are connected to. `temporary` is the directory of one that we have started."""
+    """A cluster that we are connected to. `undertaker` sees to the end of one that we have started."""
 
     ray: Any
     ours: bool
-    temporary: Path | None = None
+    undertaker: subprocess.Popen[bytes] | None = None
 
     @classmethod
     def connect(cls, address: str | None, cpus: float) -> Cluster:
         """Connect to a cluster; without an address start one with so many logical CPUs on this machine."""
-        ray = import_ray()
         address = address or os.environ.get("RAY_ADDRESS") or None
+        if address in (None, "local"):
+            _make_token()
+        ray = import_ray()
         _check(address)
         if ray.is_initialized():  # by the program that calls us, whose connection it stays
             return cls(ray, ours=False)
@@ -59,6 +66,7 @@ class Cluster:
                 _join(ray, str(address), how)
             return cls(ray, ours=True)
         temporary = _temporary()
+        watching = _watch(temporary)
         how |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": _OBJECT_BYTES}
         try:
             with _own_signals():
@@ -66,20 +74,20 @@ class Cluster:
         except BaseException as error:
             with suppress(Exception):
                 ray.shutdown()
-            shutil.rmtree(temporary, ignore_errors=True)
+            _dismiss(watching)
             if not isinstance(error, Exception):
                 raise
             raise SofttargetsError(
                 f"Ray could not be started on this machine: {_first_line(error)}"
             ) from error
-        return cls(ray, ours=True, temporary=temporary)
+        return cls(ray, ours=True, undertaker=watching)
 
     def close(self) -> None:
         """Disconnect from a cluster that was there, end one that we have started."""
         if self.ours:
             self.ray.shutdown()
-        if self.temporary is not None:
-            shutil.rmtree(self.temporary, ignore_errors=True)
+        if self.undertaker is not None:
+            _dismiss(self.undertaker)
 
     def has(self, resource: str) -> float:
         """How much of a resource the cluster has in all: CPU, GPU, memory."""
@@ -97,6 +105,13 @@ class Cluster:
                 there = node["Resources"]
                 found += int(min(there.get(name, 0.0) / size for name, size in sized.items() if size))
         return found
+
+
+def _make_token() -> None:
+    """A Ray of our own takes only us; Ray would otherwise leave a token in the user's home for that."""
+    told = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
+    if not told and "ray" not in sys.modules:  # which has read these variables when it was imported
+        os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", secrets.token_hex(32)
 
 
 def _check(address: str | None) -> None:
@@ -132,8 +147,14 @@ def _join(ray: Any, address: str, how: dict[str, Any]) -> None:
                 "--address auto: no Ray cluster runs on this machine; start one with `ray start --head`, join one with "
                 "`ray start --address HOST:PORT`, or leave --address out"
             ) from None
+        token = "" if "RAY_AUTH_MODE" in os.environ else "; if it asks for a token, set RAY_AUTH_MODE=token"
         raise SofttargetsError(
-            f"the Ray cluster at {address} does not answer: {_first_line(error)}"
+            f"the Ray cluster at {address} does not answer: {_first_line(error)}{token}"
+        ) from None
+    except ray.exceptions.AuthenticationError:
+        raise SofttargetsError(
+            f"the Ray cluster at {address} does not take our token: give that of the cluster in RAY_AUTH_TOKEN_PATH or "
+            "RAY_AUTH_TOKEN, with RAY_AUTH_MODE=token"
         ) from None
     except RuntimeError as error:
         if "ersion mismatch" in str(error):
@@ -159,6 +180,18 @@ def _first_line(error: BaseException) -> str:
 def _temporary() -> Path:
     base = tempfile.gettempdir()
     return Path(tempfile.mkdtemp(prefix="st-ray-", dir=base if len(base) <= _LONGEST_TEMPORARY else "/tmp"))
+
+
+def _watch(directory: Path) -> subprocess.Popen[bytes]:
+    """A process that ends the Ray of a directory when we are gone, or close its pipe."""
+    program = [sys.executable, "-S", undertaker.__file__, str(directory), str(os.getpid())]
+    return subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+
+
+def _dismiss(watching: subprocess.Popen[bytes]) -> None:
+    assert watching.stdin is not None
+    watching.stdin.close()
+    watching.wait()
 
 
 @contextmanager

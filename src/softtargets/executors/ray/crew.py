@@ -64,15 +64,15 @@ class Crew:
     is_closing: bool = False
     shunned: set[str] = field(default_factory=set)  # nodes without the data
 
-    def gather(self, place: Place, probe: Probe, carry: bool) -> None:
-        """Ask those that are there to take a place, and start others until there are enough."""
-        self._arriving = (place, probe, carry)
+    def gather(self, runs: int, place: Place, probe: Probe, carry: bool) -> None:
+        """Ask those that are there to take a place, and start others until there are enough for so many runs."""
+        self._arriving, self._enough = (place, probe, carry), min(self.size, runs)
         self.failed_starts, self.why_failed, self.is_closing = 0, "", False
         self.shunned.clear()
         for station in self.stations:
             station.hello, station.taught = None, set()
             self._ask(station, "arrive", *self._arriving)
-        while len(self.stations) < self.size:
+        while len(self.stations) < self._enough:
             self.start()
 
     def start(self) -> None:
@@ -121,7 +121,7 @@ class Crew:
     def replace(self, station: Station) -> None:
         """Another one in its place, unless they die as soon as they are started."""
         self.lose(station)
-        if not self.is_closing and self.failed_starts < FAILED_STARTS and len(self.stations) < self.size:
+        if not self.is_closing and self.failed_starts < FAILED_STARTS and len(self.stations) < self._enough:
             self.start()
 
     def dismiss(self) -> None:

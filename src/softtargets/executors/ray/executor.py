@@ -123,7 +123,7 @@ class RayExecutor(Executor):
         head = Head(ours, todo, call, watcher, Deaths(self.retries), opening, frozenset(lacking))
         with self._crew_for(device, workers, watcher) as crew, probing(ours) as probe:
             place = self._place(crew, ours.root, data_dir)
-            crew.gather(place, probe, carry=self.carry or not ours.locks_files)
+            crew.gather(len(todo), place, probe, carry=self.carry or not ours.locks_files)
             with graceful_interruption() as asked:
                 head.run(crew, asked)
         if todo and todo.keys() <= lacking and (until is None or time.monotonic() < until):

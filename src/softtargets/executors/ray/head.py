@@ -69,6 +69,7 @@ class Head:
         self._inspected: Inspected | None = None
         self._elsewhere: dict[str, float] = {}  # trained by other processes: when to look again
         self._taught: dict[str, Any] = {}  # packs of teachers, in Ray's object store
+        self._refusal: Exception | None = None
         self._told_of_waiting = self._told_of_patience = False
 
     def run(self, crew: Crew, asked_to_stop: Flag) -> None:
@@ -125,7 +126,9 @@ class Head:
                 self._watcher.waiting(self.todo[left[0]])
             self._told_of_waiting = True
         if not self._crew.stations:
-            raise SofttargetsError(self._crew.why_failed or "no worker of the cluster could be started")
+            raise self._refusal or SofttargetsError(
+                self._crew.why_failed or "no worker of the cluster could be started"
+            )
         self._be_patient()
         return False
 
@@ -185,8 +188,11 @@ class Head:
 
     def _give(self, station: Station) -> None:
         waiting = self._waiting(station)
-        at_work: Counter[Hashable] = Counter(busy.kind for busy in self._busy())
-        ids = next_order(waiting, self._crew.size, at_work, station.kind)
+        under_way: Counter[Hashable] = Counter()
+        for busy in self._busy():
+            assert busy.order is not None
+            under_way[busy.kind] += sum(key in self.todo for key in busy.order.ids)
+        ids = next_order(waiting, self._crew.size, under_way, station.kind)
         assert station.hello is not None
         packs: list[Any] = []
         if ids and not station.hello.shares:
@@ -310,8 +316,7 @@ class Head:
         for other in [*self._crew.stations]:
             if other is station or (other.node == node and other.is_idle):
                 self._crew.lose(other)
-        if not self._crew.stations:
-            raise error
+        self._refusal = error  # told in the end if no other node has the data
         self._watcher.noted(f"Nothing is trained on {node}: {refusal.message}")
 
     def _take_news(self, news: News) -> None:
