@@ -31,13 +31,15 @@ class Machinery:
         device: torch.device,
         stacked: bool,
         plain: bool = False,
+        share: Share | None = None,
         crew: Crew | None = None,
     ) -> None:
         self.device, self.stacked = device, stacked
         self.crew = crew
-        self.share = Share() if crew is None else crew.share
+        self.share = share or (Share() if crew is None else crew.share)
         self.recorded = device.type == "cuda" and not plain
-        self._batch, self._compiles = recipe.batch, partial(task.compiles, recipe)
+        self._batch = recipe.batch
+        self._compiles: Callable[[torch.Size], bool] = partial(task.compiles, recipe)
         self._worth = self._is_worth if self.recorded else None
         self._dynamic = task.shapes_vary
         self._forward: Forward | None = None

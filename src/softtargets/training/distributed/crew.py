@@ -136,8 +136,9 @@ def join(device: str = "auto") -> Crew | None:
     if _joined:
         return _joined[0]
     where = device_of(own, device)
-    store, _, _ = next(distributed.rendezvous("env://", timeout=timedelta(seconds=_MEETING_SECONDS)))
-    words = distributed.PrefixStore("softtargets", store)
+    torchs: Any = distributed
+    store, _, _ = next(torchs.rendezvous("env://", timeout=timedelta(seconds=_MEETING_SECONDS)))
+    words = torchs.PrefixStore("softtargets", store)
     wires = meet(words, own, _MEETING_SECONDS)
     made = Crew(own, wires, where, None)
     with _explained(made):
@@ -148,9 +149,13 @@ def join(device: str = "auto") -> Crew | None:
     if distributed.is_initialized():
         made._group = distributed.new_group(backend=backend, timeout=_EXCHANGE)
     else:
-        options = {"device_id": where} if where.type == "cuda" else {}
         distributed.init_process_group(
-            backend, store=words, rank=own.rank, world_size=own.ranks, timeout=_EXCHANGE, **options
+            backend,
+            store=words,
+            rank=own.rank,
+            world_size=own.ranks,
+            timeout=_EXCHANGE,
+            device_id=where if where.type == "cuda" else None,
         )
     _joined.append(made)
     atexit.register(leave)

@@ -120,8 +120,9 @@ def share_norms(model: nn.Module, whole: WholeBatch) -> None:
                 "cannot share; train this network in one process",
                 "model",
             )
-        module.__class__ = kind
-        module.whole = whole
+        shared: Any = module
+        shared.__class__ = kind
+        shared.whole = whole
 
 
 def _acting(theirs: type[nn.Module]) -> type[nn.Module]:
