@@ -44,7 +44,8 @@ def test_a_net_without_features_says_so():
         Classifier().features(torch.zeros(1, 2))
 
 
-# As small as they go; timm's nets have their own test, with a timm of ours, and so has the Transformer, with text.
+# As small as they go; timm's nets have their own test, with a timm of ours, and so has the Transformer, with text,
+# and so have nets for photographs, which these images are too small for.
 SMALL = {
     "mlp": {"hidden": (24, 16)},
     "cnn": {"channels": (4, 6), "hidden": 16},
@@ -64,7 +65,7 @@ def make(name, shape=(1, 8, 8), classes=10, **options):
 
 
 def test_every_net_is_looked_at():
-    assert set(SMALL) == set(MODELS) - {"timm", "transformer"}
+    assert set(SMALL) == set(MODELS) - {"timm", "transformer", "resnet", "inception_v4"}
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -33,6 +33,7 @@ from softtargets.recipes import (
     Calibration,
     ClassConditional,
     Clean,
+    Colour,
     ConfidencePenalty,
     Constant,
     Contrast,
@@ -47,7 +48,9 @@ from softtargets.recipes import (
     Flip,
     Focal,
     ForwardCorrection,
+    ImageFolder,
     ImageNet,
+    InceptionV4,
     Instance,
     InverseSqrt,
     KnowledgeRefinery,
@@ -67,6 +70,8 @@ from softtargets.recipes import (
     Probe,
     Recipe,
     Regulariser,
+    ResizedCrop,
+    ResNet,
     ResNet18,
     ResNeXt29,
     Rotation,
@@ -95,6 +100,7 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "cub200": CUB200,
         "tiny-imagenet": TinyImageNet,
         "imagenet": ImageNet,
+        "image-folder": ImageFolder,
         "multi30k": Multi30k,
         "tatoeba": Tatoeba,
         "iwslt14": IWSLT14,
@@ -108,6 +114,8 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "alexnet": AlexNet,
         "preact_resnet": PreActResNet,
         "resnet18": ResNet18,
+        "resnet": ResNet,
+        "inception_v4": InceptionV4,
         "mobilenet_v2": MobileNetV2,
         "resnext29": ResNeXt29,
         "timm": Timm,
@@ -143,6 +151,8 @@ NAMES: dict[type[Part], dict[str, type[Part]]] = {
         "shift": Shift,
         "flip": Flip,
         "crop": Crop,
+        "resized_crop": ResizedCrop,
+        "colour": Colour,
         "brightness": Brightness,
         "contrast": Contrast,
         "affine": Affine,
@@ -172,6 +182,7 @@ def options_for(part: type[Part]) -> dict[str, Any]:
         Timm: {"net": "resnet18"},
         ClassConditional: {"matrix": [[0.9, 0.1], [0.2, 0.8]]},
         ParallelText: {"corpus": "mine"},
+        ImageFolder: {"folder": "mine"},
     }
     return needed.get(part, {})
 
@@ -274,6 +285,8 @@ def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
         return options | {"decay_form": "gradient"}
     if part is PreActResNet:
         return options | {"depth": 6 * options["depth"] + 2, "stem": 2 * options["stem"] + 1}
+    if part is ResNet:
+        return options | {"depth": (18, 34, 50, 101, 152)[options["depth"] % 5]}
     if part is Transformer:
         return options | {"width": 2 * options["width"] * options["heads"]}
     if part is Step:
@@ -293,6 +306,10 @@ def _agreeing(part: type[Part], options: dict[str, Any]) -> dict[str, Any]:
         return options | {"matrix": _stochastic(options["matrix"])}
     if part is Affine and options["scale"]:
         return options | {"scale": sorted(options["scale"])}
+    if part is ResizedCrop:
+        return options | {field: sorted(options[field]) for field in ("scale", "ratio")}
+    if part is ImageFolder:
+        return options | {"folder": f"own-{len(options['folder'])}"}
     return options
 
 

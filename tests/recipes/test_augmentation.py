@@ -53,6 +53,15 @@ def test_the_fields_of_an_augmentation_augment(part):
         ),
         ({"name": "brightness", "delta": -1}, "delta: -1.0 is out of range: must be at least 0"),
         ({"name": "contrast", "low": -1}, "low: -1.0 is out of range: must be at least 0"),
+        (
+            {"name": "resized_crop", "scale": [0.5, 0.2]},
+            "scale: [0.5, 0.2] must go from the smallest to the largest",
+        ),
+        (
+            {"name": "resized_crop", "middle": 0},
+            "middle: 0.0 is out of range: must be above 0 and at most 1",
+        ),
+        ({"name": "colour", "contrast": -0.1}, "contrast: -0.1 is out of range: must be at least 0"),
         ({"name": "contrast", "low": 2}, "low: 2 is above high, 1.8; exchange them"),
         (
             {"name": "rotation", "degrees": 361},
@@ -76,8 +85,8 @@ def test_the_fields_of_an_augmentation_augment(part):
         ),
         (
             "rotate",
-            "'rotate' is not known (did you mean 'rotation'?); allowed: shift, flip, crop, brightness, contrast, "
-            "affine, rotation",
+            "'rotate' is not known (did you mean 'rotation'?); allowed: shift, flip, crop, resized_crop, colour, "
+            "brightness, contrast, affine, rotation",
         ),
     ],
 )
@@ -98,6 +107,14 @@ def test_augmentations_of_the_papers_are_the_defaults():
         "shift": {"name": "shift", "pixels": 2},
         "flip": {"name": "flip", "probability": 0.5},
         "crop": {"name": "crop", "padding": 4, "size": None},
+        "resized_crop": {
+            "name": "resized_crop",
+            "size": None,
+            "scale": [0.08, 1.0],
+            "ratio": [3 / 4, 4 / 3],
+            "middle": 0.875,
+        },
+        "colour": {"name": "colour", "brightness": 0.4, "contrast": 0.4, "saturation": 0.4},
         "brightness": {"name": "brightness", "delta": 63.0},
         "contrast": {"name": "contrast", "low": 0.2, "high": 1.8},
         "affine": {"name": "affine", "degrees": 0.0, "translate": 0.0, "scale": None, "shear": 0.0},

@@ -7,7 +7,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from softtargets.data import CATALOGUE, load, load_pairs
-from softtargets.data.reading import READERS
+from softtargets.data.reading import FOLDER_OPTIONS, INDICES, OPTIONS, READERS
 from softtargets.exceptions import DataError, RecipeError
 from softtargets.recipes import (
     CIFAR10,
@@ -18,6 +18,7 @@ from softtargets.recipes import (
     Dataset,
     Digits,
     ImageDataset,
+    ImageFolder,
     ImageNet,
     Multi30k,
     Tatoeba,
@@ -36,19 +37,25 @@ SHARED = {"validation", "limit", "standardise"}
 
 @pytest.mark.parametrize("part", DATASETS, ids=lambda part: part.name)
 def test_reader_options_are_the_fields_only_this_dataset_has(part):
-    own = {field.name: field.default for field in fields(part) if field.name not in SHARED}
-    assert part(validation=3, limit=5, standardise="image").reader_options() == own
+    needed = options_for(part)
+    own = {field.name: field.default for field in fields(part) if field.name not in SHARED} | needed
+    assert part(validation=3, limit=5, standardise="image", **needed).reader_options() == own
 
 
 def test_reader_options_carry_the_values_given():
     assert CIFAR100(labels="noisy", coarse=True).reader_options() == {"labels": "noisy", "coarse": True}
     assert EMNIST(part="letters").reader_options() == {"part": "letters"}
-    assert ImageNet(size=32, validation=9).reader_options() == {"size": 32}
+    decoded = {"size": 32, "keep": "whole", "draft": True}
+    assert ImageNet(size=32, keep="whole", draft=True, validation=9).reader_options() == decoded
     assert Digits(validation=9).reader_options() == {}
 
 
 @pytest.mark.parametrize("part", DATASETS, ids=lambda part: part.name)
 def test_every_dataset_has_a_reader_that_takes_exactly_its_options(part):
+    if part.name in INDICES:
+        taken = {*OPTIONS, *FOLDER_OPTIONS} if part is ImageFolder else {*OPTIONS} - {"upright"}
+        assert set(part(**options_for(part)).reader_options()) == taken
+        return
     parameters = inspect.signature(READERS[part.name]).parameters.values()
     taken = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
     assert set(part().reader_options()) == taken
@@ -56,7 +63,7 @@ def test_every_dataset_has_a_reader_that_takes_exactly_its_options(part):
 
 @pytest.mark.parametrize("part", EVERY, ids=lambda part: part.name)
 def test_every_dataset_is_one_the_data_command_knows(part):
-    assert part.name in ("digits", "parallel-text") or part.name in CATALOGUE
+    assert part.name in ("digits", "parallel-text", "image-folder") or part.name in CATALOGUE
 
 
 @pytest.mark.parametrize("part", CORPORA, ids=lambda part: part.name)
@@ -94,7 +101,7 @@ def every_choice(part):
 
 
 @pytest.mark.parametrize(
-    "part", [part for part in DATASETS if part is not Digits], ids=lambda part: part.name
+    "part", [part for part in DATASETS if part not in (Digits, ImageFolder)], ids=lambda part: part.name
 )
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_loading_a_dataset_with_any_choice_fails_only_for_the_missing_files(part, split, tmp_path):
@@ -109,7 +116,8 @@ def test_the_digits_load_with_their_options():
 
 @pytest.mark.parametrize("part", DATASETS, ids=lambda part: part.name)
 def test_a_dataset_takes_its_first_examples_unless_told(part):
-    assert (part().validation, part().limit, part().standardise) == (0, None, "unit")
+    data = part(**options_for(part))
+    assert (data.validation, data.limit, data.standardise) == (0, None, "unit")
 
 
 def test_an_unknown_dataset_is_refused_with_the_nearest():
@@ -117,8 +125,8 @@ def test_an_unknown_dataset_is_refused_with_the_nearest():
         build(Dataset, "cifar-10")
     assert str(caught.value) == (
         "'cifar-10' is not known (did you mean 'cifar10'?); allowed: digits, mnist, fashion-mnist, emnist, "
-        "cifar10, cifar100, cub200, tiny-imagenet, imagenet, multi30k, tatoeba, iwslt14, iwslt17, wmt14, "
-        "parallel-text"
+        "cifar10, cifar100, cub200, tiny-imagenet, imagenet, image-folder, multi30k, tatoeba, iwslt14, iwslt17, "
+        "wmt14, parallel-text"
     )
 
 
@@ -143,3 +151,15 @@ def test_the_work_of_an_epoch_is_known_where_its_size_is():
     assert Tatoeba(source="de+fr").epoch_units == pytest.approx(2_790_659, rel=0.12)
     assert Multi30k(limit=100).epoch_units == 1520
     assert IWSLT14().epoch_units is None
+
+
+@pytest.mark.parametrize("folder", ["", "/photos", "~/photos", "../photos", "a/../../b"])
+def test_a_folder_of_ones_own_is_a_name_and_no_path(folder):
+    with pytest.raises(RecipeError, match=r"folder: .*softtargets data folder PATH"):
+        ImageFolder(folder=folder)
+
+
+def test_how_files_are_decoded_is_part_of_an_identity_and_its_defaults_are_not():
+    """What was trained before there was a choice keeps its name."""
+    assert ImageNet(size=32).canonical() == {"name": "imagenet", "size": 32}
+    assert ImageNet(size=32, keep="whole").canonical() == {"name": "imagenet", "size": 32, "keep": "whole"}

@@ -596,8 +596,8 @@ def test_a_recipe_file_is_loaded_and_its_errors_name_the_file(tmp_path):
         (
             "{data: mnits, model: mlp, epochs: 1}",
             "mine: data: 'mnits' is not known (did you mean 'mnist'?); allowed: digits, mnist, fashion-mnist, "
-            "emnist, cifar10, cifar100, cub200, tiny-imagenet, imagenet, multi30k, tatoeba, iwslt14, iwslt17, wmt14, "
-            "parallel-text",
+            "emnist, cifar10, cifar100, cub200, tiny-imagenet, imagenet, image-folder, multi30k, tatoeba, iwslt14, "
+            "iwslt17, wmt14, parallel-text",
         ),
     ],
 )

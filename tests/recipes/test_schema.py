@@ -31,12 +31,15 @@ from softtargets.recipes import (
     Dataset,
     Digits,
     Distillation,
+    ImageFolder,
     LabelSmoothing,
     Model,
     Optimiser,
     ParallelText,
     PreActResNet,
     Recipe,
+    ResizedCrop,
+    ResNet,
     Schedule,
     Step,
     Timm,
@@ -139,7 +142,7 @@ def test_a_part_with_all_defaults_is_its_bare_name(slot, part):
         }
         return
     assert part(**options_for(part)).canonical() == {"name": part.name, **options_for(part)}
-    if part not in (Timm, ClassConditional, ParallelText):
+    if part not in (Timm, ClassConditional, ParallelText, ImageFolder):
         assert build(slot, part.name) == part()
 
 
@@ -152,6 +155,10 @@ DEPENDENT = {
     (Contrast, "low"),
     (Contrast, "high"),
     (Affine, "scale"),
+    (ResizedCrop, "scale"),
+    (ResizedCrop, "ratio"),
+    (ResNet, "depth"),
+    (ImageFolder, "folder"),
     (PreActResNet, "depth"),
     (PreActResNet, "stem"),
     (Transformer, "width"),
@@ -253,7 +260,7 @@ def test_only_fields_that_say_so_may_be_nothing(part, name):
         (part is Recipe and name in ("epochs", "steps", "measure_every", "average_last"))
         or (part, name) == (BLEU, "sentences")
         or name == "limit"
-        or (part, name) == (Crop, "size")
+        or (part, name) in ((Crop, "size"), (ResizedCrop, "size"))
     ):
         length = {"steps": 1} if name == "epochs" else {}
         assert getattr(part(**options_with(part, name, None) | length), name) is None
@@ -501,7 +508,8 @@ def test_errors_deep_inside_name_the_whole_path():
             Recipe,
             {
                 "model": f"one of {MODELS}",
-                "augmentation": "a list, each one of shift, flip, crop, brightness, contrast, affine, rotation",
+                "augmentation": "a list, each one of shift, flip, crop, resized_crop, colour, brightness, contrast, "
+                "affine, rotation",
             },
         ),
     ],

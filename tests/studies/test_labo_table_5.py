@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from softtargets.claims import judge, published
-from softtargets.recipes import LABO, SGD, Crop, Flip, ImageNet, Step, Timm
+from softtargets.recipes import LABO, SGD, Flip, ImageNet, ResizedCrop, ResNet, Step
 from softtargets.studies import STUDIES, Results, find_study
 
 from .labo import made_up
@@ -17,13 +17,11 @@ METHODS = ["hard", "ls", "tf-reg", "beta-ls", "kr-ls", "labo"]
 def test_recipes_are_those_of_the_paper():
     trials = STUDY.trials(STUDY.settings(seeds=1, changes={"size": "full"}))
     assert [trial.labels["method"] for trial in trials] == METHODS * 2
-    assert [trial.recipe.model for trial in trials] == [Timm(net="resnet50")] * 6 + [
-        Timm(net="resnet152")
-    ] * 6
+    assert [trial.recipe.model for trial in trials] == [ResNet(depth=50)] * 6 + [ResNet(depth=152)] * 6
     for trial in trials:
         recipe = trial.recipe
-        assert recipe.data == ImageNet(size=256, standardise="channel")
-        assert recipe.augmentation == (Crop(padding=0, size=224), Flip())
+        assert recipe.data == ImageNet(size=384, keep="whole", standardise="channel")
+        assert recipe.augmentation == (ResizedCrop(size=224), Flip())
         assert recipe.optimiser == SGD(lr=0.1, momentum=0.9, weight_decay=1e-4)
         assert recipe.schedule == Step(milestones=(30, 60, 80), factor=0.1, unit="epoch")
         assert (recipe.epochs, recipe.batch, recipe.precision) == (90, 256, "bf16")

@@ -83,7 +83,7 @@ def test_imagenet_is_a_size_of_its_own():
     study = find_study(STUDIES, "muller-table-2")
     trials = study.trials(study.settings(1, {"size": "imagenet"}))
     assert [trial.labels["network"] for trial in trials] == ["imagenet"] * 2
-    assert {trial.recipe.model.net for trial in trials} == {"inception_v4"}
+    assert {trial.recipe.model.name for trial in trials} == {"inception_v4"}
     assert all(trial.recipe.data.validation == 50_000 for trial in trials)
 
 

@@ -76,7 +76,7 @@ def test_names_of_runs_that_are_committed_stay() -> None:
 
 
 def test_inception_is_what_the_paper_says_of_it() -> None:
-    assert INCEPTION_V4_IMAGENET.model.net == "inception_v4"
+    assert INCEPTION_V4_IMAGENET.model.name == "inception_v4"
     assert INCEPTION_V4_IMAGENET.optimiser.weight_decay == 8e-5
     assert INCEPTION_V4_IMAGENET.average == 0.9999
 

@@ -1,4 +1,4 @@
-"""``softtargets data``: list, where, verify, fetch."""
+"""``softtargets data``: list, where, verify, fetch, folder."""
 
 from __future__ import annotations
 
@@ -93,6 +93,37 @@ def fetch(
         finally:
             progress.finish()
     typer.echo(f"{name} is ready in {directory}" + (f" ({plural(len(files), 'file')})" if files else ""))
+
+
+@app.command()
+def folder(
+    path: Annotated[
+        Path, typer.Argument(help="A directory with train/CLASS/IMAGE and test/CLASS/IMAGE (or val).")
+    ],
+    size: Annotated[
+        int, typer.Option(help="The pixels that are kept of each image, in both directions.", min=1)
+    ] = 64,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Make a dataset of a folder of your own images.
+
+    Prints the part of a recipe that names it, with a digest that says which images they are, so that a run never stands
+    for others. The images stay where they are; the data directory gets a link to them.
+    """
+    from softtargets.data import Patient, adopt_folder
+
+    name, digest = adopt_folder(path, data_dir, Patient())
+    part: dict[str, str | int] = {"name": "image-folder", "folder": name, "digest": digest, "size": size}
+    if as_json:
+        print_json({"data": part})
+    else:
+        typer.echo("data:\n" + "\n".join(f"  {key}: {_yaml(value)}" for key, value in part.items()))
+
+
+def _yaml(value: str | int) -> str:
+    """Digits alone would be read as a number."""
+    return f'"{value}"' if isinstance(value, str) and value.isalnum() and not value.isalpha() else str(value)
 
 
 class _Percent:

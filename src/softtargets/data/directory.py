@@ -29,10 +29,11 @@ def where(explicit: Path | str | None = None) -> tuple[Path, str]:
     configured = os.environ.get(VARIABLE)
     if configured:
         return Path(configured).expanduser(), f"from the environment variable {VARIABLE}"
-    return _user_cache() / "softtargets" / "data", f"the default; set {VARIABLE} to change it"
+    return user_cache() / "softtargets" / "data", f"the default; set {VARIABLE} to change it"
 
 
-def _user_cache() -> Path:
+def user_cache() -> Path:
+    """The directory for what can be found out again."""
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA")
         return Path(local) if local else Path.home() / "AppData" / "Local"

@@ -16,6 +16,8 @@ from softtargets.exceptions import DataError
 class Examples:
     """Images (uint8, N x channels x height x width), their labels (int64, N) and the classes' names.
 
+    Where whole pictures were squeezed into squares, `sizes` (N, 2) are their height and width before.
+
     >>> import numpy as np
     >>> pair = Examples(np.zeros((2, 1, 8, 8), np.uint8), np.array([1, 0]), ("cat", "dog"))
     >>> len(pair), pair.take([1]).labels.tolist()
@@ -25,6 +27,7 @@ class Examples:
     images: NDArray[np.uint8]
     labels: NDArray[np.int64]
     classes: tuple[str, ...]
+    sizes: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         if not _is_array(self.images, np.uint8, 4):
@@ -50,7 +53,8 @@ class Examples:
         chosen = np.asarray(indices)
         if chosen.size == 0:
             chosen = chosen.astype(np.int64)
-        return Examples(np.ascontiguousarray(self.images[chosen]), self.labels[chosen], self.classes)
+        sizes = None if self.sizes is None else self.sizes[chosen]
+        return Examples(np.ascontiguousarray(self.images[chosen]), self.labels[chosen], self.classes, sizes)
 
 
 def _is_array(value: object, dtype: Any, dimensions: int) -> bool:

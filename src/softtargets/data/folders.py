@@ -1,8 +1,8 @@
 """Images in directories: a class per directory, CUB-200-2011, Tiny ImageNet, ImageNet.
 
 Listing is separate from decoding. An `ImageIndex` is cheap: it touches directory entries and small text
-files only. `decode` then reads the images: converted to RGB, resized (bilinear, antialiased) so that the
-shorter side is `size`, and cropped about the centre to `size` x `size`.
+files only. `decode` then reads all images into memory, each as `decoding.py` says; a training that is shown more than
+fits there has them decoded batch by batch instead (`decoders.py`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softtargets.data.decoding import Decoding, decode_file
 from softtargets.data.examples import Examples
 from softtargets.data.files import read_lines
 from softtargets.data.progress import Progress, Silence
@@ -126,21 +126,22 @@ def split_folder(root: Path, split: str, held_out: str) -> ImageIndex:
 
 
 def decode(
-    index: ImageIndex, size: int, progress: Progress | None = None, workers: int | None = None
+    index: ImageIndex, how: Decoding | int, progress: Progress | None = None, workers: int | None = None
 ) -> Examples:
-    """Read every image as RGB: shorter side resized to `size`, then the central `size` x `size`.
+    """Read every image as RGB into memory, as `how` says; a number is the size of middle squares.
 
     Runs in threads, which decode in parallel because Pillow lets go of the interpreter's lock.
     """
-    if size < 1:
-        raise DataError(f"size must be at least 1, not {size}")
-    _check_memory(index, size)
-    images = np.empty((len(index), 3, size, size), np.uint8)
+    how = how if isinstance(how, Decoding) else Decoding(how)
+    _check_memory(index, how.size)
+    images = np.empty((len(index), 3, how.size, how.size), np.uint8)
+    sizes = np.empty((len(index), 2), np.int32)
 
     def fill(start: int) -> int:
         stop = min(start + _BLOCK, len(index))
         for position in range(start, stop):
-            images[position] = _decode_one(index.root / index.paths[position], size)
+            pixels, sizes[position] = decode_file(index.root / index.paths[position], how)
+            images[position] = np.moveaxis(pixels, 2, 0)
         return stop - start
 
     listener = progress or Silence()
@@ -152,28 +153,7 @@ def decode(
     finally:
         pool.shutdown(cancel_futures=True)
         listener.finish()
-    return Examples(images, index.labels, index.classes)
-
-
-def _decode_one(path: Path, size: int) -> NDArray[Any]:
-    from PIL import Image
-
-    try:
-        with Image.open(path) as opened:
-            image = opened.convert("RGB")
-    except FileNotFoundError:
-        raise DataError(f"{path} is listed but does not exist") from None
-    # Pillow's decoders raise a wide and changing choice of exceptions on damaged files.
-    except Exception as problem:
-        raise DataError(f"{path} could not be decoded as an image: {problem}") from None
-    width, height = image.size
-    shorter = min(width, height)
-    if shorter != size:
-        width, height = round(width * size / shorter), round(height * size / shorter)
-        image = image.resize((width, height), Image.Resampling.BILINEAR)
-    left, top = (width - size) // 2, (height - size) // 2
-    cropped = np.asarray(image.crop((left, top, left + size, top + size)), np.uint8)
-    return np.moveaxis(cropped, 2, 0)
+    return Examples(images, index.labels, index.classes, sizes if how.keep == "whole" else None)
 
 
 def _check_memory(index: ImageIndex, size: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softtargets.data import cifar, cifar_n, folders, text
+from softtargets.data import cifar, cifar_n, folders, own_images, text
 from softtargets.data.catalogue import find_source, remedied
 from softtargets.data.corpora import CORPORA
+from softtargets.data.decoding import Decoding
 from softtargets.data.digits import read_digits
 from softtargets.data.directory import data_directory
 from softtargets.data.examples import Examples
@@ -64,11 +65,12 @@ def load(
 ) -> Examples:
     """Return the ``train`` or ``test`` examples of an image dataset.
 
-    Options, by dataset: emnist ``part="balanced"``; cifar10 ``labels="clean"`` (or aggregate, worse,
-    random1, random2, random3); cifar100 ``labels="clean"`` (or noisy) and ``coarse=False``; cub200,
-    tiny-imagenet, imagenet and image-folder ``size``. Human labels are for the train split; test labels
-    are always clean. The test split of tiny-imagenet and imagenet is their labelled validation set. For
-    ``image-folder``, `data_dir` is the directory that holds ``train`` and ``test`` (or ``val``).
+    Options, by dataset: emnist ``part="balanced"``; cifar10 ``labels="clean"`` (or aggregate, worse, random1,
+    random2, random3); cifar100 ``labels="clean"`` (or noisy) and ``coarse=False``; cub200, tiny-imagenet, imagenet
+    and image-folder those of `Decoding`: ``size``, ``keep``, ``draft``, ``upright``. Human labels are for the train
+    split; test labels are always clean. The test split of tiny-imagenet and imagenet is their labelled validation
+    set. For ``image-folder``, `data_dir` is the directory that holds ``train`` and ``test`` (or ``val``), or has it
+    under the name ``folder``; with a ``digest`` its images must be those (`softtargets data folder`).
 
     >>> digits = load("digits", "test")
     >>> len(digits), digits.images.shape[1:], len(digits.classes)
@@ -76,16 +78,13 @@ def load(
     """
     if name in NOT_IMAGES:
         raise DataError(f"{name} holds {NOT_IMAGES[name]}")
-    one_of(name, READERS, "there is no dataset", "known:")
-    reader = READERS[name]
-    if split not in SPLITS:
-        raise DataError(f"{name} has no split '{split}'; there are train and test")
-    allowed = inspect.getfullargspec(reader).kwonlyargs
-    for option in options:
-        if option not in allowed:
-            choice = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
-            raise DataError(f"{name} has no option '{option}'{nearest(option, allowed)}; {choice}")
+    one_of(name, (*READERS, *INDICES), "there is no dataset", "known:")
     root = data_directory(data_dir)
+    if (files := image_files(name, split, data_dir, progress=progress, **options)) is not None:
+        with remedied(name, root):
+            return folders.decode(*files, progress)
+    reader = READERS[name]
+    _check(name, split, options, inspect.getfullargspec(reader).kwonlyargs)
     with remedied(name, root):
         return reader(root, split, progress, **options)
 
@@ -188,23 +187,59 @@ def _human(root: Path, name: str) -> tuple[Path, dict[str, NDArray[np.int64]]]:
     return path, cifar_n.read_human_labels(path, name)
 
 
-def _listed(name: str, root: Path, split: str, progress: Progress | None, *, size: int = 224) -> Examples:
+def _listed(
+    name: str, root: Path, split: str, progress: Progress | None, **options: Any
+) -> folders.ImageIndex:
     """One of the datasets of image files."""
     folder, index, needed = LISTED[name]
     find_source(name).require(root, *(root / folder / file for file in needed[split]))
-    return _decoded(index(root / folder, split), split, size, progress)
+    return index(root / folder, split)
 
 
-def _image_folder(root: Path, split: str, progress: Progress | None, *, size: int = 64) -> Examples:
+def _image_folder(
+    root: Path, split: str, progress: Progress | None, *, folder: str = "", digest: str = "", **options: Any
+) -> folders.ImageIndex:
+    """Any folder: `root` itself, or a directory of that name in it; with a digest it must hold those images."""
+    root = root / folder
+    if digest:
+        own_images.check_digest(root, digest, progress)
     held_out = "val" if (root / "val").is_dir() and not (root / "test").is_dir() else "test"
-    return _decoded(folders.split_folder(root, split, held_out), split, size, progress)
+    return folders.split_folder(root, split, held_out)
 
 
-def _decoded(index: folders.ImageIndex, split: str, size: int, progress: Progress | None) -> Examples:
-    """Decode images; training ones dealt out class by class, since directories list them class after class."""
+def image_files(
+    name: str,
+    split: str,
+    data_dir: Path | str | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> tuple[folders.ImageIndex, Decoding] | None:
+    """Where the ``train`` or ``test`` images of a dataset are and how they are decoded; None if it has no image files.
+
+    What `load` decodes at once, in the same order: training images are dealt out class by class, since directories list
+    them class after class.
+    """
+    if name not in INDICES:
+        return None
+    _check(name, split, options, (*OPTIONS, *FOLDER_OPTIONS) if name == "image-folder" else OPTIONS)
+    how = Decoding(**{"size": SIZES[name]} | {key: options[key] for key in OPTIONS if key in options})
+    root = data_directory(data_dir)
+    with remedied(name, root):
+        index = INDICES[name](root, split, progress, **options)
     if split == "train":
         index = index.take(dealt_out(index.labels.tolist(), "softtargets folders order"))
-    return folders.decode(index, size, progress)
+    return index, how
+
+
+def _check(name: str, split: str, options: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    """Refuse splits and options that a dataset does not have."""
+    if split not in SPLITS:
+        raise DataError(f"{name} has no split '{split}'; there are train and test")
+    for option in options:
+        if option not in allowed:
+            choice = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
+            raise DataError(f"{name} has no option '{option}'{nearest(option, allowed)}; {choice}")
 
 
 # What there is instead of images, and how to have it.
@@ -230,8 +265,12 @@ READERS: dict[str, Callable[..., Examples]] = {
     "emnist": _emnist,
     "cifar10": _cifar10,
     "cifar100": _cifar100,
-    "cub200": partial(_listed, "cub200"),
-    "tiny-imagenet": partial(_listed, "tiny-imagenet", size=64),
-    "imagenet": partial(_listed, "imagenet"),
+}
+# Of datasets that are image files what lists them, and the size that is kept unless told otherwise.
+INDICES: dict[str, Callable[..., folders.ImageIndex]] = {
+    **{name: partial(_listed, name) for name in LISTED},
     "image-folder": _image_folder,
 }
+SIZES = {"cub200": 224, "tiny-imagenet": 64, "imagenet": 224, "image-folder": 64}
+OPTIONS = ("size", "keep", "draft", "upright")
+FOLDER_OPTIONS = ("folder", "digest")

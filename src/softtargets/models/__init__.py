@@ -6,9 +6,11 @@ from softtargets.models.classifier import Classifier
 from softtargets.models.cnn import CNN
 from softtargets.models.dropout import Dropout
 from softtargets.models.evaluating import evaluating
+from softtargets.models.inception_v4 import InceptionV4
 from softtargets.models.mlp import MLP
 from softtargets.models.mobilenet_v2 import MobileNetV2
 from softtargets.models.preact_resnet import PreActResNet
+from softtargets.models.resnet import ResNet
 from softtargets.models.resnet18 import ResNet18
 from softtargets.models.resnext29 import ResNeXt29
 from softtargets.models.timm import Timm
@@ -22,6 +24,8 @@ MODELS: dict[str, type[Classifier]] = {
     "alexnet": AlexNet,
     "preact_resnet": PreActResNet,
     "resnet18": ResNet18,
+    "resnet": ResNet,
+    "inception_v4": InceptionV4,
     "mobilenet_v2": MobileNetV2,
     "resnext29": ResNeXt29,
     "timm": Timm,
@@ -37,10 +41,12 @@ __all__ = [
     "Cache",
     "Classifier",
     "Dropout",
+    "InceptionV4",
     "Memory",
     "MobileNetV2",
     "PreActResNet",
     "ResNeXt29",
+    "ResNet",
     "ResNet18",
     "Timm",
     "Transformer",

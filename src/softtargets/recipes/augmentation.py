@@ -7,8 +7,20 @@ from typing import Annotated
 from softtargets.exceptions import RecipeError
 from softtargets.recipes.schema import Count, Index, NonNegative, Part, Positive, Probability, Range
 
-__all__ = ["Affine", "Augmentation", "Brightness", "Contrast", "Crop", "Flip", "Rotation", "Shift"]
+__all__ = [
+    "Affine",
+    "Augmentation",
+    "Brightness",
+    "Colour",
+    "Contrast",
+    "Crop",
+    "Flip",
+    "ResizedCrop",
+    "Rotation",
+    "Shift",
+]
 
+Fraction = Annotated[float, Range(0, 1, open_low=True)]
 Degrees = Annotated[float, Range(0, 360)]
 
 
@@ -36,6 +48,39 @@ class Crop(Augmentation, name="crop"):
 
     padding: Index = 4
     size: Count | None = None
+
+
+class ResizedCrop(Augmentation, name="resized_crop"):
+    """Cuts a part of random size, proportions and place out of each picture and resizes it to `size` x `size`.
+
+    torchvision's ``RandomResizedCrop``, the usual augmentation of ImageNet: `scale` is the smallest and the largest
+    share of the picture, `ratio` of width to height. Of data with ``keep: whole`` it is a part of the whole picture,
+    else of the square in its middle. Evaluation takes the square in the middle whose side is `middle` of the
+    picture's shorter one.
+    """
+
+    size: Count | None = None
+    scale: tuple[Fraction, Fraction] = (0.08, 1.0)
+    ratio: tuple[Positive, Positive] = (3 / 4, 4 / 3)
+    middle: Fraction = 0.875
+
+    def check(self) -> None:
+        """A range goes from its lower to its higher end."""
+        for field in ("scale", "ratio"):
+            low, high = getattr(self, field)
+            if low > high:
+                raise RecipeError(f"[{low:g}, {high:g}] must go from the smallest to the largest", field)
+
+
+class Colour(Augmentation, name="colour"):
+    """Changes brightness, contrast and saturation, in this order, each by a factor from 1 - x to 1 + x (at least 0).
+
+    torchvision's ``ColorJitter`` without hue, which draws the order too; 0.4 each is what is usual for ImageNet.
+    """
+
+    brightness: NonNegative = 0.4
+    contrast: NonNegative = 0.4
+    saturation: NonNegative = 0.4
 
 
 class Brightness(Augmentation, name="brightness"):

@@ -21,6 +21,8 @@ __all__ = [
     "Digits",
     "FashionMNIST",
     "ImageDataset",
+    "ImageFiles",
+    "ImageFolder",
     "ImageNet",
     "Multi30k",
     "ParallelText",
@@ -123,7 +125,24 @@ class CIFAR100(ImageDataset, name="cifar100"):
     coarse: bool = False
 
 
-class CUB200(ImageDataset, name="cub200"):
+class ImageFiles(ImageDataset):
+    """Images that lie in files of any size; `size` x `size` pixels of each are kept.
+
+    keep:   ``middle`` resizes a picture so that its shorter side is `size` and cuts the middle out; ``whole``
+            squeezes all of it into the square, and `resized_crop` takes its parts by the proportions that it had.
+    draft:  decode JPEG files at a half, a quarter or an eighth of their size where that is still enough: faster for
+            large photographs, and not quite the same pixels.
+    """
+
+    keep: Literal["middle", "whole"] = "middle"
+    draft: bool = False
+
+    def reader_options(self) -> dict[str, Any]:
+        """How files are decoded, too."""
+        return {**super().reader_options(), "keep": self.keep, "draft": self.draft}
+
+
+class CUB200(ImageFiles, name="cub200"):
     """Caltech-UCSD Birds 200-2011: 5,994 training and 5,794 test photographs, 200 classes, cropped to `size`."""
 
     training_examples: ClassVar[int | None] = 5_994
@@ -131,7 +150,7 @@ class CUB200(ImageDataset, name="cub200"):
     size: Count = 224
 
 
-class TinyImageNet(ImageDataset, name="tiny-imagenet"):
+class TinyImageNet(ImageFiles, name="tiny-imagenet"):
     """Tiny ImageNet: 100,000 training images, 64 x 64, 200 classes; its 10,000 validation images are our test set."""
 
     training_examples: ClassVar[int | None] = 100_000
@@ -139,10 +158,33 @@ class TinyImageNet(ImageDataset, name="tiny-imagenet"):
     size: Count = 64
 
 
-class ImageNet(ImageDataset, name="imagenet"):
+class ImageNet(ImageFiles, name="imagenet"):
     """ImageNet (ILSVRC 2012), resized and cropped to `size`; its validation set is our test set."""
 
     size: Count = 224
+
+
+class ImageFolder(ImageFiles, name="image-folder", shorthand="folder"):
+    """Images of your own: the directory `folder` of the data directory.
+
+    It holds ``train/CLASS/IMAGE`` and ``test/CLASS/IMAGE`` (or ``val``). `digest` says which images they are, so that
+    a run never stands for others: ``softtargets data folder PATH`` gives both. `upright` turns photographs as their
+    EXIF says.
+    """
+
+    folder: str
+    digest: str = ""
+    size: Count = 64
+    upright: bool = True
+
+    def check(self) -> None:
+        """A name in the data directory: a path would make a run of the same images another one elsewhere."""
+        if not self.folder or self.folder.startswith(("/", "~")) or ".." in self.folder.split("/"):
+            raise RecipeError(
+                f"{self.folder!r} is no name of a directory in the data directory; give a folder one with: "
+                "softtargets data folder PATH",
+                "folder",
+            )
 
 
 class TranslationDataset(Dataset):

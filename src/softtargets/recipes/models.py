@@ -12,10 +12,12 @@ __all__ = [
     "CNN",
     "MLP",
     "AlexNet",
+    "InceptionV4",
     "MobileNetV2",
     "Model",
     "PreActResNet",
     "ResNeXt29",
+    "ResNet",
     "ResNet18",
     "Timm",
     "Transformer",
@@ -90,6 +92,24 @@ class ResNet18(Model, name="resnet18"):
     """ResNet-18 for small images; width 19 gives about a million parameters."""
 
     width: Width = 64
+
+
+class ResNet(Model, name="resnet"):
+    """ResNet of 18, 34, 50, 101 or 152 layers for photographs, as torchvision's; made for 224 x 224."""
+
+    depth: Count = 50
+    width: Width = 64
+
+    def check(self) -> None:
+        """Refused here and not by the network alone, which may be built only after its teacher has been trained."""
+        if self.depth not in (18, 34, 50, 101, 152):
+            raise RecipeError(f"{self.depth} is not one of 18, 34, 50, 101, 152", "depth")
+
+
+class InceptionV4(Model, name="inception_v4"):
+    """Inception-v4 for photographs of at least 75 x 75, made for 299 x 299."""
+
+    dropout: ProperFraction = 0.2
 
 
 class MobileNetV2(Model, name="mobilenet_v2"):

@@ -80,11 +80,11 @@ class TrainedNets:
     ) -> dict[str, Tensor]:
         """The same of any split, with penultimate activations; all on the device of the study."""
         from softtargets.training import float32_products
-        from softtargets.training.tasks.images import ImageTask, Split
+        from softtargets.training.tasks.images import ImageTask
 
         supplies = self.supplies(run)
         task, images = supplies.task(recipe.data), supplies.task(data).splits[split]
         assert isinstance(task, ImageTask)
-        part = Split(images.images[:most], images.clean_labels[:most], images.clean_labels[:most])
+        part = images.first(len(images) if most is None else most)
         with float32_products(recipe.precision):
             return task.say(recipe, supplies.finished(recipe), part)

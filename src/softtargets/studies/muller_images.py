@@ -184,9 +184,9 @@ def _full() -> tuple[str, ...]:
 
 def _imagenet() -> tuple[str, ...]:
     return (
-        "Printed numbers are not compared: images have 128 x 128 pixels here, since the engine keeps all of them in "
-        "memory, and batches are 256 instead of 4096. Rate, schedule, length and augmentation, which the paper leaves "
-        "open, are ours. Network, momentum, weight decay and the average of the weights are the paper's.",
+        "Printed numbers are not compared: batches are 256 instead of 4096, and rate, schedule, length and "
+        "augmentation, which the paper leaves open, are ours. Network, momentum, weight decay and the "
+        "average of the weights are the paper's.",
     )
 
 

@@ -88,6 +88,7 @@ class DeviceState:
         """Draw all that an epoch draws."""
         per_epoch = self.courses[0].steps_per_epoch
         epochs = [step // per_epoch for step in steps]
+        self._host_epochs = epochs
         rates = [course.rates(epoch) for course, epoch in zip(self.courses, epochs, strict=True)]
         with self._at_work():
             self._epochs.copy_(torch.tensor(epochs))
@@ -115,6 +116,7 @@ class DeviceState:
     def step(self, shape: Hashable, number: int) -> None:
         """Take the next step in every run, on batches of this shape; `number` is the first run's."""
         with self._at_work():
+            self.feed.bring(self._host_epochs, self.courses[0].place(number))
             self._recorder.ready(self._step, shape)
             if self._draws_at_random:
                 torch.manual_seed(derive(self.recipe.seed, "loss", number, *self._draws_of_rank))
@@ -123,6 +125,8 @@ class DeviceState:
     def look(self) -> None:
         """Measure all splits but the training set."""
         with self._at_work():
+            for piece in self.feed.pieces():
+                self._looker.run(self._look_at, piece)
             self._looker.run(self._look)
 
     def seen(self) -> tuple[dict[str, list[float]], Tensor, Tensor | None]:
@@ -331,6 +335,9 @@ class DeviceState:
         if penalty is not None:
             losses = losses + penalty
         self._losses.index_copy_(1, self._place, losses.unsqueeze(1))
+
+    def _look_at(self, piece: Any) -> None:
+        self.feed.look(self._measured(), piece)
 
     def _look(self) -> None:
         for name, values in self.feed.score(self._measured()).items():

@@ -173,6 +173,10 @@ class Pack:
             return self.on_device.gathered(run, times)
         return self.on_device.weights(run)
 
+    def waited(self) -> float | None:
+        """Seconds since this was asked last in which the device waited for data; None if they are on the device."""
+        return self.on_device.feed.waited()
+
     def _gather(self, run: int, row: dict[str, Any]) -> dict[str, Any]:
         """Gather weights if this is the time to, and say so in the row: how many there are, or from which epoch."""
         slot = self.slots[run]
@@ -274,6 +278,11 @@ class Fleet:
         """Give all processes that train this together the state of the one that leads."""
         for pack in self._packs:
             pack.share()
+
+    def waited(self) -> float | None:
+        """Of its packs on average, since they share the device."""
+        each = [seconds for pack in self._packs if (seconds := pack.waited()) is not None]
+        return sum(each) / len(each) if each else None
 
     def still(self, runs: Sequence[int]) -> list[Pack]:
         """The packs of these runs, to go on in another fleet."""

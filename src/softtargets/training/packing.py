@@ -27,6 +27,8 @@ GPU_CONVOLVING = ("cnn", "alexnet")
 GPU_RUNS = 128
 # Larger nets run side by side, each on a stream of its own; beyond so many nothing more is gained.
 GPU_STREAMS = 16
+# Nets for photographs fill a GPU by themselves; side by side they would only share its memory and the decoders.
+GPU_ALONE = ("resnet", "inception_v4")
 
 
 class Arrangement(NamedTuple):
@@ -72,7 +74,7 @@ def arrangement(recipe: Recipe, weights: int, device: torch.device, fused: bool 
         return Arrangement(CPU_RUNS if on_cpu else GPU_RUNS, True)
     # Draws from torch's generator are of one stream at a time.
     draws = issubclass(loss, (BetaSmoothing, DisturbLabel)) or net == "timm"
-    return Arrangement(1 if on_cpu or draws else GPU_STREAMS, False)
+    return Arrangement(1 if on_cpu or draws or net in GPU_ALONE else GPU_STREAMS, False)
 
 
 def most_together(recipe: Recipe, device: torch.device) -> int:

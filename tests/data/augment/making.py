@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import torch
 
-from softtargets.data.augment import Affine, Brightness, Contrast, Crop, Flip, Rotation, Shift
+from softtargets.data.augment import (
+    Affine,
+    Brightness,
+    Colour,
+    Contrast,
+    Crop,
+    Flip,
+    ResizedCrop,
+    Rotation,
+    Shift,
+)
 from softtargets.randomness import key_words, words
 
 # Every kind, with the options that take other paths.
@@ -18,12 +28,15 @@ KINDS = [
     Crop(padding=2, size=6),
     Brightness(),
     Contrast(),
+    Colour(),
+    ResizedCrop(),
+    ResizedCrop(size=7, scale=(0.5, 1.0)),
     Affine(),
     Affine(translate=0.3),
     Affine(degrees=180, translate=0.2, scale=(0.5, 2), shear=30),
     Rotation(),
 ]
-GEOMETRIC = [kind for kind in KINDS if not isinstance(kind, (Brightness, Contrast))]
+GEOMETRIC = [kind for kind in KINDS if not isinstance(kind, (Brightness, Contrast, Colour, ResizedCrop))]
 
 
 def pictures(count=12, channels=3, height=6, width=5):

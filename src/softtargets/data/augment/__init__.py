@@ -6,22 +6,34 @@ Each kind first turns random words into the numbers of each sample (`draw`), the
 
 from softtargets.data.augment.affine import Affine, Rotation
 from softtargets.data.augment.base import Augmentation, exact_mean
-from softtargets.data.augment.colour import Brightness, Contrast
+from softtargets.data.augment.colour import Brightness, Colour, Contrast
+from softtargets.data.augment.resized_crop import ResizedCrop
 from softtargets.data.augment.view import View
 from softtargets.data.augment.windows import Crop, Flip, Shift, centre
 
 # The names by which recipes call them; each is made with the options of the part of that name.
-KINDS = (Shift, Flip, Crop, Brightness, Contrast, Affine, Rotation)
-AUGMENTATIONS: dict[str, type[Augmentation]] = {kind.__name__.lower(): kind for kind in KINDS}
+AUGMENTATIONS: dict[str, type[Augmentation]] = {
+    "shift": Shift,
+    "flip": Flip,
+    "crop": Crop,
+    "resized_crop": ResizedCrop,
+    "colour": Colour,
+    "brightness": Brightness,
+    "contrast": Contrast,
+    "affine": Affine,
+    "rotation": Rotation,
+}
 
 __all__ = [
     "AUGMENTATIONS",
     "Affine",
     "Augmentation",
     "Brightness",
+    "Colour",
     "Contrast",
     "Crop",
     "Flip",
+    "ResizedCrop",
     "Rotation",
     "Shift",
     "View",

@@ -21,6 +21,8 @@ class Augmentation(ABC):
 
     # How many blocks of four random words a sample takes.
     blocks: ClassVar[int] = 1
+    # Whether what is drawn depends on how large the picture was; `draw` is then given that too.
+    by_size: ClassVar[bool] = False
 
     @abstractmethod
     def draw(self, words: Tensor, shape: Shape) -> Drawn:

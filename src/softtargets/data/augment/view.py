@@ -44,11 +44,15 @@ class View:
         """Channels, height and width of an augmented image."""
         return self.shapes[-1]
 
-    def draw(self, key: Tensor, indices: Tensor, epoch: int | Tensor) -> list[Drawn]:
+    def draw(
+        self, key: Tensor, indices: Tensor, epoch: int | Tensor, sizes: Tensor | None = None
+    ) -> list[Drawn]:
         """The numbers of each kind for each sample, tensors (..., n).
 
         key (..., 2) is that of each run, indices (..., n) are places in its training set, epoch is an int or (...).
-        The words of a kind are those at (index, epoch, 16 * number of the kind + block).
+        The words of a kind are those at (index, epoch, 16 * number of the kind + block). `sizes` (..., n, 2), height
+        and width, are those of pictures that were squeezed into squares; the first kind that goes by them undoes
+        that.
         """
         if not self.kinds:
             return []
@@ -64,10 +68,14 @@ class View:
         # One call for all kinds: (..., n, blocks of all, 4).
         found = words(key[..., None, None, :], indices[..., None], epoch[..., None, None], torch.cat(blocks))
         parts = found.split([kind.blocks for kind in self.kinds], dim=-2)
-        return [
-            kind.draw(part.flatten(-2), shape)
-            for kind, part, shape in zip(self.kinds, parts, self.shapes, strict=False)
-        ]
+        drawn = []
+        for kind, part, shape in zip(self.kinds, parts, self.shapes, strict=False):
+            if kind.by_size:
+                drawn.append(kind.draw(part.flatten(-2), shape, sizes))  # type: ignore[call-arg]
+                sizes = None
+            else:
+                drawn.append(kind.draw(part.flatten(-2), shape))
+        return drawn
 
     def apply(self, images: Tensor, drawn: list[Drawn]) -> Tensor:
         """Images (M, C, H, W), changed by every kind in turn; the drawn tensors are flattened to (M,)."""

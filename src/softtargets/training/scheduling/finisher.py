@@ -28,7 +28,8 @@ class Work(Start):
     """A run that this process has claimed, and since when it has been trained (`begun`).
 
     Its `seconds` are its share of the time that its packs took; `setup_seconds` are those among them until a pack had
-    taken its first step, in which a GPU compiles and records.
+    taken its first step, in which a GPU compiles and records. `waited_seconds` are there for data that are streamed:
+    those in which the device had nothing to look at.
     """
 
     writer: RunWriter
@@ -78,6 +79,7 @@ class Finisher:
             "steps": slot.step,
             "runs_together": together,
             **task.provenance(),
+            **self._waited(work),
         }
         light = work.writer.light
         before = light.summary if light else None
@@ -104,6 +106,17 @@ class Finisher:
                 )
         work.writer.release()
         self.conclude(todo, recipe, ended)
+
+    def _waited(self, work: Work) -> dict[str, float]:
+        """How long the device waited for data that are streamed, and which share of the time that was; told, too."""
+        if "waited_seconds" not in work.begun:
+            return {}
+        seconds, waited = work.begun["seconds"], work.begun["waited_seconds"]
+        share = min(1.0, waited / seconds) if seconds > 0 else 0.0
+        self._watcher.noted(
+            f"Run {work.recipe.id}: the device waited for {work.recipe.data.unit} {share:.0%} of the time."
+        )
+        return {"waited_seconds": round(waited, 3), "waited": round(share, 4)}
 
     def fail_orphan(self, recipe: Recipe, writer: RunWriter) -> bool:
         """Whether the teacher failed, or did so when only its weights were missing; the student then fails too."""

@@ -232,10 +232,13 @@ class _Stretch:
 
     def tick(self, also: str = "") -> None:
         """The time since the last call was spent on the active runs."""
-        moment = time.monotonic()
+        moment, waited = time.monotonic(), self.pack.waited()
         for run in self.active:
+            begun = self.works[run].begun
             for key in filter(None, ("seconds", also)):
-                self.works[run].begun[key] += (moment - self._ticked) / len(self.active)
+                begun[key] += (moment - self._ticked) / len(self.active)
+            if waited is not None:
+                begun["waited_seconds"] = begun.get("waited_seconds", 0.0) + waited / len(self.active)
         self._ticked = moment
 
     def report(self, watcher: Watcher, moment: float, at_once: bool) -> None:

@@ -8,7 +8,7 @@ shares the task but for labels of its own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -69,6 +69,24 @@ class Feed(ABC):
     @abstractmethod
     def score(self, nets: Nets) -> dict[str, Tensor]:
         """What is measured on all splits but the training set, such as ``test_loss``: (runs,) each, on the device."""
+
+    # Data that are not on the device as a whole are brought there piece by piece, between what is recorded.
+
+    def bring(self, epochs: Sequence[int], place: int) -> None:
+        """Have there what the step at this place of each run's epoch reads; called by the host before each step."""
+        return None
+
+    def pieces(self) -> Iterable[Hashable]:
+        """Bring the other splits piece by piece, each to be looked at before the next is asked for; then `score`."""
+        return ()
+
+    def look(self, nets: Nets, piece: Any) -> None:
+        """Note what nets make of the piece that was brought; may be recorded, like a step."""
+        return None
+
+    def waited(self) -> float | None:
+        """Seconds since this was asked last in which the device waited for data; None if they are always there."""
+        return None
 
 
 @dataclass

@@ -11,13 +11,15 @@ from softtargets.data.augment import View
 from softtargets.exceptions import RunError
 from softtargets.losses import BetaSmoothing
 from softtargets.models import Classifier
-from softtargets.randomness import below, key_words, stacked_keys, words
+from softtargets.randomness import key_words, stacked_keys
 from softtargets.recipes import Recipe
 from softtargets.training.nets import Forward, Nets, Single, Stacked
 from softtargets.training.packing import stacks
 from softtargets.training.precision import autocast
 from softtargets.training.tasks.images.feed import ShownImages
+from softtargets.training.tasks.images.partners import Partners
 from softtargets.training.tasks.images.split import Split
+from softtargets.training.tasks.images.streaming import Streamed
 from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Teacher, Teachers
 from softtargets.training.teaching import asked_through
@@ -56,7 +58,7 @@ class TeacherAdviser:
         self._nets = _asked(self._first.recipe, models, stacked)
         if through is not recipes[0]:
             self._view = self._first.task.view(through)
-            self._images = train.images
+            self._train = train
             self._view_keys = stacked_keys([recipe.seed for recipe in recipes], _OWN_VIEW, device)
 
     @torch.no_grad()
@@ -75,21 +77,30 @@ class TeacherAdviser:
         """The images of all runs, one after another, as the teachers see them."""
         if self._view is None:
             return shown.images.flatten(0, 1)
-        drawn = self._view.draw(self._view_keys, shown.chosen, epochs)
-        return self._view.apply(self._images[shown.chosen.flatten()], drawn)
+        stored = shown.stored
+        if stored is None:
+            stored = self._train.at(shown.chosen.flatten())
+        sizes = None if stored.sizes is None else stored.sizes.unflatten(0, shown.chosen.shape)
+        return self._view.apply(stored.images, self._view.draw(self._view_keys, shown.chosen, epochs, sizes))
 
 
 def _said_of(train: Split, teacher: Teacher) -> Tensor:
     """What a teacher says of training images without augmentation: as its run kept it, or its network asked now."""
     if teacher.kept is None:
-        said: Tensor = teacher.task.say(teacher.recipe, teacher.network(), train)["logits"]
-        return said
-    if not torch.equal(teacher.task.splits["train"].images, train.images):
+        said: Tensor = teacher.task.say(teacher.recipe, teacher.network(), train, features=False)["logits"]
+        return said.to(train.images.device)
+    if not _same_images(teacher.task.splits["train"], train):
         raise RunError(
             f"run {teacher.recipe.id} has no weights, and its stored predictions are for other training images than "
             "its student's; give both the same data, or train the teacher again"
         )
     return teacher.kept.to(train.images.device)
+
+
+def _same_images(one: Split, other: Split) -> bool:
+    if isinstance(one.images, Streamed) or isinstance(other.images, Streamed):
+        return isinstance(one.images, Streamed) and one.images.same(other.images)
+    return torch.equal(one.images, other.images)
 
 
 def _asked(recipe: Recipe, models: Sequence[Classifier], stacked: bool) -> list[Nets]:
@@ -113,27 +124,22 @@ class PartnerAdviser:
     def __init__(self, recipe: Recipe, task: ImageTask, nets: Nets) -> None:
         self._task = task
         self._nets = nets
-        labels = task.splits["train"].labels
+        self._train = task.splits["train"]
+        labels = self._train.labels
         self._view = task.view(recipe)
-        self._partner_key = key_words(recipe.seed, "partners", labels.device)
+        self._partners = Partners(recipe.seed, labels, len(task.classes))
         self._view_key = key_words(recipe.seed, "partners' augmentation", labels.device)
-        # Members of each class side by side, so that a partner is one draw below the size of the class.
-        self._members = labels.argsort(stable=True)
-        self._sizes = torch.bincount(labels, minlength=len(task.classes))
-        self._starts = self._sizes.cumsum(0) - self._sizes
 
     @torch.no_grad()
     def ask(self, shown: ShownImages, steps: Tensor, epochs: Tensor) -> Tensor:
         """What the net says of the partners."""
-        labels, chosen = (
-            shown.labels[0].clamp_min(0),
-            shown.chosen[0],
-        )  # one that does not count has some partner
-        drawn = words(self._partner_key, chosen, epochs)[:, 0]
-        partners = self._members[self._starts[labels] + below(drawn, self._sizes[labels])]
+        chosen = shown.chosen[0]
+        stored = shown.partners
+        if stored is None:
+            stored = self._train.at(self._partners.of(chosen, epochs))
         # By the place of the anchor: two anchors may have the same partner.
-        views = self._view.draw(self._view_key, chosen, epochs[0])
-        images = self._view.apply(self._task.splits["train"].images[partners], views)
+        views = self._view.draw(self._view_key, chosen, epochs[0], stored.sizes)
+        images = self._view.apply(stored.images, views)
         self._nets.set_place(steps + _SECOND_PASS)
         logits = self._nets.train((self._task.standardise(images).unsqueeze(0),))
         self._nets.set_place(steps)

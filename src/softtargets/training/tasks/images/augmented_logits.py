@@ -58,7 +58,9 @@ def augmented_differences(
     found = []
     # A block of examples at a time, all draws of each: as many images as evaluation shows at a time.
     for block in places.split(max(1, BATCH // draws), dim=1):
-        images = view.apply(shown.images[block.flatten()], view.draw(keys, block, moment.step))
+        stored = shown.at(block.flatten())
+        sizes = None if stored.sizes is None else stored.sizes.unflatten(0, block.shape)
+        images = view.apply(stored.images, view.draw(keys, block, moment.step, sizes))
         with autocast(recipe.precision, device):
             logits = model(task.standardise(images)).float()
         found.append(logits.unflatten(0, (draws, -1)))

@@ -7,8 +7,10 @@ import torch
 from softtargets.exceptions import RecipeError
 from softtargets.recipes import BLEU, ClassConditional, Crop, Information, Recipe, Shift, Transformer
 from softtargets.training.building import check_rows
+from softtargets.training.devices import free_memory
 from softtargets.training.sizing import outline
 from softtargets.training.tasks.images.augmented_logits import chosen_examples, stands_still
+from softtargets.training.tasks.images.keeping import SHARE
 from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Task
 from softtargets.training.teaching import asked_through
@@ -36,6 +38,7 @@ def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
 def _check_teacher(recipe: Recipe, teacher: Recipe, task: ImageTask, taught: ImageTask) -> None:
     """Refuse images that the teacher's network cannot take: most take one size, those that pool all places any."""
     by_the_student = asked_through(recipe) is recipe
+    _check_stored(recipe, task)
     shown, learnt = task.shape, taught.shape
     if by_the_student:  # the teacher is asked about the very images the student sees
         shown, learnt = task.input_shape(recipe), taught.input_shape(teacher)
@@ -52,6 +55,20 @@ def _check_teacher(recipe: Recipe, teacher: Recipe, task: ImageTask, taught: Ima
         f"{_words(learnt)}, and its network, {teacher.model.name}, takes no others; {remedy}",
         "regulariser.teacher",
     )
+
+
+def _check_stored(recipe: Recipe, task: ImageTask) -> None:
+    """What a teacher says of fixed images lies on the device, and of millions of them that is gigabytes."""
+    if not task.is_streamed or asked_through(recipe) is not None:
+        return
+    needed, free = task.advice_bytes(recipe, 0), free_memory(task.splits["train"].labels.device)
+    if free is not None and needed > SHARE * free:
+        raise RecipeError(
+            f"what a teacher says of {len(task.splits['train'])} images and {len(task.classes)} classes takes "
+            f"{needed / 2**30:.1f} GiB, and {free / 2**30:.1f} are free; ask it in every step instead, about the "
+            "student's own views of the images (give the student augmentation, and regulariser.view: student)",
+            "regulariser.view",
+        )
 
 
 def _takes(teacher: Recipe, student: Recipe, task: ImageTask, taught: ImageTask) -> bool:

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from softtargets.data import load
+from softtargets.data import Patient, decode, decoders, image_files, load
 from softtargets.data.augment import AUGMENTATIONS, View, centre
+from softtargets.data.augment import ResizedCrop as Parts
 from softtargets.exceptions import RecipeError
 from softtargets.losses import CSKD, REGULARISERS, BetaSmoothing, SoftTargetLoss
 from softtargets.models import Classifier
 from softtargets.noise import CORRUPTIONS
 from softtargets.randomness import derive
-from softtargets.recipes import Clean, Crop, Dataset, ImageDataset, Instance, Noise, Recipe
+from softtargets.recipes import Clean, Crop, Dataset, ImageDataset, Instance, Noise, Recipe, ResizedCrop
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
 from softtargets.training.pack_loss import ALONE
 from softtargets.training.precision import autocast
 from softtargets.training.sizing import activations, outline
-from softtargets.training.tasks.images.split import Split, standardiser, to_device
+from softtargets.training.tasks.images.keeping import are_kept
+from softtargets.training.tasks.images.split import Split, standardiser, streamed, to_device
+from softtargets.training.tasks.images.streaming import Streamed
 from softtargets.training.tasks.task import Adviser, Epoch, Feed, Task, Teachers
 from softtargets.training.teaching import asked_through
 
@@ -57,22 +60,45 @@ class ImageTask(Task):
     def prepare(cls, data: Dataset, device: torch.device, data_dir: Path | None = None) -> ImageTask:
         """Read a dataset, cut its splits and move it to the device."""
         assert isinstance(data, ImageDataset)
-        train = load(data.name, "train", data_dir, **data.reader_options())
-        test = load(data.name, "test", data_dir, **data.reader_options())
-        kept = len(train) - data.validation
+        options = data.reader_options()
+        files = {
+            split: image_files(data.name, split, data_dir, progress=Patient(), **options)
+            for split in ("train", "test")
+        }
+        listed = [found for found in files.values() if found is not None]
+        if listed and not are_kept(listed, device):
+            count, classes = len(listed[0][0]), listed[0][0].classes
+            cut = [partial(streamed, index, how=how, device=device) for index, how in listed]
+        else:
+            read = [decode(*found, Patient()) for found in listed]
+            read = read or [load(data.name, split, data_dir, **options) for split in files]
+            count, classes = len(read[0]), read[0].classes
+            cut = [partial(to_device, examples, device=device) for examples in read]
+        kept = count - data.validation
         if kept < 1:
             raise RecipeError(
-                f"{data.validation} leaves nothing to train on: {data.name} has {len(train)} training examples",
+                f"{data.validation} leaves nothing to train on: {data.name} has {count} training examples",
                 "data.validation",
             )
         limit = data.limit or kept
         if limit > kept:
             raise RecipeError(f"{limit} is more than the {kept} training examples there are", "data.limit")
-        splits = {"train": to_device(train, slice(0, limit), device)}
+        splits = {"train": cut[0](which=slice(0, limit))}
         if data.validation:
-            splits["validation"] = to_device(train, slice(kept, None), device)
-        splits["test"] = to_device(test, slice(None), device)
-        return cls(splits, train.classes, standardiser(data.standardise, splits["train"].images))
+            splits["validation"] = cut[0](which=slice(kept, None))
+        splits["test"] = cut[1](which=slice(None))
+        return cls(splits, classes, standardiser(data.standardise, splits["train"].images))
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether images come from their files, batch by batch."""
+        return isinstance(self.splits["train"].images, Streamed)
+
+    def provenance(self) -> dict[str, Any]:
+        """With what brought images that are streamed."""
+        found = super().provenance()
+        files = self.splits["train"].images
+        return found | ({"streamed": f"decoded by {decoders()}"} if isinstance(files, Streamed) else {})
 
     def net_arguments(self, recipe: Recipe) -> dict[str, Any]:
         """The shape of an image and the number of classes."""
@@ -98,6 +124,12 @@ class ImageTask(Task):
         options = noise.options()
         if isinstance(noise, Instance):
             # One noise for all splits: the same looks are taken for the same classes.
+            if isinstance(split.images, Streamed):
+                raise RecipeError(
+                    f"{noise.name} noise looks at all images at once, and these are too many for that; give noise that "
+                    "goes by class, or fewer or smaller images (data.limit, data.size)",
+                    "noise",
+                )
             inputs = standardiser("channel", self.splits["train"].images)(split.images)
             options |= {"inputs": inputs, "stream": _STREAMS[name]}
         alike = name == "train" or isinstance(noise, Instance)
@@ -122,6 +154,8 @@ class ImageTask(Task):
         """The shape the net sees, which crops may have made smaller; refuses crops that cannot be cut."""
         channels, height, width = self.shape
         for position, part in enumerate(recipe.augmentation):
+            if isinstance(part, ResizedCrop) and part.size:
+                height = width = part.size
             if isinstance(part, Crop) and part.size:
                 if part.size > min(height, width):
                     raise RecipeError(
@@ -135,11 +169,16 @@ class ImageTask(Task):
         """The recipe's augmentation, as training sees images through it."""
         return View([AUGMENTATIONS[part.name](**vars(part)) for part in recipe.augmentation], self.shape)
 
-    def evaluation_inputs(self, recipe: Recipe, images: Tensor) -> Tensor:
-        """Images as evaluation sees them, standardised: no randomness, the middle where training crops."""
+    def evaluation_inputs(self, recipe: Recipe, images: Tensor, sizes: Tensor | None = None) -> Tensor:
+        """Images as evaluation sees them, standardised: no randomness, the middle where training crops.
+
+        `sizes` are those of pictures that were squeezed into squares.
+        """
         for part in recipe.augmentation:
             if isinstance(part, Crop) and part.size:
                 images = centre(images, part.size)
+            if isinstance(part, ResizedCrop):
+                images, sizes = Parts(**vars(part)).centred(images, sizes), None
         return self.standardise(images)
 
     # --- training ---
@@ -151,8 +190,9 @@ class ImageTask(Task):
     def feed(self, recipes: Sequence[Recipe], tasks: Sequence[ImageTask], machinery: Machinery) -> Feed:
         """Orders, labels and augmentation of each run."""
         from softtargets.training.tasks.images.feed import ImageFeed
+        from softtargets.training.tasks.images.streamed_feed import StreamedFeed
 
-        return ImageFeed(recipes, tasks, machinery)
+        return (StreamedFeed if self.is_streamed else ImageFeed)(recipes, tasks, machinery)
 
     def adviser(
         self, recipes: Sequence[Recipe], nets: Nets, loss: SoftTargetLoss | None, teachers: Teachers
@@ -180,18 +220,26 @@ class ImageTask(Task):
         return self.say(recipe, model, self.splits[split])
 
     @torch.no_grad()
-    def say(self, recipe: Recipe, model: Classifier, split: Split) -> dict[str, Tensor]:
-        """The same of any images, such as those that a student is trained on."""
+    def say(
+        self, recipe: Recipe, model: Classifier, split: Split, features: bool = True
+    ) -> dict[str, Tensor]:
+        """The same of any images, such as those that a student is trained on.
+
+        What is said of streamed images is gathered in the memory of the host.
+        """
         was_training = model.training
         model.eval()
-        logits, features = [], []
-        for images in split.images.split(BATCH):
-            with autocast(recipe.precision, images.device):
-                penultimate = model.features(self.evaluation_inputs(recipe, images))
-                logits.append(model.head(penultimate).float())
-            features.append(penultimate.float())
+        where = torch.device("cpu") if isinstance(split.images, Streamed) else split.images.device
+        found: dict[str, list[Tensor]] = {"logits": [], "features": []}
+        for shown in split.parts(BATCH):
+            with autocast(recipe.precision, shown.images.device):
+                penultimate = model.features(self.evaluation_inputs(recipe, *shown))
+                found["logits"].append(model.head(penultimate).float().to(where))
+            if features:
+                found["features"].append(penultimate.float().to(where))
         model.train(was_training)
-        said = {"logits": torch.cat(logits), "labels": split.labels, "features": torch.cat(features)}
+        said = {"logits": torch.cat(found["logits"]), "labels": split.labels}
+        said |= {"features": torch.cat(found["features"])} if features else {}
         return said if split.labels is split.clean_labels else said | {"clean_labels": split.clean_labels}
 
     # --- memory ---
@@ -211,6 +259,12 @@ class ImageTask(Task):
     def table_bytes(self, recipe: Recipe) -> int:
         """Order and labels; the order is drawn before the augmentation, and takes one block."""
         blocks = sum(kind.blocks for kind in self.view(recipe).kinds)
+        files = self.splits["train"].images
+        if isinstance(files, Streamed):
+            # Views are drawn for a batch at a time; batches are staged and then read, some with partners.
+            pictures = 2 * recipe.batch * (1 + issubclass(REGULARISERS[recipe.regulariser.name], CSKD))
+            drawn = _INTEGER * recipe.batch * _DRAWN * max(1, blocks)
+            return _INTEGER * len(files) + pictures * files.how.bytes + drawn
         return _INTEGER * len(self.splits["train"]) * (_TABLES + _DRAWN * max(1, blocks))
 
     def advice_bytes(self, recipe: Recipe, shown: int) -> int:

@@ -1,0 +1,103 @@
+"""Images a second: of the input alone, and of training a ResNet-50 with it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from benchmarks.images.contestants import Setting
+from softtargets.models import ResNet
+from softtargets.recipes import SGD, Flip, ImageFolder, Recipe, ResizedCrop
+from softtargets.recipes import ResNet as ResNetPart
+from softtargets.runs import RunStore
+from softtargets.training import train
+from softtargets.training.tasks.images.streaming import Waiting
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A rate, and which share of the time the device had nothing to look at; None where it does nothing else."""
+
+    images_per_second: float
+    waited: float | None = None
+
+
+def input_alone(batches: Iterator[tuple[Tensor, Tensor]], device: torch.device) -> Measured:
+    """How fast batches come; the first two are not counted, in which processes start and crops are compiled."""
+    for _ in range(2):
+        next(batches)
+    _finish(device)
+    begun, count = time.perf_counter(), 0
+    for images, _ in batches:
+        count += len(images)
+    _finish(device)
+    return Measured(count / (time.perf_counter() - begun))
+
+
+def plain_training(batches: Iterator[tuple[Tensor, Tensor]], device: torch.device, classes: int) -> Measured:
+    """The usual loop: ResNet-50 in bf16, channels last, compiled on a GPU."""
+    first, _ = next(batches)
+    height, width = first.shape[2:]
+    model: torch.nn.Module = ResNet((3, height, width), classes, 50).to(device)
+    model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
+    forward = torch.compile(model) if device.type == "cuda" else model
+    waiting, count, begun = Waiting(device), 0, 0.0
+    for step in range(1 << 30):
+        if step == 5:  # it is compiled and warm
+            _finish(device)
+            waiting.taken()
+            begun, count = time.perf_counter(), 0
+        waiting.begin()
+        found = next(batches, None)
+        if found is None:
+            break
+        images, labels = found
+        waiting.end()
+        with torch.autocast(device.type, torch.bfloat16):
+            said = forward(images.contiguous(memory_format=torch.channels_last))
+            loss = torch.nn.functional.cross_entropy(said.float(), labels)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+        count += len(images)
+    _finish(device)
+    seconds = time.perf_counter() - begun
+    return Measured(count / seconds, min(1.0, waiting.taken() / seconds))
+
+
+def our_training(setting: Setting, epochs: int) -> Measured:
+    """The engine itself, from files to weights; the time to compile and record is left out."""
+    recipe = Recipe(
+        data=ImageFolder(folder=setting.root.name, size=setting.size, keep="whole", draft=setting.draft),
+        model=ResNetPart(depth=50),
+        augmentation=(ResizedCrop(size=setting.crop), Flip()),
+        optimiser=SGD(lr=0.1, momentum=0.9, weight_decay=1e-4),
+        epochs=epochs,
+        batch=setting.batch,
+        precision="bf16",
+    )
+    with tempfile.TemporaryDirectory() as runs:
+        (run,) = train(
+            [recipe],
+            RunStore(Path(runs)),
+            device=str(setting.device),
+            data_dir=setting.root.parent,
+            keep=(),
+            progress=False,
+        )
+        about = run.provenance
+    seconds = about["seconds"] - about["setup_seconds"]
+    count = about["images"] - setting.batch  # the first step is set-up
+    return Measured(count / seconds, min(1.0, about["waited_seconds"] / about["seconds"]))
+
+
+def _finish(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
