@@ -6,8 +6,11 @@ import pytest
 import torch
 
 from forking import finish, start
+from softtargets.recipes import PreActResNet
 from softtargets.runs import RunStore
 
+from ..tasks.images.files import folder
+from ..tasks.images.files import recipe as pictures
 from ..tasks.translation.counting import write_corpus
 from .launching import together
 from .trainings import ALL, LOSSES, OTHERS, TRANSLATIONS, trained
@@ -98,3 +101,17 @@ def test_in_single_precision_the_difference_is_rounding_of_which_a_few_steps_mak
     assert several == [0] * ranks
     found = apart(RunStore(tmp_path / "1").find(recipe), RunStore(tmp_path / "several").find(recipe))
     assert 0 < found < SINGLE
+
+
+@pytest.mark.parametrize("regulariser", ["label_smoothing", "cs_kd"])
+def test_images_that_stay_in_their_files_are_shared_too(regulariser, tmp_path):
+    given = {"SOFTTARGETS_IMAGES": "streamed", "SOFTTARGETS_DECODERS": "1", "XDG_CACHE_HOME": str(tmp_path)}
+    own, picture = folder(tmp_path / "data"), pictures(batch=8, regulariser={"name": regulariser})
+    recipe = picture.replace({"model": PreActResNet(depth=8, stages=(2, 4, 4), stem_channels=2)})
+    alone = {**given, "RANK": "absent"}
+    assert together(1, trained, [recipe], tmp_path / "1", True, own, environment=alone) == [0]
+    assert together(4, trained, [recipe], tmp_path / "4", True, own, environment=given) == [0] * 4
+    one, four = (RunStore(tmp_path / ranks).find(recipe) for ranks in "14")
+    assert "waited" in four.provenance
+    assert apart(one, four) < DOUBLE
+    assert rows_apart(one, four) < 1e-6

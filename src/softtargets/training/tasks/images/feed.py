@@ -132,11 +132,7 @@ class ImageFeed(Feed):
             for name in judges
             # All at once: more runs are measured on fewer images at a time.
             for key, value in summed(
-                name,
-                _joined(losses[name], judges[name]),
-                _joined(correct[name], judges[name]),
-                len(split),
-                self._machinery,
+                name, _joined(losses[name], nets), _joined(correct[name], nets), len(split), self._machinery
             ).items()
         }
 
@@ -153,9 +149,9 @@ def judged(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     return each.unflatten(0, labels.shape), logits.argmax(-1) == labels
 
 
-def _joined(parts: Sequence[Tensor], like: Tensor) -> Tensor:
+def _joined(parts: Sequence[Tensor], nets: Nets) -> Tensor:
     """(runs, examples) side by side; a process may have none."""
-    return torch.cat([like.new_zeros(len(like), 0, dtype=torch.float32), *parts], dim=1)
+    return torch.cat(list(parts) or [nets.parameters[0].new_zeros(nets.runs, 0)], dim=1)
 
 
 def summed(name: str, losses: Tensor, correct: Tensor, count: int, machinery: Machinery) -> dict[str, Tensor]:

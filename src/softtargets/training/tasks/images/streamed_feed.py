@@ -113,7 +113,7 @@ class StreamedFeed(Feed):
         return bool(own.start == own.stop)
 
     def _mine(self, shape: int) -> range:
-        """Which images of a step are this process's; where there are more processes than images, one that no label counts."""
+        """Which images of a step are this process's; with more processes than images, one that does not count."""
         return range(1) if self._idle(shape) else range(*self._share.rows(shape).indices(shape))
 
     def _wanted(self, place: Place) -> Iterator[Sequence[int]]:
