@@ -146,3 +146,15 @@ def test_a_gpu_draws_the_same_mask():
     dropout = dropping(0.3, place_of(6, 4), layer=1)
     activations = torch.randn(33, 7)
     assert torch.equal(deepcopy(dropout).cuda()(activations.cuda()).cpu(), dropout(activations))
+
+
+@pytest.mark.parametrize("shape", [(9, 4), (9, 7), (9, 3, 5), (9, 1)], ids=str)
+def test_rows_of_a_batch_get_the_mask_that_they_have_in_it(shape):
+    dropout, batch = Dropout(0.4), torch.randn(shape)
+    dropout.layer = 3
+    place = torch.cat((key_words(1, "dropout"), torch.tensor([5])))
+    dropout.place = place
+    whole = dropout(batch)
+    for begin, end in ((0, 9), (0, 4), (4, 9), (3, 5), (8, 9)):
+        dropout.place = torch.cat((place, torch.tensor([begin])))
+        assert torch.equal(dropout(batch[begin:end]), whole[begin:end])

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import io
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from softtargets.cli import following
 from softtargets.exceptions import SofttargetsError, Unfinished
 
 USER_MISTAKE, BUG, OUT_OF_TIME, INTERRUPTED = 2, 1, 3, 130
@@ -51,7 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream, io.TextIOWrapper
         ):  # names of files may be no text, and a terminal may know only ASCII
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(_run(words, debug))
+    code = _run(words, debug)
+    if following.part(code):
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _run(words: list[str], debug: bool) -> int:
@@ -61,6 +69,9 @@ def _run(words: list[str], debug: bool) -> int:
         result = app(args=words, prog_name="softtargets", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (Exception, KeyboardInterrupt) as error:
+        if following.started():  # whoever started us passes on a signal that we have taken already
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
         code, line = _outcome(error)
         if debug and code in (USER_MISTAKE, BUG) and line:
             raise
@@ -75,6 +86,8 @@ def _outcome(error: BaseException) -> tuple[int, str]:
 
     # typer carries its own copy of click in some versions; its base exception is reached through a public name.
     usage_error: type[Exception] = typer.BadParameter.__mro__[2]
+    if isinstance(error, following.Followed):
+        return error.code, error.line
     if isinstance(error, Interrupted):
         return INTERRUPTED, str(error)
     if isinstance(error, OutOfTime):

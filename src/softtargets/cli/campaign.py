@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from softtargets.cli import executing, options, printable, resumable
+from softtargets.cli import executing, following, options, printable, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json
 from softtargets.exceptions import CampaignError
@@ -69,6 +69,7 @@ def run(
     workers: options.Workers = None,
     executor: executing.ExecutorName = "local",
     address: executing.Address = None,
+    ranks: executing.Ranks = None,
     cpus_per_worker: executing.CpusPerWorker = None,
     gpus_per_worker: executing.GpusPerWorker = None,
     memory_per_worker: executing.MemoryPerWorker = None,
@@ -95,9 +96,11 @@ def run(
     if unknown := set(extras or ()) - set(EXTRAS):
         raise CampaignError(f"--with {min(unknown)}: runs are packed with {', '.join(EXTRAS)}")
     campaign = load_campaign(file)
+    seen = {"campaign": following.digest([file.read_text(encoding="utf-8")])}
+    following.follow(device, runs_dir, data_dir, executor=executor, workers=workers, facts=seen)
     sizes = {"cpus_per_worker": cpus_per_worker, "gpus_per_worker": gpus_per_worker}
     sizes["memory_per_worker"] = memory_per_worker
-    engine = executing.chosen(executor, device, address=address, **sizes)
+    engine = executing.chosen(executor, device, address=address, ranks=ranks, **sizes)
     again = f"Go on with: {command_line(context)}"
     with resumable(lambda: f"everything so far is saved. {again}"), engine:
         where, devices = engine.reach(device, workers)

@@ -16,7 +16,8 @@ ExecutorName = Annotated[
     Option(
         "--executor",
         metavar="NAME",
-        help="Who trains: local, this machine; ray, the workers of a Ray cluster (docs/cluster.md).",
+        help="Who trains: local, this machine; ranks, several processes of it for every run (docs/ranks.md); ray, the "
+        "workers of a Ray cluster (docs/cluster.md).",
     ),
 ]
 Address = Annotated[
@@ -26,6 +27,16 @@ Address = Annotated[
         metavar="HOST:PORT",
         help="With --executor ray: the address of a running cluster; auto for that of this machine.",
         show_default="RAY_ADDRESS if set, else a Ray of its own is started here",
+    ),
+]
+Ranks = Annotated[
+    int | None,
+    Option(
+        "--ranks",
+        min=1,
+        metavar="N",
+        help="With --executor ranks: how many processes train each run together, each on a GPU of its own.",
+        show_default="one for each GPU",
     ),
 ]
 CpusPerWorker = Annotated[
@@ -54,7 +65,7 @@ MemoryPerWorker = Annotated[
     ),
 ]
 # Options of a page's command that say how it was trained, not what: the page is the same without them.
-PARAMETERS = ("executor", "address", "cpus_per_worker", "gpus_per_worker", "memory_per_worker")
+PARAMETERS = ("executor", "address", "ranks", "cpus_per_worker", "gpus_per_worker", "memory_per_worker")
 
 
 def chosen(executor: str, device: str, **options: Any) -> Executor:

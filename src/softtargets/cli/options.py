@@ -150,8 +150,11 @@ def find_run(word: str, runs_dir: Path | None) -> tuple[Run | None, str | None]:
 
 def worker_count(explicit: int | None, device: str) -> int:
     """Small models do not fill a core, so a CPU trains one run per core; a GPU is shared by the engine."""
+    from softtargets.cli import following
     from softtargets.training import choose_device, cores
 
+    if following.started():  # which are the processes there are
+        return 1
     return explicit or (cores() if choose_device(device).type == "cpu" else 1)
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from softtargets.cli import completing, executing, options, resumable, saved_run
+from softtargets.cli import completing, executing, following, options, resumable, saved_run
 from softtargets.cli.output import print_fields, print_json
 from softtargets.exceptions import RecipeError, RunError
 
@@ -26,6 +26,7 @@ def train(
     data_dir: options.DataDir = None,
     executor: executing.ExecutorName = "local",
     address: executing.Address = None,
+    ranks: executing.Ranks = None,
     cpus_per_worker: executing.CpusPerWorker = None,
     gpus_per_worker: executing.GpusPerWorker = None,
     memory_per_worker: executing.MemoryPerWorker = None,
@@ -43,12 +44,13 @@ def train(
     from softtargets.recipes import Recipe
 
     wanted = Recipe.load(recipe).replace(options.assignments(changes))
+    following.follow(device, runs_dir, data_dir, executor=executor, facts={"recipe": wanted.id})
 
     from softtargets.cli.console import watching
 
     sizes = {"cpus_per_worker": cpus_per_worker, "gpus_per_worker": gpus_per_worker}
     sizes["memory_per_worker"] = memory_per_worker
-    engine = executing.chosen(executor, device, address=address, **sizes)
+    engine = executing.chosen(executor, device, address=address, ranks=ranks, **sizes)
     store = options.run_store(runs_dir)
 
     with resumable(partial(saved_run, store.root, wanted.id)), watching(tensorboard) as watcher, engine:

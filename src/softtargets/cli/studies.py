@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from softtargets.cli import executing, options, resumable
+from softtargets.cli import executing, following, options, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json, print_table
 
@@ -85,6 +85,7 @@ def run(
     workers: options.Workers = None,
     executor: executing.ExecutorName = "local",
     address: executing.Address = None,
+    ranks: executing.Ranks = None,
     cpus_per_worker: executing.CpusPerWorker = None,
     gpus_per_worker: executing.GpusPerWorker = None,
     memory_per_worker: executing.MemoryPerWorker = None,
@@ -106,14 +107,16 @@ def run(
 
     study = find_study(STUDIES, name)
     settings = study.settings(seeds, options.assignments(changes))
-    study.trials(settings)  # refuses impossible changes before torch is asked for anything
+    trials = study.trials(settings)  # refuses impossible changes before torch is asked for anything
+    seen = {"list of recipes": following.digest(trial.recipe.id for trial in trials)}
+    following.follow(device, runs_dir, data_dir, executor=executor, workers=workers, facts=seen)
 
     from softtargets.cli.console import watching
     from softtargets.studies import run_study
 
     sizes = {"cpus_per_worker": cpus_per_worker, "gpus_per_worker": gpus_per_worker}
     sizes["memory_per_worker"] = memory_per_worker
-    engine = executing.chosen(executor, device, address=address, **sizes)
+    engine = executing.chosen(executor, device, address=address, ranks=ranks, **sizes)
     # The page is the same however many processes make it, and without the log, so its own command names neither.
     speed = ("workers", "checkpoint_seconds", "time_for", *executing.PARAMETERS)
     again = f"Go on with: {command_line(context, without=speed[:2])}"

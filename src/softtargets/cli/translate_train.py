@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from softtargets.cli import options, resumable, saved_run
+from softtargets.cli import following, options, resumable, saved_run
 from softtargets.cli import translate_options as given
 from softtargets.cli.command_line import naming_options
 from softtargets.cli.output import print_json
@@ -88,11 +88,12 @@ def train(
         said.append(f"Changed by --set: {', '.join(changes)}.")
     if dry_run:
         return _print_recipe(recipe, said, as_json=as_json)
-    if text.own is not None:
+    if text.own is not None and following.is_first_here():
         from softtargets.data import keep_text
 
         folder = keep_text(text.own, data_dir)
         said[0] += f" The text is kept in {folder}."
+    following.follow(device, runs_dir, data_dir, facts={"recipe": recipe.id})
 
     from softtargets.cli.console import watching
     from softtargets.training import Resources

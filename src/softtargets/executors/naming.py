@@ -9,9 +9,14 @@ from typing import Any
 from softtargets.exceptions import SofttargetsError, nearest
 from softtargets.executors.executor import Executor
 from softtargets.executors.local import LocalExecutor
+from softtargets.executors.ranks import RanksExecutor
 from softtargets.executors.ray import RayExecutor
 
-EXECUTORS: dict[str, Callable[..., Executor]] = {"local": LocalExecutor, "ray": RayExecutor}
+EXECUTORS: dict[str, Callable[..., Executor]] = {
+    "local": LocalExecutor,
+    "ranks": RanksExecutor,
+    "ray": RayExecutor,
+}
 
 
 def make_executor(name: str, **options: Any) -> Executor:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from softtargets.losses.anti_focal import AntiFocalLoss
 from softtargets.losses.autograd import use_kernels
-from softtargets.losses.base import SoftTargetLoss
+from softtargets.losses.base import SoftTargetLoss, WholeBatch
 from softtargets.losses.beta_smoothing import BetaSmoothing
 from softtargets.losses.confidence_penalty import ConfidencePenalty
 from softtargets.losses.conventions import alpha_from_p, convert_alpha, p_from_alpha
@@ -84,6 +84,7 @@ __all__ = [
     "SoftTargetLoss",
     "TFReg",
     "TopLogits",
+    "WholeBatch",
     "alpha_from_p",
     "convert_alpha",
     "p_from_alpha",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,24 @@ from softtargets.losses.batch import Batch, check_tensors, is_plain
 from softtargets.losses.functional import blend, wide
 from softtargets.losses.reference import plain_losses
 from softtargets.losses.rule import Rule
+
+
+class WholeBatch(Protocol):
+    """A batch of which every process is given some rows: what a loss must know of the others."""
+
+    @property
+    def labels(self) -> int:
+        """How many labels there are in all processes together, those that are ignored included."""
+
+    def added_up(self, own: Tensor) -> Tensor:
+        """The sum over all processes."""
+
+    def all_labels(self, own: Tensor) -> Tensor:
+        """One number for each label of the whole batch, (labels,), of this process's."""
+
+    def own_labels(self, everyones: Tensor) -> Tensor:
+        """Of one number for each label of the whole batch those of this process."""
+
 
 REDUCTIONS = ("mean", "sum", "none")
 # What torch's cross-entropy has too, as it is unless somebody says otherwise.
@@ -58,6 +76,9 @@ class SoftTargetLoss(ProcessState):
     (or of `process_group`) have seen; every process must call it, unless `sync_on_end_epoch` is set to False. A
     state must be loaded in every process: unlike buffers it is not sent around by DDP. Nor does
     ``torch.func.stack_module_state`` see it: stack the `named_state` of each loss.
+
+    Where the processes have the rows of one batch among them, `whole` (a `WholeBatch`) makes what a loss counts, sorts
+    and draws that of the whole batch; the reduced loss stays that of the process's own rows.
     """
 
     # What must be passed besides logits and target, by the name of the argument; "" for nothing.
@@ -72,6 +93,8 @@ class SoftTargetLoss(ProcessState):
 
     sync_on_end_epoch = True
     process_group: Any = None
+    # Where several processes have a part of the rows of every batch each: what is summed or sorted over all of them.
+    whole: WholeBatch | None = None
 
     weight: Tensor | None
 

@@ -40,8 +40,8 @@ class BetaSmoothing(RuleLoss):
 
     The draws come from torch's default generator of the device; ``torch.manual_seed`` fixes them. In evaluation
     mode, and under ``torch.no_grad()``, nothing is drawn and the loss is cross-entropy. Of several processes each sorts
-    the examples of its own batch. For a target of probabilities the probability of the label is the
-    expected one, and t the average over the labels.
+    the examples of its own batch, unless `whole` says that they share one. For a target of probabilities the
+    probability of the label is the expected one, and t the average over the labels.
 
     >>> import torch
     >>> logits, labels = torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0])
@@ -131,13 +131,17 @@ class BetaSmoothing(RuleLoss):
             )
         judged = batch.logits if given is None else batch.rows(given, "ema_logits")
         confidence = _label_probability(batch, softened(judged.detach(), 1.0))
-        draws = torch.rand_like(confidence) ** (1 / self.beta)
         if batch.kept is not None:
             # Ignored rows, and what was drawn for them, come last and so meet each other.
             confidence = confidence.masked_fill(~batch.kept, 2)
-            draws = draws.masked_fill(~batch.kept, 2)
+        if self.whole is not None:
+            confidence = self.whole.all_labels(confidence)
+        draws = torch.rand_like(confidence) ** (1 / self.beta)
+        draws = draws.masked_fill(confidence == 2, 2)
         order = confidence.argsort(stable=True)
         on_label = torch.empty_like(draws).scatter(0, order, draws.sort().values)
+        if self.whole is not None:
+            on_label = self.whole.own_labels(on_label)
         # (1 - b) for the K-1 others is K / (K-1) as much for all.
         return self.alpha * (1 - on_label) * (batch.classes / (batch.classes - 1))
 

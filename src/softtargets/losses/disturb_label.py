@@ -56,8 +56,11 @@ class DisturbLabel(SoftTargetLoss):
         if not self.learns:
             return batch.hard()
         count, device = batch.logits.shape[0], batch.logits.device
+        count = count if self.whole is None else self.whole.labels
         disturbed = torch.rand(count, device=device) < self.alpha
         drawn = torch.randint(batch.classes, (count,), device=device)
+        if self.whole is not None:
+            disturbed, drawn = self.whole.own_labels(disturbed), self.whole.own_labels(drawn)
         if batch.labels is None:
             certain = drawn.unsqueeze(-1) == torch.arange(batch.classes, device=device)
             mass = torch.where(disturbed.unsqueeze(-1), certain.to(batch.logits.dtype), batch.probabilities)

@@ -116,6 +116,9 @@ class KnowledgeRefinery(SoftTargetLoss):
         # A product instead of index_add_, whose order of addition varies on a GPU; in full precision under autocast.
         with without_autocast(slope.device):
             step = shares.to(self.table.dtype) @ slope.to(self.table.dtype)
+        if self.whole is not None:
+            both = self.whole.added_up(torch.cat((step.flatten(), total.to(step.dtype).view(1))))
+            step, total = both[:-1].view_as(step), both[-1]
         # A batch in which nothing counts leaves the table alone.
         step = torch.where(total == 0, 0, step / total)
         self.table.sub_((self.table_lr * self.alpha * step).to(self.table.dtype))

@@ -129,5 +129,10 @@ class OnlineLabelSmoothing(RuleLoss):
         chosen = (members & correct).double()
         steps = (said.masked_fill(~known.unsqueeze(-1), 0).double() * _STEPS).round()
         with without_autocast(labels.device):
-            self.sums.add_((chosen @ steps / _STEPS).to(self.sums.dtype))
-        self.counts.add_(chosen.sum(-1).to(self.counts.dtype))
+            said_of_class = chosen @ steps / _STEPS
+        seen = chosen.sum(-1)
+        if self.whole is not None:
+            both = self.whole.added_up(torch.cat((said_of_class.flatten(), seen)))
+            said_of_class, seen = both[: -len(seen)].view_as(said_of_class), both[-len(seen) :]
+        self.sums.add_(said_of_class.to(self.sums.dtype))
+        self.counts.add_(seen.to(self.counts.dtype))

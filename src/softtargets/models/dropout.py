@@ -16,7 +16,9 @@ class Dropout(nn.Module):
     that leaves the expectation alone. Without a `place` the mask comes from torch's generator, as with
     ``torch.nn.Dropout``. With one, an int64 tensor (3,) of two key words and a step, element i is kept if
     uniform(key, i, step, layer) >= p: the same mask on every device, and for each net of a stack under ``torch.vmap``
-    the mask it would get alone. `layer` tells the dropouts of one net apart; `Classifier.draw_from` sets both.
+    the mask it would get alone. A fourth number is how many rows of the batch other processes have before those that
+    are given (the first dimension): their mask is that which they would get in the whole batch. `layer` tells the
+    dropouts of one net apart; `Classifier.draw_from` sets both.
 
     >>> from softtargets.randomness import key_words
     >>> dropout = Dropout(0.5)
@@ -57,10 +59,22 @@ class Dropout(nn.Module):
         if self.place is None:
             return functional.dropout(activations, self.p)
         count = activations.numel()
+        if len(self.place) > 3:
+            return torch.where(self._kept_of_rows(activations), activations * (1 / (1 - self.p)), 0.0)
         blocks = torch.arange((count + 3) // 4, device=activations.device)  # each gives four words
         drawn = words(self.place[:2], blocks, self.place[2], self.position)
         kept = uniforms(drawn).flatten()[:count].reshape(activations.shape) >= self.p
         return torch.where(kept, activations * (1 / (1 - self.p)), 0.0)
+
+    def _kept_of_rows(self, activations: Tensor) -> Tensor:
+        """What of some rows of a batch is kept: as much as of these rows in the whole batch."""
+        assert self.place is not None
+        count = activations.numel()
+        begin = self.place[3] * (count // activations.shape[0])  # of these rows' elements among those of all
+        blocks = (begin >> 2) + torch.arange(count // 4 + 2, device=activations.device)
+        drawn = uniforms(words(self.place[:2], blocks, self.place[2], self.position)).flatten()
+        within = (begin & 3) + torch.arange(count, device=activations.device)
+        return drawn[within].reshape(activations.shape) >= self.p
 
     def extra_repr(self) -> str:
         """Shown by ``print(net)``."""

@@ -1,6 +1,8 @@
 """Training: recipes in, runs out."""
 
 from softtargets.training.devices import choose_device
+from softtargets.training.distributed import SAVED, RankLost, leave
+from softtargets.training.distributed.attending import Parted, attend
 from softtargets.training.engine import CHECKPOINT_SECONDS, KEEP, train, watching
 from softtargets.training.events import Plan, Watcher, Watchers
 from softtargets.training.interruption import graceful_interruption
@@ -24,16 +26,20 @@ from softtargets.training.workers import cores
 __all__ = [
     "CHECKPOINT_SECONDS",
     "KEEP",
+    "SAVED",
     "TRANSLATION_SIZES",
     "Keep",
+    "Parted",
     "Plan",
     "ProgressLine",
+    "RankLost",
     "Resources",
     "Standing",
     "TensorBoard",
     "TimedTraining",
     "Watcher",
     "Watchers",
+    "attend",
     "autocast",
     "checked_units",
     "choose_device",
@@ -42,6 +48,7 @@ __all__ = [
     "graceful_interruption",
     "kind_of_run",
     "lacking_predictions",
+    "leave",
     "load_translator",
     "most_together",
     "seconds_in_turns",

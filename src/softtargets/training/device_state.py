@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from softtargets.exceptions import RecipeError
 from softtargets.losses import BetaSmoothing, DisturbLabel
 from softtargets.models import Classifier, Dropout
 from softtargets.randomness import derive, stacked_keys
@@ -28,6 +29,9 @@ from softtargets.training.precision import autocast
 from softtargets.training.recording import Recorder
 from softtargets.training.tasks.task import Teachers
 
+# Numbers that processes exchange beside the gradients: the loss and the hits.
+_SUMS = 2
+
 
 class DeviceState:
     """The tensors of several trainings, and the step that changes them; the first dimension is the runs."""
@@ -37,6 +41,11 @@ class DeviceState:
         self.device = device = machinery.device
         recipes, tasks = [course.recipe for course in courses], [course.task for course in courses]
         self.recipe, self.task = recipes[0], tasks[0]  # for what all have in common
+        self._whole = None
+        if machinery.crew is not None:
+            from softtargets.training.distributed.whole_batch import WholeBatch
+
+            self._whole = WholeBatch(machinery.crew)
         self._multiplier = torch.tensor([recipe.multiplier for recipe in recipes], device=device)
         self._fused = self.task.fuses_head(self.recipe)
         self.nets = self._make_nets(recipes)
@@ -86,7 +95,18 @@ class DeviceState:
             self._steps.copy_(torch.tensor(steps))
             self._place.fill_(place)
             self._rates.copy_(torch.tensor(rates))
+            if self._whole is not None:
+                units = [
+                    course.epoch(epoch).units for course, epoch in zip(self.courses, epochs, strict=True)
+                ]
+                self._units.copy_(torch.tensor(units))
             self.feed.open(self._epochs)
+
+    def share(self) -> None:
+        """Give all processes that train this together the leader's state."""
+        if self.machinery.crew is not None:
+            with self._at_work(waiting=True):
+                self.machinery.crew.send_(self._changed())
 
     def close_epoch(self) -> None:
         """All examples have been seen once more."""
@@ -99,7 +119,7 @@ class DeviceState:
             self.feed.bring(self._host_epochs, self.courses[0].place(number))
             self._recorder.ready(self._step, shape)
             if self._draws_at_random:
-                torch.manual_seed(derive(self.recipe.seed, "loss", number))
+                torch.manual_seed(derive(self.recipe.seed, "loss", number, *self._draws_of_rank))
             self._recorder.run(self._step, shape)
 
     def look(self) -> None:
@@ -194,6 +214,12 @@ class DeviceState:
         models = [build_model(recipe, self.task).to(self.device) for recipe in recipes]
         for model in models:
             model.fused = self._fused
+            if self._whole is not None:
+                from softtargets.training.distributed.norms import (
+                    share_norms,
+                )  # with it comes torch's compiler
+
+                share_norms(model, self._whole)
         names = [name for name, _ in models[0].named_parameters()]
         stacked, forward = self.machinery.stacked, self.machinery.forward(models[0])
         keys = stacked_keys([recipe.seed for recipe in recipes], "dropout", self.device)
@@ -203,18 +229,35 @@ class DeviceState:
             return Stacked(models, keys, forward, low)
         (model,) = models
         # Sequences, that is: nets of images have one linear layer, and are what they were.
-        return Single(model, keys, forward, self.update.bucketed(), low if self.task.shapes_vary else None)
+        buckets, low = self.update.bucketed(), low if self.task.shapes_vary else None
+        single = Single(model, keys, forward, buckets, low, sliced=self._whole is not None)
+        if self._whole is not None:
+            self._exchanged = single.gather_into(_SUMS)
+        return single
 
     def _make_loss(self, recipes: Sequence[Recipe]) -> SingleLoss | StackedLoss:
         classes = len(self.task.classes)
         self._draws_at_random = False
+        self._draws_of_rank: tuple[str | int, ...] = ()
         if not isinstance(self.nets, Single):
             return StackedLoss(recipes, classes, self.device, self.task.frequencies())
         model = self.nets.model
         head = model.head if self._fused else None
         single = SingleLoss(recipes[0], classes, self.device, head, self.task.frequencies())
         foreign = any(_is_foreign_dropout(module) for module in model.modules())
-        self._draws_at_random = foreign or isinstance(single.loss, (BetaSmoothing, DisturbLabel))
+        draws = isinstance(single.loss, (BetaSmoothing, DisturbLabel))
+        self._draws_at_random = foreign or draws
+        if self._whole is not None:
+            single.share(self._whole)
+            if foreign and draws:
+                raise RecipeError(
+                    f"{recipes[0].regulariser.name} draws for all rows of a batch, and {recipes[0].model.name} has "
+                    "dropouts that draw for those of one process: several ranks cannot train both together; train it "
+                    "in one process",
+                    "regulariser",
+                )
+            rank = self._whole.crew.share.rank
+            self._draws_of_rank = ("rank", rank) if foreign and rank else ()
         if isinstance(single.loss, BetaSmoothing):
             single.loss.attach(model)
             assert isinstance(single.loss.averaged, Classifier)
@@ -230,6 +273,7 @@ class DeviceState:
         self._rates = torch.zeros(runs, steps, device=device)
         self._losses = torch.zeros(runs, steps, device=device)
         self._correct = torch.zeros(runs, steps, dtype=torch.int64, device=device)
+        self._units = torch.zeros_like(self._rates)
         self._scores: dict[str, Tensor] = {}
 
     def _changed(self) -> list[Tensor]:
@@ -241,6 +285,10 @@ class DeviceState:
     # --- the step ---
 
     def _step(self, shape: Any) -> None:
+        if self._whole is not None:
+            own = self._whole.is_of(self.task.examples(shape), self.task.rows(shape))
+            assert isinstance(self.nets, Single)
+            self.nets.set_row(own.start)
         shown = self.feed.batch(self._place, shape)
         self.nets.set_place(self._steps)
         with autocast(self.recipe.precision, self.device):
@@ -249,17 +297,32 @@ class DeviceState:
             if self.adviser is not None:
                 given = self.adviser.ask(shown, self._steps, self._epochs)
             losses = self.loss(said, shown.labels, given)
+        if self._whole is not None:  # sums over these rows, as parts of the mean over those of all processes
+            losses = losses / self._units.index_select(1, self._place).squeeze(1)
         whole = (losses * self._multiplier).sum()
         gradients = torch.autograd.grad(whole, self.nets.leaves, allow_unused=True, materialize_grads=True)
         with torch.no_grad():
-            self._move(losses.detach(), self.nets.collected(gradients))
-            if not self._fused:
-                correct = (said.argmax(-1) == shown.labels).sum(-1)
+            moved, losses = self.nets.collected(gradients), losses.detach()
+            correct = None if self._fused else (said.argmax(-1) == shown.labels).sum(-1)
+            if self._whole is not None:
+                losses, correct = self._exchange(losses, correct)
+            self._move(losses, moved)
+            if correct is not None:
                 self._correct.index_copy_(1, self._place, correct.unsqueeze(1))
             if isinstance(self.nets, Single) and isinstance(self.loss, SingleLoss):
                 self.loss.loss.after_step(self.nets.model)
             self._place += 1
             self._steps += 1
+
+    def _exchange(self, losses: Tensor, correct: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Add up gradients, losses and hits over all processes: everything that a step tells the others, in one go."""
+        assert self._whole is not None
+        sums = self._exchanged[-_SUMS:]
+        sums[:1] = losses
+        if correct is not None:
+            sums[1:2] = correct
+        self._whole.crew.added_up_(self._exchanged)
+        return sums[:1].clone(), None if correct is None else sums[1:2].round().to(correct.dtype)
 
     def _move(self, losses: Tensor, gradients: list[Tensor]) -> None:
         """Change the weights, and note the losses with the penalties that belong to them."""

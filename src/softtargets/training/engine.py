@@ -8,10 +8,14 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from softtargets.exceptions import Unfinished
+from softtargets.exceptions import SofttargetsError, Unfinished
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
 from softtargets.training.devices import choose_device, no_default_device
+from softtargets.training.distributed import Crew, join
+from softtargets.training.distributed.facts import of_code, of_recipes
+from softtargets.training.distributed.following import Follower
+from softtargets.training.distributed.leading import Leader, Nobody
 from softtargets.training.events import Watcher, Watchers
 from softtargets.training.progress import ProgressLine
 from softtargets.training.scheduling import Finisher, Keep, Loop, Queue, Resources, left_to_train
@@ -60,23 +64,49 @@ def train(
     stop:     an event that asks for the end as Ctrl-C does, for calls that are not in a program's main thread.
     Finished runs are reused; interrupted ones go on where they stopped; a recipe that another process is
     training is waited for. A diverged run comes back with status ``failed``.
+
+    In processes that torchrun has started, all of which must call this with the same recipes, every run is trained by
+    all of them, one run after another (docs/ranks.md). The first one reads and writes runs, and watches; ``workers`` is
+    of no effect then.
     """
     recipes = list(recipes)
+    crew = join(device)
+    if crew is not None:
+        _check_restarts(crew, until)
+        if not crew.attended:
+            crew.agree(of_code() | of_recipes(recipes, store))
+        resources = resources or Resources(store, crew.device, data_dir)
+        resources.crew = crew
+        workers, sharing = 1, None
+        if not crew.leads:
+            Follower(crew, resources).follow_call(recipes)
+            return [Run(store.root / recipe.id) for recipe in recipes]
     watcher = watching(watcher, progress)
     sharing = sharing or workers
     resources = resources or Resources(store, choose_device(device), data_dir)
     finisher = Finisher(resources, keep, watcher, frozenset(afresh))
-    todo = left_to_train(recipes, resources, finisher, watcher)
-    queue = Queue(todo, resources, finisher, sharing, beside)
-    loop = Loop(queue, resources, finisher, watcher, checkpoint_seconds, until, wait, stop)
-    how: dict[str, Any] = {"device": device, "keep": keep, "data_dir": data_dir}
-    how |= {"checkpoint_seconds": checkpoint_seconds, "until": until, "wait": wait, "afresh": afresh}
-    with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, sharing=sharing, **how):
-        loop.run()
-    finisher.conclude_found(todo)  # by helpers, at the last moment
-    if todo:
-        raise Unfinished([run for recipe in recipes if (run := store.find(recipe))], list(todo.values()))
+    others = Nobody() if crew is None else Leader(crew)
+    with others.training():
+        todo = left_to_train(recipes, resources, finisher, watcher)
+        queue = Queue(todo, resources, finisher, sharing, beside)
+        loop = Loop(queue, resources, finisher, watcher, checkpoint_seconds, until, wait, stop, others)
+        how: dict[str, Any] = {"device": device, "keep": keep, "data_dir": data_dir}
+        how |= {"checkpoint_seconds": checkpoint_seconds, "until": until, "wait": wait, "afresh": afresh}
+        with helpers(min(workers, len(todo)) - 1, train, list(todo.values()), store, sharing=sharing, **how):
+            loop.run()
+        finisher.conclude_found(todo)  # by helpers, at the last moment
+        if todo:
+            raise Unfinished([run for recipe in recipes if (run := store.find(recipe))], list(todo.values()))
     return [Run(store.root / recipe.id) for recipe in recipes]
+
+
+def _check_restarts(crew: Crew, until: float | None) -> None:
+    """Refuse a time limit where torchrun would start everything again when it is over."""
+    if until is not None and crew.seat.restarts:
+        raise SofttargetsError(
+            f"torchrun --max-restarts {crew.seat.restarts} would begin again when the time is up; leave out either the "
+            "limit of time or the restarts"
+        )
 
 
 def watching(watcher: Watcher | None, progress: bool | None) -> Watcher:

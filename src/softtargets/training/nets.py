@@ -186,9 +186,11 @@ class Single(Nets):
         forward: Forward | None,
         buckets: Buckets | None = None,
         low: torch.dtype | None = None,
+        sliced: bool = False,
     ) -> None:
         self.model = model
-        self.place = torch.cat((keys[0], keys.new_zeros(1)))
+        # With the number of rows before one's own where others have those of the same batch.
+        self.place = torch.cat((keys[0], keys.new_zeros(2 if sliced else 1)))
         model.draw_from(self.place)
         self._forward = forward or Forward(model, stacked=False)
         self.names = [name for name, _ in model.named_parameters()]
@@ -209,7 +211,20 @@ class Single(Nets):
         self._gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
 
     def set_place(self, steps: Tensor) -> None:
-        self.place[2:] = steps
+        self.place[2:3] = steps
+
+    def set_row(self, first: int) -> None:
+        """Tell whatever draws at random how many rows of the batch come before those that are given."""
+        self.place[3:].fill_(first)
+
+    def gather_into(self, extra: int) -> Tensor:
+        """Put all gradients into one tensor from now on, with room for some numbers more at its end."""
+        room = self._flat([torch.zeros_like(parameter) for parameter in self.parameters])
+        room = nn.functional.pad(room, (0, extra))
+        sizes = [parameter.numel() for parameter in self.parameters]
+        assert not any(size % _ALIGNED for size in sizes)
+        self._gradients = list(room[: sum(sizes)].split(sizes))
+        return room
 
     def collected(self, gradients: Sequence[Tensor]) -> list[Tensor]:
         """Side by side, as the weights."""

@@ -100,6 +100,22 @@ class Pack:
         self.place += 1
         return due
 
+    def begin_at(self, step: int) -> None:
+        """Be so many steps further than at the beginning; the state is somebody else's (`share`)."""
+        (slot,) = self.slots
+        slot.step, self.place = step, slot.course.place(step)
+
+    def share(self) -> None:
+        """Give all processes that train this together the state of the one that leads."""
+        self.on_device.share()
+
+    def keep_up(self, due: Sequence[int]) -> None:
+        """Take part in what is measured, in a process that does not lead: what is found is the leader's."""
+        if due:
+            self.look()
+            if self.place == self._steps_per_epoch:
+                self._close_epoch()
+
     def look(self) -> None:
         """Begin to measure; the device may be busy with that while the host goes on."""
         self.on_device.look()
@@ -257,6 +273,11 @@ class Fleet:
             self._packs[run].look()
         for run in due:
             self._packs[run].read([0])
+
+    def share(self) -> None:
+        """Give all processes that train this together the state of the one that leads."""
+        for pack in self._packs:
+            pack.share()
 
     def waited(self) -> float | None:
         """Of its packs on average, since they share the device."""

@@ -10,7 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from softtargets.losses import CSKD, BetaSmoothing, DisturbLabel, KnowledgeRefinery, SoftTargetLoss
+from softtargets.losses import (
+    CSKD,
+    BetaSmoothing,
+    DisturbLabel,
+    KnowledgeRefinery,
+    SoftTargetLoss,
+    WholeBatch,
+)
 from softtargets.recipes import Recipe
 from softtargets.training.building import build_loss, free_numbers
 from softtargets.training.sums import run_sums
@@ -62,13 +69,20 @@ class SingleLoss:
             self._linear = LinearLoss(self.loss)
 
     def __call__(self, said: Tensor, labels: Tensor, given: Tensor | None) -> Tensor:
-        """The mean over the batch, (1,); everything given has the run as first dimension."""
+        """The mean over the batch, (1,), or the sum over its rows here (`share`).
+
+        Everything given has the run as first dimension.
+        """
         advice = () if given is None else (given[0],)
         if self._head is None:
             loss: Tensor = self.loss(said[0].float(), labels[0], *advice)
         else:
             loss = self._linear(said[0], self._head.weight, labels[0], self._head.bias, *advice)
         return loss.unsqueeze(0)
+
+    def share(self, whole: WholeBatch) -> None:
+        """Be a sum over the rows that are given, of a batch of which other processes have more."""
+        self.loss.reduction, self.loss.whole = "sum", whole
 
     def end_epoch(self) -> None:
         """All examples have been seen once more."""

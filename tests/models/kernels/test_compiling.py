@@ -132,9 +132,10 @@ for runs, inputs, outputs in ((128, 784, 1200), (1, 1200, 1200), (128, 2304, 384
 compiled(sum_kernel, dict(PART=8192, BLOCK=1024, SQUARED=True), values="*fp32", results="*fp32", count="i32")
 
 drawn = dict.fromkeys(("place", "position"), "*i64") | dict(count="i32", least="i32", scale="fp32")
-ptx = compiled(dropout_kernel, dict(BLOCK=launch.DRAWS), **drawn)
-assert "mul.hi.u32" in ptx and "mul.lo.s64" not in ptx, "draws in 64 bits"
-assert "ld.global.v4.b32" in ptx, "reads number by number"
+for sliced in (False, True):
+    ptx = compiled(dropout_kernel, dict(BLOCK=launch.DRAWS, SLICED=sliced), each="i32", **drawn)
+    assert "mul.hi.u32" in ptx and (sliced or "mul.lo.s64" not in ptx), "draws in 64 bits"
+    assert "ld.global.v4.b32" in ptx, "reads number by number"
 summed = dict.fromkeys(("order", "begins"), "*i64") | dict.fromkeys(("upstream", "gradient"), "*fp32")
 ptx = compiled(table_gradient_kernel, dict(PLACES=launch.PLACES, BLOCK=launch.COLUMNS), width="i32", **summed)
 assert "v4.b32" in ptx, "reads number by number"

@@ -84,3 +84,12 @@ def test_on_a_gpu_compiled_or_not(dtype):
         found = call(activations)
         assert torch.equal(found, expected)
         assert torch.equal(*torch.autograd.grad(found, activations, upstream), wanted)
+
+
+@interpreted
+@pytest.mark.parametrize("first", [0, 1, 5])
+def test_rows_of_a_batch_get_the_mask_that_they_have_in_it(first):
+    place, batch = place_of(4, 7), numbers(9, 3, 4, dtype=torch.float32)
+    sliced = torch.cat((place, torch.tensor([first])))
+    found = launch.drop(batch[first : first + 3].contiguous(), sliced, torch.tensor(2), 0.4)
+    assert torch.equal(found, plain(batch, place, 2, 0.4)[first : first + 3])

@@ -13,6 +13,8 @@ def dropout_kernel(
     count,  # numbers
     least,  # of a word's upper 24 bits, for a number to be kept
     scale,
+    each,  # draws of a row of the batch
+    SLICED: tl.constexpr,  # whether place has a fourth number: the rows of the batch before these
     BLOCK: tl.constexpr,  # draws of a program; each gives four words, for four numbers side by side
 ):
     """Numbers as they come, times the scale or 0.
@@ -28,6 +30,8 @@ def dropout_kernel(
     step = (tl.load(place + 2) & 0xFFFFFFFF).to(tl.uint32)
     layer = (tl.load(position) & 0xFFFFFFFF).to(tl.uint32)
     block = draws.to(tl.uint32)
+    if SLICED:
+        block += (tl.load(place + 3) * each).to(tl.uint32)
     zero = block * 0
     first, second, third, fourth = tl.philox_impl(zero + step, block, zero, zero + layer, low, high)
     # Draw q has the words of numbers 4q to 4q + 3.

@@ -320,8 +320,9 @@ def drop(activations: Tensor, place: Tensor, position: Tensor, p: float) -> Tens
     least = math.ceil(float(np.float32(p)) * 2**24)
     with on_device(activations):
         dropout_kernel[(-(-count // (4 * DRAWS)),)](
-            activations, results, place, position, count, least, 1 / (1 - p), BLOCK=DRAWS, num_warps=4
-        )
+            activations, results, place, position, count, least, 1 / (1 - p), count // activations.shape[0] // 4,
+            SLICED=len(place) > 3, BLOCK=DRAWS, num_warps=4
+        )  # fmt: skip
     return results
 
 

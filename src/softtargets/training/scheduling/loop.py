@@ -14,6 +14,7 @@ from threading import Event
 import torch
 
 from softtargets.exceptions import SofttargetsError
+from softtargets.training.distributed.leading import Leader, Nobody
 from softtargets.training.events import Watcher
 from softtargets.training.interruption import graceful_interruption
 from softtargets.training.pack import Fleet, Pack
@@ -45,6 +46,7 @@ class Loop:
     _until: float | None = None
     _wait: bool = True
     _stop: Event | None = None  # set by others who ask for the end, as Ctrl-C does
+    _others: Leader = field(default_factory=Nobody)  # processes that train every run with this one
     _saved: float = 0.0  # when checkpoints were last written
     _told: set[str] = field(default_factory=set)  # runs that the watcher knows to have started
 
@@ -73,6 +75,8 @@ class Loop:
             if not told:
                 self._watcher.waiting(next(iter(todo.values())))
             told = True
+            if self._others.is_asked:
+                raise KeyboardInterrupt
             time.sleep(POLL_SECONDS)
 
     def _time_is_up(self) -> bool:
@@ -116,12 +120,13 @@ class Loop:
         with (
             torch.random.fork_rng(devices=fork),
             float32_products(works[0].recipe.precision),
-            graceful_interruption(self._stop) as asked_to_stop,
+            graceful_interruption(self._stop, self._others.patience) as asked_to_stop,
         ):
             while works:
                 pack = self._start(works, going_on)
                 with Saver(device) as saver:
                     left = self._steps(_Stretch(pack, works, saver), asked_to_stop)
+                self._others.over()
                 going_on = pack.still(left) if isinstance(pack, Fleet) else []
                 del pack  # before the next one is built
                 try:
@@ -136,12 +141,15 @@ class Loop:
     def _start(self, works: list[Work], going_on: list[Pack]) -> Pack | Fleet:
         machinery = self._resources.machinery(works[0].recipe)
         try:
+            self._others.begin(works[0])
             new = works[len(going_on) :]
             pack = Pack(works, machinery) if machinery.stacked else Fleet(new, machinery, going_on)
         except BaseException:
             _keep(works)
             raise
+        self._others.begun(pack)
         for work, slot in zip(works, pack.slots, strict=True):
+            self._others.note(work.begun)
             work.checkpoint = None  # its tensors are in the pack now
             if work.recipe.id not in self._told:
                 self._told.add(work.recipe.id)
@@ -153,6 +161,7 @@ class Loop:
         works, active = stretch.works, stretch.active
         width = max(len(works), self._queue.width(works[0].recipe))
         while active:
+            self._others.step()
             due = stretch.pack.advance()
             moment = time.monotonic()
             stretch.begun()
@@ -160,6 +169,8 @@ class Loop:
             if due:
                 self._measure(stretch, due)
             self._keep_step(moment)
+            if self._others.is_asked:
+                asked_to_stop.set()
             if asked_to_stop.is_set() or (active and self._time_is_up()):
                 stretch.save()
                 stretch.saver.wait()
@@ -187,6 +198,7 @@ class Loop:
         """Measure these runs, and write what those have come to that are done."""
         pack, works = stretch.pack, stretch.works
         pack.measure(due)
+        self._others.rest()
         stretch.tick()
         for run in due:
             if pack.slots[run].failure is None:

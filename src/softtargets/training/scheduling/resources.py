@@ -12,6 +12,7 @@ from softtargets.models import Classifier
 from softtargets.recipes import Dataset, Recipe
 from softtargets.runs import Run, RunStore
 from softtargets.training.building import build_model
+from softtargets.training.distributed.crew import Crew
 from softtargets.training.machinery import Machinery
 from softtargets.training.packing import Arrangement, arrangement, kind_of_run
 from softtargets.training.sizing import Footprint, footprint, outline
@@ -24,9 +25,12 @@ T = TypeVar("T")
 class Resources:
     """All that one call of `train` has loaded onto its device; it stays there until the call ends."""
 
-    def __init__(self, store: RunStore, device: torch.device, data_dir: Path | None) -> None:
+    def __init__(
+        self, store: RunStore, device: torch.device, data_dir: Path | None, crew: Crew | None = None
+    ) -> None:
         self.store = store
         self.device = device
+        self.crew = crew  # where several processes train every run together
         self._data_dir = data_dir
         self._kept: dict[Any, Any] = {}
 
@@ -70,6 +74,8 @@ class Resources:
         """How runs of this kind train together, if there is memory enough."""
 
         def make() -> Arrangement:
+            if self.crew is not None:  # runs one after another, each by all processes
+                return Arrangement(1, False)
             task = self.task(recipe.data)
             weights = sum(weight.numel() for weight in outline(recipe, task).parameters())
             return arrangement(recipe, weights, self.device, task.fuses_head(recipe))
@@ -87,7 +93,7 @@ class Resources:
         # Also a pack of one is a stack where larger ones are: so no run depends on who shared its pack.
         stacked, task = self.arrangement(recipe).stacked, self.task(recipe.data)
         key = ("machinery", kind_of_run(recipe))
-        return self._once(key, lambda: Machinery(recipe, task, self.device, stacked))
+        return self._once(key, lambda: Machinery(recipe, task, self.device, stacked, crew=self.crew))
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         if key not in self._kept:

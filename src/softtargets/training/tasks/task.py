@@ -244,6 +244,10 @@ class Task(ABC):
             "classes": list(self.classes),
         }
 
+    def examples(self, shape: Any) -> int:
+        """The examples in a batch for a step of this shape, which processes may share among them; empty ones too."""
+        return self.rows(shape)
+
     # --- memory ---
 
     @abstractmethod

@@ -21,6 +21,7 @@ from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Feed, Shown
 
 Views = list[dict[str, Tensor]]
+IGNORED = -100  # a label that does not count
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class ImageFeed(Feed):
 
     def __init__(self, recipes: Sequence[Recipe], tasks: Sequence[ImageTask], machinery: Machinery) -> None:
         self._recipe, self._task = recipes[0], tasks[0]  # for what all have in common
+        self._machinery, self._share = machinery, machinery.share
         train = self._task.splits["train"]
         assert isinstance(train.images, Tensor)
         self._images, self._sizes = train.images, train.sizes
@@ -80,8 +82,11 @@ class ImageFeed(Feed):
 
     def batch(self, place: Tensor, shape: int) -> ShownImages:
         """So many images."""
-        where = place * self._recipe.batch + self._within[:shape]
+        own = self._share.rows(shape)
+        idle = own.start == own.stop  # more processes than images: one that does not count
+        where = place * self._recipe.batch + self._within[slice(0, 1) if idle else own]
         chosen, labels = self._order.index_select(1, where), self._epoch_labels.index_select(1, where)
+        labels = torch.full_like(labels, IGNORED) if idle else labels
         views = [
             {name: values.index_select(1, where).flatten() for name, values in drawn.items()}
             for drawn in self._views
@@ -111,8 +116,12 @@ class ImageFeed(Feed):
         """By all these labels (runs, examples), still on the device: (runs,) each."""
         losses: dict[str, list[Tensor]] = {name: [] for name in judges}
         correct: dict[str, list[Tensor]] = {name: [] for name in judges}
+        own = self._share
         size = self._task.measured_at_a_time(nets.runs, self._images.is_cuda)
+        size = min(size, -(-len(split) // own.ranks))  # every process has some
         for place, shown in enumerate(split.parts(size)):
+            if place % own.ranks != own.rank:
+                continue
             logits = looked_at(nets, self._task, self._recipe, shown)
             for name, judge in judges.items():
                 lost, right = judged(logits, judge[:, place * size : (place + 1) * size])
@@ -123,7 +132,7 @@ class ImageFeed(Feed):
             for name in judges
             # All at once: more runs are measured on fewer images at a time.
             for key, value in summed(
-                name, torch.cat(losses[name], dim=1), torch.cat(correct[name], 1)
+                name, _joined(losses[name], nets), _joined(correct[name], nets), len(split), self._machinery
             ).items()
         }
 
@@ -140,10 +149,14 @@ def judged(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     return each.unflatten(0, labels.shape), logits.argmax(-1) == labels
 
 
-def summed(name: str, losses: Tensor, correct: Tensor) -> dict[str, Tensor]:
-    """Means over all examples (runs, examples) of a split."""
-    count = losses.shape[1]
+def _joined(parts: Sequence[Tensor], nets: Nets) -> Tensor:
+    """(runs, examples) side by side; a process may have none."""
+    return torch.cat(list(parts) or [nets.parameters[0].new_zeros(nets.runs, 0)], dim=1)
+
+
+def summed(name: str, losses: Tensor, correct: Tensor, count: int, machinery: Machinery) -> dict[str, Tensor]:
+    """Means over all examples of a split, so many, of which these (runs, examples) are this process's part."""
     return {
-        f"{name}_loss": run_sums(losses.double()) / count,
-        f"{name}_accuracy": correct.sum(-1).double() / count,
+        f"{name}_loss": machinery.added_up(run_sums(losses.double())) / count,
+        f"{name}_accuracy": machinery.added_up(correct.sum(-1).double()) / count,
     }

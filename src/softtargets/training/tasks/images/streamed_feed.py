@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +16,7 @@ from softtargets.randomness import permutation, stacked_keys
 from softtargets.recipes import CSKD, Recipe
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
-from softtargets.training.tasks.images.feed import ShownImages, Views, judged, looked_at, summed
+from softtargets.training.tasks.images.feed import IGNORED, ShownImages, Views, judged, looked_at, summed
 from softtargets.training.tasks.images.partners import Partners
 from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Waiting
 from softtargets.training.tasks.images.task import ImageTask
@@ -36,10 +35,10 @@ class StreamedFeed(Feed):
         assert isinstance(train.images, Streamed)
         self._files = train.images
         self._labels = torch.stack([each.splits["train"].labels for each in tasks])
-        shapes: Any = self._task.epoch(self._recipe, 0).shapes
-        self._shapes: tuple[int, ...] = shapes
+        # Numbers of images.
+        self._shapes = [self._task.rows(shape) for shape in self._task.epoch(self._recipe, 0).shapes]  # type: ignore[arg-type]
         self._last = max(one.steps or (one.epochs or 0) * len(self._shapes) for one in recipes)
-        self._share = machinery.share
+        self._machinery, self._share = machinery, machinery.share
         view, standardise = self._task.view(self._recipe), self._task.standardise
 
         def inputs(images: Tensor, views: Views) -> tuple[Tensor, Tensor]:
@@ -104,10 +103,18 @@ class StreamedFeed(Feed):
         partners = None
         if self._partners:
             partners = brought.part(slice(rows * runs, None))
-        return ShownImages((inputs,), self._labels.gather(1, chosen), images, chosen, stored, partners)
+        labels = self._labels.gather(1, chosen)
+        if self._idle(shape):
+            labels = torch.full_like(labels, IGNORED)
+        return ShownImages((inputs,), labels, images, chosen, stored, partners)
+
+    def _idle(self, shape: int) -> bool:
+        own = self._share.rows(shape)
+        return bool(own.start == own.stop)
 
     def _mine(self, shape: int) -> range:
-        return range(*self._share.rows(shape).indices(shape))
+        """Which images of a step are this process's; with more processes than images, one that does not count."""
+        return range(1) if self._idle(shape) else range(*self._share.rows(shape).indices(shape))
 
     def _wanted(self, place: Place) -> Iterator[Sequence[int]]:
         """The places of the images of one step after another, up to the last one of all."""
@@ -149,8 +156,9 @@ class StreamedFeed(Feed):
                 self._judges[name] = {name: own, f"{name}_clean": clean}
             else:
                 self._judges[name] = {name: split.labels.expand(runs, -1)}
-        self._at_a_time = self._task.measured_at_a_time(runs, device.type == "cuda")
         longest = max(len(split) for split in self._held_out.values())
+        at_a_time = self._task.measured_at_a_time(runs, device.type == "cuda")
+        self._at_a_time = min(at_a_time, -(-longest // self._share.ranks))  # every process has some
         self._looked_at = Room(self._files, min(self._at_a_time, longest))
         self._begin = torch.zeros(1, dtype=torch.int64, device=device)
         self._within = torch.arange(len(self._looked_at.pixels), device=device)
@@ -161,22 +169,23 @@ class StreamedFeed(Feed):
         }
 
     def pieces(self) -> Iterator[Piece]:
-        """Bring the other splits, some images at a time."""
+        """Bring this process's share of the other splits, some images at a time."""
+        rank, ranks = self._share.rank, self._share.ranks
         for name, split in self._held_out.items():
             assert isinstance(split.images, Streamed)
             coming = Ahead(
                 split.images,
-                split.images.parts(self._at_a_time),
+                list(split.images.parts(self._at_a_time))[rank::ranks],
                 self._looked_at,
                 ahead=1,
                 waiting=self._waiting,
             )
-            begin = 0
+            begin = rank * self._at_a_time
             try:
                 while (rows := coming.bring()) is not None:
                     self._begin.fill_(begin)
                     yield name, rows
-                    begin += rows
+                    begin += ranks * self._at_a_time
             finally:
                 coming.close()
 
@@ -193,10 +202,10 @@ class StreamedFeed(Feed):
             self._correct[judge].index_copy_(1, where, right)
 
     def score(self, nets: Nets) -> dict[str, Tensor]:
-        """What was noted, of all images of each split."""
+        """What was noted, of all images of each split; by this process, of those that are not its share nothing."""
         found: dict[str, Tensor] = {}
         for judge, losses in self._losses.items():
-            found |= summed(judge, losses, self._correct[judge])
+            found |= summed(judge, losses, self._correct[judge], losses.shape[1], self._machinery)
         return found
 
     def waited(self) -> float:

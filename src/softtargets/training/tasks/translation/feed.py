@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from softtargets.recipes import Recipe
+from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
 from softtargets.training.precision import autocast
 from softtargets.training.tasks.task import Feed, Shown
@@ -24,9 +25,15 @@ class TranslationFeed(Feed):
     """
 
     def __init__(
-        self, recipes: Sequence[Recipe], splits: dict[str, Sentences], layout: Layout, measured: int
+        self,
+        recipes: Sequence[Recipe],
+        splits: dict[str, Sentences],
+        layout: Layout,
+        measured: int,
+        machinery: Machinery,
     ) -> None:
         self._recipe, self._layout, self._measured = recipes[0], layout, measured
+        self._machinery, self._share = machinery, machinery.share
         self._tables = splits["train"].tables
         self._held_out = {name: split for name, split in splits.items() if name != "train"}
         device = splits["train"].device
@@ -45,8 +52,13 @@ class TranslationFeed(Feed):
     def batch(self, place: Tensor, shape: Shape) -> Shown:
         """Sources and prefixes, and a label for each token."""
         begins = self._begins.index_select(1, place)
-        chosen = self._rows.gather(1, begins + self._within[: shape.rows])
-        sources, prefixes, labels = self._tables[shape.bucket].shown(chosen)
+        own = self._share.rows(shape.rows)
+        table = self._tables[shape.bucket]
+        if own.start == own.stop:  # more processes than sentences: the empty one, of which nothing counts
+            chosen = torch.full_like(begins, len(table))
+        else:
+            chosen = self._rows.gather(1, begins + self._within[own])
+        sources, prefixes, labels = table.shown(chosen)
         return Shown((sources, prefixes), labels.flatten(1))
 
     @torch.no_grad()
@@ -57,18 +69,18 @@ class TranslationFeed(Feed):
             device, runs = split.device, nets.runs
             lost = torch.zeros(runs, dtype=torch.float64, device=device)
             right = torch.zeros(runs, dtype=torch.int64, device=device)
-            for table in split.tables:
-                for chosen in table.batches(self._measured):
-                    sources, prefixes, labels = table.shown(chosen)
-                    with autocast(self._recipe.precision, device):
-                        said = nets.look((sources, prefixes), shared=True).flatten(1, -2)
-                    every = labels.flatten().expand(runs, -1)
-                    losses = F.cross_entropy(
-                        said.flatten(0, 1).float(), every.flatten(), ignore_index=IGNORED, reduction="none"
-                    )
-                    lost += losses.view(runs, -1).double().sum(1)
-                    right += (said.argmax(-1) == every).sum(1)
+            batches = [(table, chosen) for table in split.tables for chosen in table.batches(self._measured)]
+            for table, chosen in batches[self._share.rank :: self._share.ranks]:
+                sources, prefixes, labels = table.shown(chosen)
+                with autocast(self._recipe.precision, device):
+                    said = nets.look((sources, prefixes), shared=True).flatten(1, -2)
+                every = labels.flatten().expand(runs, -1)
+                losses = F.cross_entropy(
+                    said.flatten(0, 1).float(), every.flatten(), ignore_index=IGNORED, reduction="none"
+                )
+                lost += losses.view(runs, -1).double().sum(1)
+                right += (said.argmax(-1) == every).sum(1)
             tokens = int(split.targets.lengths.sum())
-            found[f"{name}_loss"] = lost / tokens
-            found[f"{name}_accuracy"] = right.double() / tokens
+            found[f"{name}_loss"] = self._machinery.added_up(lost) / tokens
+            found[f"{name}_accuracy"] = self._machinery.added_up(right).double() / tokens
         return found

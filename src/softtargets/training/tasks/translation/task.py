@@ -122,7 +122,7 @@ class TranslationTask(Task):
         """Orders of each run."""
         from softtargets.training.tasks.translation.feed import TranslationFeed
 
-        return TranslationFeed(recipes, self.splits, self.layout(recipes[0]), MEASURED)
+        return TranslationFeed(recipes, self.splits, self.layout(recipes[0]), MEASURED, machinery)
 
     def adviser(
         self, recipes: Sequence[Recipe], nets: Nets, loss: SoftTargetLoss | None, teachers: Teachers
@@ -219,6 +219,10 @@ class TranslationTask(Task):
         }
 
     # --- memory ---
+
+    def examples(self, shape: Shape) -> int:
+        """So many sentences."""
+        return shape.rows
 
     def rows(self, shape: Shape) -> int:
         """One label for each position."""

@@ -1,0 +1,54 @@
+"""On a GPU: what processes exchange is recorded with the step. One process with NCCL is all that one GPU allows."""
+
+from __future__ import annotations
+
+import pytest
+
+from forking import finish, start
+from softtargets.recipes import CNN, MLP, Digits, PreActResNet
+from softtargets.runs import RunStore
+from softtargets.training import train
+
+from ..tasks.translation.counting import write_corpus
+from .launching import together
+from .test_equality import apart
+from .trainings import BASE, TRANSLATION
+
+WIDE = BASE.replace({"data": Digits(validation=50, limit=150), "batch": 64, "epochs": 3})
+IMAGES = {
+    "norms": WIDE.replace({"model": PreActResNet(depth=8)}),
+    "dropout": WIDE.replace({"model": MLP(hidden=(64,), dropout=0.3)}),
+    "bf16": WIDE.replace({"model": CNN(), "precision": "bf16"}),
+    "beta_smoothing": WIDE.replace(
+        {"model": PreActResNet(depth=8), "regulariser": {"name": "beta_smoothing"}}
+    ),
+    "disturb_label": WIDE.replace({"model": MLP(hidden=(64,)), "regulariser": {"name": "disturb_label"}}),
+    "online_label_smoothing": WIDE.replace({"regulariser": {"name": "online_label_smoothing"}}),
+    "knowledge_refinery": WIDE.replace({"regulariser": {"name": "knowledge_refinery"}}),
+    "cs_kd": WIDE.replace({"regulariser": {"name": "cs_kd"}}),
+}
+
+
+def on_gpu(recipes, root, data_dir=None):
+    train(recipes, RunStore(root), device="cuda", data_dir=data_dir, progress=False)
+
+
+@pytest.mark.cuda
+def test_a_process_with_nccl_trains_what_one_without_trains(tmp_path):
+    recipes = list(IMAGES.values())
+    assert finish(start(on_gpu, recipes, tmp_path / "alone", daemon=False)) == 0
+    assert together(1, on_gpu, recipes, tmp_path / "ranks") == [0]
+    for name, recipe in IMAGES.items():
+        one, other = RunStore(tmp_path / "alone").find(recipe), RunStore(tmp_path / "ranks").find(recipe)
+        assert other.provenance["ranks"] == [1]
+        assert apart(one, other) < (0.05 if recipe.precision == "bf16" else 1e-3), name
+
+
+@pytest.mark.cuda
+def test_so_does_one_that_translates(tmp_path):
+    data = write_corpus(tmp_path / "data")
+    recipe = TRANSLATION.replace({"precision": "bf16", "batch": 256})
+    assert finish(start(on_gpu, [recipe], tmp_path / "alone", data, daemon=False)) == 0
+    assert together(1, on_gpu, [recipe], tmp_path / "ranks", data) == [0]
+    rows = [RunStore(tmp_path / place).find(recipe).history()[-1] for place in ("alone", "ranks")]
+    assert rows[0]["train_loss"] == pytest.approx(rows[1]["train_loss"], rel=1e-2)
