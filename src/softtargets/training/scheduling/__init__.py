@@ -5,5 +5,6 @@ from softtargets.training.scheduling.loop import Loop
 from softtargets.training.scheduling.plan import left_to_train
 from softtargets.training.scheduling.queue import Queue
 from softtargets.training.scheduling.resources import Resources
+from softtargets.training.scheduling.todo import Todo
 
-__all__ = ["Finisher", "Keep", "Loop", "Queue", "Resources", "left_to_train"]
+__all__ = ["Finisher", "Keep", "Loop", "Queue", "Resources", "Todo", "left_to_train"]

@@ -13,13 +13,14 @@ from softtargets.training.pack_loss import kind_of_loss
 from softtargets.training.scheduling import light
 from softtargets.training.scheduling.finisher import Finisher
 from softtargets.training.scheduling.resources import Resources
+from softtargets.training.scheduling.todo import Todo
 from softtargets.training.sizing import outline
 from softtargets.training.teaching import check_can_teach
 
 
 def left_to_train(
     recipes: Iterable[Recipe], resources: Resources, finisher: Finisher, watcher: Watcher
-) -> dict[str, Recipe]:
+) -> Todo:
     """Take what is finished already; return, in order and by id, what must be trained, teachers included."""
     asked, store = list(recipes), resources.store
     todo = with_teachers(asked)
@@ -30,7 +31,7 @@ def left_to_train(
     again = light.light_teachers(todo, found)
     notes = light.told(found, again)
     found = {key: run for key, run in found.items() if key not in again}
-    left = {key: recipe for key, recipe in todo.items() if key not in found}
+    left = Todo({key: recipe for key, recipe in todo.items() if key not in found})
     _check_all(left.values(), resources)
     for recipe in left.values():
         if recipe.teacher is not None and recipe.teacher.id in found:
