@@ -28,7 +28,7 @@ def grid(
     ] = None,
     processes: Annotated[str | None, Option(help="How many compete for claims (1,2,4,8).")] = None,
     claims: Annotated[int | None, Option(help="Runs that they compete for (1000).")] = None,
-    repeats: Annotated[int | None, Option(help="Turns of stores up to 10,000 runs (3).")] = None,
+    repeats: Annotated[int | None, Option(help="Turns of stores up to 1,000 runs (3).")] = None,
     where: Annotated[
         Path | None, Option(help="The disk that stores are made on, and removed from [a temporary directory].")
     ] = None,

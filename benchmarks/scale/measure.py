@@ -32,7 +32,7 @@ from softtargets.storage import make_directory
 
 # Of one run, in blocks of 4 KiB, with room to spare; and its files and directories. A merged copy takes as much again.
 BYTES, INODES = 64_000, 20
-LARGE = 10_000  # of larger stores everything is done once
+LARGE = 1000  # of larger stores everything is done once
 
 
 class Lost(Stated):

@@ -285,12 +285,15 @@ def _place(root: Path) -> Iterator[Path]:
 
 @contextmanager
 def _as_before(store: RunStore, runs: int) -> Iterator[None]:
-    """Runs that an operation adds are gone afterwards."""
+    """Runs that an operation adds are gone afterwards, and so is what it measures on others."""
     try:
         yield
     finally:
         for recipe in recipes(FEW + 1, start=runs):
             shutil.rmtree(store.root / recipe.id, ignore_errors=True)
+        for item in os.scandir(store.root):
+            if os.path.isdir(f"{item.path}/measures"):
+                shutil.rmtree(f"{item.path}/measures")
 
 
 def done_apart(name: str, root: Path, runs: int) -> Done:
