@@ -98,7 +98,7 @@ def campaign_cost(outlook: Outlook, devices: Sequence[int]) -> CampaignCost:
         _by_study(outlook, wanted, alone, unknown),
         simulated,
         longest_chain([one for one in wanted if one.id not in unknown]),
-        dict(Counter(outlook.cells[key].recipe.data.name for key in unknown)),
+        dict(Counter(outlook.cells[one.id].recipe.data.name for one in wanted if one.id in unknown)),
     )
 
 
@@ -119,7 +119,7 @@ def simulate(wanted: Sequence[Wanted], devices: int) -> Simulated:
     """
     out = unpredictable(wanted)
     left = {one.id: one for one in wanted if one.id not in out}
-    running: set[str] = set()
+    running: dict[str, Wanted] = {}
     ready: list[set[Hashable]] = [set() for _ in range(devices)]
     free = list(range(devices))
     coming: list[tuple[float, int, tuple[str, ...]]] = []  # when which device is free again, and what has then ended
@@ -129,7 +129,8 @@ def simulate(wanted: Sequence[Wanted], devices: int) -> Simulated:
     while left or coming:
         while free and left:
             device = free[0]
-            group = next_group(list(left.values()), math.inf, ready[device], running, devices)
+            all_left = [*left.values(), *running.values()]
+            group = next_group(all_left, math.inf, ready[device], running, devices)
             if group is None:  # what is left waits for what is under way
                 break
             free.pop(0)
@@ -138,13 +139,14 @@ def simulate(wanted: Sequence[Wanted], devices: int) -> Simulated:
             setup += MARGIN * chosen[0].speed.setup * (chosen[0].kind not in ready[device])
             spent |= _shared_out(chosen, seconds)
             ready[device].add(chosen[0].kind)
-            running |= set(group.ids)
+            running |= {one.id: one for one in chosen}
             busy, groups = busy + seconds, groups + 1
             heapq.heappush(coming, (moment + seconds, device, group.ids))
         if not coming:
             break  # a teacher that is neither there nor to be trained
         moment, device, ended = heapq.heappop(coming)
-        running -= set(ended)
+        for key in ended:
+            del running[key]
         free.append(device)
     return Simulated(devices, moment, busy, setup, groups, spent)
 

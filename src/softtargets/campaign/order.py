@@ -69,12 +69,13 @@ def next_group(
     """
     set_up, out = set(ready), set(blocked)
     waiting = {one.id for one in wanted} | out
-    can = [one for one in wanted if one.id not in out and one.needs not in waiting]
+    taught = [one for one in wanted if one.needs not in waiting]
+    can = [one for one in taught if one.id not in out]
     can.sort(key=lambda one: (one.rank, not one.begun))  # stable: the order of the campaign within these
     whole = next((one for one in can if cost([one], set_up) <= seconds_left), None)
     if whole is not None:
-        return _whole(whole, can, seconds_left, set_up, sharing)
-    return _begun(can, seconds_left, set_up, sharing)
+        return _whole(whole, can, seconds_left, set_up, _width(whole, taught, sharing))
+    return _begun(can, seconds_left, set_up, taught, sharing)
 
 
 def cost(group: Sequence[Wanted], ready: Iterable[Hashable] = ()) -> float:
@@ -90,10 +91,9 @@ def cost(group: Sequence[Wanted], ready: Iterable[Hashable] = ()) -> float:
 
 
 def _whole(
-    first: Wanted, can: Sequence[Wanted], seconds_left: float, ready: set[Hashable], sharing: int
+    first: Wanted, can: Sequence[Wanted], seconds_left: float, ready: set[Hashable], width: int
 ) -> Group:
     alike = [one for one in can if one.kind == first.kind and one.id != first.id]
-    width = _width(first, len(alike) + 1, sharing)
     same, lower = (
         [one for one in alike if one.rank == first.rank],
         [one for one in alike if one.rank > first.rank],
@@ -103,8 +103,12 @@ def _whole(
     return _group(_joined(group, lower, width, most, ready), ready, whole=True)
 
 
-def _width(first: Wanted, alike: int, sharing: int) -> int:
-    """How many runs train together at most: as many as train well, and no more than a device's share."""
+def _width(first: Wanted, taught: Iterable[Wanted], sharing: int) -> int:
+    """How many runs train together at most: as many as train well, and no more than a device's share.
+
+    What others are training counts too, so that the share of the last device is that of the first.
+    """
+    alike = sum(one.kind == first.kind for one in taught)
     return min(first.most_together, -(-alike // sharing))
 
 
@@ -122,14 +126,18 @@ def _joined(
 
 
 def _begun(
-    can: Sequence[Wanted], seconds_left: float, ready: set[Hashable], sharing: int
+    can: Sequence[Wanted],
+    seconds_left: float,
+    ready: set[Hashable],
+    taught: Sequence[Wanted],
+    sharing: int,
 ) -> Group | None:
     """The highest-ranked that has time to be set up and to train for a while."""
     for first in can:
         setup = 0.0 if first.kind in ready else first.speed.setup
         if setup + WORTH_BEGINNING <= seconds_left:
             alike = [one for one in can if (one.kind, one.rank) == (first.kind, first.rank)]
-            return _group(alike[: _width(first, len(alike), sharing)], ready, whole=False)
+            return _group(alike[: _width(first, taught, sharing)], ready, whole=False)
     return None
 
 
