@@ -38,7 +38,7 @@ def draw_scale(results: BenchResults) -> Figure:
             makers.append(partial(_curves, items=items, names=names, title=title))
     if results.of(ClaimResult):
         makers.append(partial(_competing, results=results))
-    return panels(makers, len(makers) or 1, 6.0, [5.6], 0.2)
+    return panels(makers, len(makers) or 1, 6.6, [5.6], 0.2)
 
 
 def _curves(axes: Axes, items: list[StoreResult], names: tuple[str, ...], title: str) -> None:
@@ -57,7 +57,7 @@ def _curves(axes: Axes, items: list[StoreResult], names: tuple[str, ...], title:
     axes.set_yscale("log")
     axes.set_ylim(low / 2, high * 2)
     first, last = items[0].case.runs, items[-1].case.runs
-    axes.set_xlim(first / 1.3, last * max(last / first, 10) ** 0.62)  # room for the labels
+    axes.set_xlim(first / 1.3, last * max(last / first, 10) ** 0.9)  # room for the labels
     round_ticks(axes.yaxis, low / 2, high * 2)
     sizes = [item.case.runs for item in items]
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])

@@ -25,7 +25,7 @@ from benchmarks.scale.results import (
     StoreEntry,
     StoreResult,
 )
-from benchmarks.scale.stores import disk, fill, recipes
+from benchmarks.scale.stores import disk, prepare, recipes
 from softtargets.exceptions import SofttargetsError
 from softtargets.runs import RunStore
 from softtargets.storage import make_directory
@@ -51,7 +51,8 @@ class Ground:
     def store(self, runs: int) -> RunStore:
         """The store with so many runs."""
         store = RunStore(self.path / "runs")
-        fill(store, recipes(runs))
+        prepare(store, recipes(runs))
+        os.sync()  # or what is measured first waits for all of it
         return store
 
 
