@@ -105,7 +105,8 @@ def measure_store(
             raise Lost(f"the store has {there:,} runs after it, not {case.runs:,}")
         peaks = [one.peak for one in found if one.peak is not None]
         seconds = _timing([one.seconds for one in found])
-        return StoreEntry(name, time=seconds, count=found[0].count, peak=min(peaks, default=None))
+        peak, busy = min(peaks, default=None), min(one.busy for one in found)
+        return StoreEntry(name, time=seconds, count=found[0].count, peak=peak, busy=busy)
 
     entries, _ = admit(grid.names(case), enter, StoreEntry, device)
     return StoreResult(

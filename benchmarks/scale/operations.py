@@ -42,11 +42,12 @@ class Broken(Stated):
 
 
 class Done(NamedTuple):
-    """Seconds that so many things took, and bytes that the process grew by."""
+    """Seconds that so many things took, on the wall and of processors, and bytes that the process grew by."""
 
     seconds: float
     count: int
     peak: int | None
+    busy: float
 
 
 class Task(NamedTuple):
@@ -265,12 +266,12 @@ def done(name: str, root: Path, runs: int) -> Done:
         seconds: list[float] = []
 
         def timed() -> None:
-            begun = time.perf_counter()
+            begun, busy = time.perf_counter(), time.process_time()
             task.run()
-            seconds.append(time.perf_counter() - begun)
+            seconds.extend((time.perf_counter() - begun, time.process_time() - busy))
 
         peak = resident_peak(timed) if CLEAR.exists() else (timed() or None)
-        return Done(seconds[0], task.count, peak)
+        return Done(seconds[0], task.count, peak, seconds[1])
 
 
 @contextmanager

@@ -31,11 +31,16 @@ class StoreCase:
 
 @dataclass(frozen=True)
 class StoreEntry(CaseEntry):
-    """One operation on a store: seconds for all of it, how many things were done in them, and bytes beyond the start."""
+    """One operation on a store: seconds for all of it, how many things were done in them, and bytes beyond the start.
+
+    `busy` are seconds of processors, in the turn that took the fewest: other work on the machine changes them little,
+    where seconds on the wall are also spent waiting for a disk that others use.
+    """
 
     time: Timing | None = None
     count: int = 1
     peak: int | None = None
+    busy: float | None = None
 
     @property
     def each(self) -> float | None:
@@ -61,6 +66,13 @@ class StoreResult(CaseResult[StoreEntry]):
         if entry is None or entry.time is None:
             return None
         return entry.each if name in EACH else entry.time.low
+
+    def busy(self, name: str) -> float | None:
+        """The same in seconds of processors."""
+        entry = self.entry(name)
+        if entry is None or not entry.busy:
+            return None
+        return entry.busy / (entry.count if name in EACH else 1)
 
 
 @dataclass(frozen=True)

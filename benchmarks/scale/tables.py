@@ -47,11 +47,12 @@ def stores(results: BenchResults) -> Table:
     """One line per operation: seconds for each size, and how they grow."""
     items = sorted(results.of(StoreResult), key=lambda item: item.case.runs)
     names = [name for name in OPERATIONS if any(item.entry(name) for item in items)]
-    headings = ["operation", *(str(item.case) for item in items), "grows as", "peak memory"]
+    headings = ["operation", *(str(item.case) for item in items), "processors", "grows as", "peak memory"]
     rows = [
         [
             TITLES[name] + (", each" if name in EACH else ""),
             *(tables.shown(item.entry(name), lambda _, item=item: duration(item.seconds(name))) for item in items),  # type: ignore[misc]
+            duration(next((busy for item in reversed(items) if (busy := item.busy(name))), None)),
             power(growth(items, name)),
             megabytes(_peak(items, name)),
         ]
@@ -61,8 +62,8 @@ def stores(results: BenchResults) -> Table:
 
 
 def growth(items: list[StoreResult], name: str) -> float | None:
-    """The exponent between the smallest and the largest store that are large enough to tell."""
-    points = [(item.case.runs, seconds) for item in items if (seconds := item.seconds(name))]
+    """The exponent between the smallest and the largest store that are large enough to tell, of processor time."""
+    points = [(item.case.runs, seconds) for item in items if (seconds := item.busy(name))]
     large = [point for point in points if point[0] >= LEAST]
     return exponent(large[0], large[-1]) if len(large) > 1 else None
 
@@ -161,13 +162,14 @@ def texts(results: BenchResults) -> dict[str, str]:
     records = [
         {"runs": item.case.runs, "processes": 1, "operation": entry.name, "status": entry.status}
         | {"seconds": entry.time and entry.time.low, "slowest": entry.time and entry.time.high}
+        | {"processor_seconds": entry.busy}
         | {"count": entry.count, "peak_bytes": entry.peak, "reason": entry.reason, "session": item.session}
         for item, entry in tables.pairs(results.of(StoreResult))
     ]
     records += [
         {"runs": item.case.runs, "processes": item.case.processes, "operation": entry.name}
         | {"status": entry.status, "seconds": entry.seconds, "slowest": entry.seconds, "count": entry.done}
-        | {"peak_bytes": None, "reason": entry.reason, "session": item.session}
+        | {"processor_seconds": None, "peak_bytes": None, "reason": entry.reason, "session": item.session}
         for item, entry in tables.pairs(results.of(ClaimResult))
     ]
     written = tables.document("Scale: stores of 10 to 100,000 runs", results, _parts(results), remarks(results))
@@ -180,8 +182,9 @@ def _parts(results: BenchResults) -> list[str]:
         parts += [
             "## What is done with a store",
             "Seconds of the fastest turn, each in a fresh process; what is said to be each is for one run, or one pack "
-            f"of up to 32. Growth is between the smallest store of at least {LEAST} runs and the largest. Memory is "
-            "what the process grew by with the largest store.",
+            "of up to 32. Processors are the seconds that they worked for it with the largest store: the rest is waiting, "
+            "for the disk or for other work on the machine. Growth is that of processor time, between the smallest store "
+            f"of at least {LEAST} runs and the largest. Memory is what the process grew by with the largest store.",
             tables.pipes(stores(results)),
             "## On disk",
             tables.pipes(disk(results)),

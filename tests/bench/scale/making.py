@@ -17,7 +17,7 @@ from benchmarks.scale.results import (
 
 
 def entry(name, seconds, count=1, peak=1_000_000):
-    return StoreEntry(name, time=Timing(1.5 * seconds, seconds, 2 * seconds, 3), count=count, peak=peak)
+    return StoreEntry(name, time=Timing(1.5 * seconds, seconds, 2 * seconds, 3), count=count, peak=peak, busy=0.5 * seconds)
 
 
 def store(runs, costs):

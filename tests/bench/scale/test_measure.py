@@ -25,7 +25,7 @@ def told(monkeypatch):
         asked.append((name, runs, len([item for item in Path(root).iterdir() if item.is_dir()])))
         if name == "find":
             raise Broken("no such thing")
-        return Done(0.5 * len(asked), 4, 1000)
+        return Done(0.5 * len(asked), 4, 1000, 0.1 * len(asked))
 
     monkeypatch.setattr(measure, "done_apart", done)
     return asked
@@ -40,6 +40,7 @@ def test_a_store_grows_from_case_to_case_and_is_gone_at_the_end(told, tmp_path):
     write, find = small.entries
     assert (write.time.low, write.time.median, write.time.high, write.count) == (0.5, 0.75, 1.0, 4)
     assert write.each == 0.125 and write.peak == 1000
+    assert small.busy("write") == pytest.approx(0.1 / 4)
     assert (find.status, find.reason) == ("failed", "no such thing")
     assert large.bytes > small.bytes > 0 and large.inodes > small.inodes == 2 * 7 + 1
     assert list(tmp_path.iterdir())
@@ -58,7 +59,7 @@ def test_large_stores_have_one_turn(told, tmp_path, monkeypatch):
 def test_a_store_that_is_not_what_it_was_is_told(told, tmp_path, monkeypatch):
     def lose(name, root, runs):
         os.rename(next(item for item in Path(root).iterdir() if item.is_dir()), root.parent / "lost")
-        return Done(1.0, 1, None)
+        return Done(1.0, 1, None, 0.5)
 
     monkeypatch.setattr(measure, "done_apart", lose)
     grid = BENCH.grid("cpu", sizes="3", operations="write", processes="1", repeats=1, where=tmp_path)

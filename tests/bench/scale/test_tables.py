@@ -21,7 +21,7 @@ def test_stores_have_a_line_for_each_operation_with_its_growth():
     write, plan = found["write a finished run, each"], found["`train`, all finished"]
     assert (write["10 runs"], write["10,000 runs"], write["grows as"]) == ("4.00 ms", "4.00 ms", "n^0.00")
     assert (plan["100 runs"], plan["10,000 runs"], plan["grows as"]) == ("1.00 ms", "10.0 s", "n^2.00")
-    assert write["peak memory"] == "1.00 MB"
+    assert (write["peak memory"], write["processors"], plan["processors"]) == ("1.00 MB", "2.00 ms", "5.00 s")
 
 
 def test_growth_is_told_from_stores_that_are_large_enough():
