@@ -23,14 +23,13 @@ def grid(
     sizes: Annotated[
         str | None, Option(help="Runs in a store (10,100,1000,10000,100000; 3 GB for the last).")
     ] = None,
-    operations: Annotated[
-        str | None, Option(help=f"Of {', '.join(OPERATIONS)}; all or none (all).")
-    ] = None,
+    operations: Annotated[str | None, Option(help=f"Of {', '.join(OPERATIONS)}; all or none (all).")] = None,
     processes: Annotated[str | None, Option(help="How many compete for claims (1,2,4,8).")] = None,
     claims: Annotated[int | None, Option(help="Runs that they compete for (1000).")] = None,
     repeats: Annotated[int | None, Option(help="Turns of stores up to 1,000 runs (3).")] = None,
     where: Annotated[
-        Path | None, Option(help="The disk that stores are made on, and removed from [a temporary directory].")
+        Path | None,
+        Option(help="The disk that stores are made on, and removed from [a temporary directory]."),
     ] = None,
 ) -> BenchGrid:
     """Read the words of a command line; which kind of `device` there is does not matter.

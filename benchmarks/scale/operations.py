@@ -15,8 +15,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -41,7 +42,8 @@ class Broken(Stated):
     """An operation failed in its process."""
 
 
-class Done(NamedTuple):
+@dataclass(frozen=True)
+class Done:
     """Seconds that so many things took, on the wall and of processors, and bytes that the process grew by."""
 
     seconds: float
@@ -50,7 +52,8 @@ class Done(NamedTuple):
     busy: float
 
 
-class Task(NamedTuple):
+@dataclass(frozen=True)
+class Task:
     """What is timed, after all that is not; how many things it does."""
 
     run: Callable[[], object]
@@ -131,13 +134,13 @@ def _take(store: RunStore, runs: int, place: Path) -> Task:
     queue = Queue(left_to_train(recipes(runs), resources, finisher, Watcher()), resources, finisher, 1)
     with ExitStack() as locks:
         queue.take(locks)
-    # What was taken is taken again, since nobody trains it.
-    return Task(lambda: [_give_back(queue) for _ in range(PACKS)], PACKS)
 
+    def take() -> None:
+        for _ in range(PACKS):  # what was taken is taken again, since nobody trains it
+            with ExitStack() as locks:
+                queue.take(locks)
 
-def _give_back(queue: Queue) -> None:
-    with ExitStack() as locks:
-        queue.take(locks)
+    return Task(take, PACKS)
 
 
 def _engine(store: RunStore) -> tuple[Resources, Finisher]:
@@ -270,7 +273,11 @@ def done(name: str, root: Path, runs: int) -> Done:
             task.run()
             seconds.extend((time.perf_counter() - begun, time.process_time() - busy))
 
-        peak = resident_peak(timed) if CLEAR.exists() else (timed() or None)
+        peak = None
+        if CLEAR.exists():
+            peak = resident_peak(timed)
+        else:
+            timed()
         return Done(seconds[0], task.count, peak, seconds[1])
 
 
@@ -313,7 +320,7 @@ def main(arguments: Sequence[str]) -> None:
     """What `done_apart` starts."""
     torch.set_num_threads(1)
     name, root, runs = json.loads(arguments[0])
-    sys.stdout.write(json.dumps(done(name, Path(root), runs)) + "\n")
+    sys.stdout.write(json.dumps(astuple(done(name, Path(root), runs))) + "\n")
 
 
 if __name__ == "__main__":

@@ -73,7 +73,13 @@ def finish(writer: RunWriter) -> Run:
     }
     right = float((logits.argmax(1) == said["labels"]).float().mean())
     history = [
-        {"epoch": epoch, "step": 2 * epoch, "train_loss": 2.3 / epoch, "test_loss": 2.4, "test_accuracy": right}
+        {
+            "epoch": epoch,
+            "step": 2 * epoch,
+            "train_loss": 2.3 / epoch,
+            "test_loss": 2.4,
+            "test_accuracy": right,
+        }
         for epoch in (1, 2, 3)
     ]
     return writer.finish(tensors, {"test": said}, history, _provenance())
@@ -120,7 +126,12 @@ def study_of(chosen: Sequence[Recipe]) -> Study:
     def findings(results: Any) -> Findings:
         return Findings((Section("Said", (f"{len(results.outcomes)} runs.",)),), claims(results))
 
-    told = {"name": "scale", "title": "How large can a study be?", "lead": "It is made of tiny runs.", "papers": ()}
+    told = {
+        "name": "scale",
+        "title": "How large can a study be?",
+        "lead": "It is made of tiny runs.",
+        "papers": (),
+    }
     return Study(**told, trials=trials, measure=measure, findings=findings, claims=claims, seeds=1)  # type: ignore[arg-type]
 
 

@@ -51,7 +51,7 @@ def stores(results: BenchResults) -> Table:
     rows = [
         [
             TITLES[name] + (", each" if name in EACH else ""),
-            *(tables.shown(item.entry(name), lambda _, item=item: duration(item.seconds(name))) for item in items),  # type: ignore[misc]
+            *(_time(item, name) for item in items),
             duration(next((busy for item in reversed(items) if (busy := item.busy(name))), None)),
             power(growth(items, name)),
             megabytes(_peak(items, name)),
@@ -77,7 +77,9 @@ def power(value: float | None) -> str:
 
 
 def _peak(items: list[StoreResult], name: str) -> int | None:
-    peaks = [entry.peak for item in items if (entry := item.entry(name)) is not None and entry.peak is not None]
+    peaks = [
+        entry.peak for item in items if (entry := item.entry(name)) is not None and entry.peak is not None
+    ]
     return peaks[-1] if peaks else None
 
 
@@ -172,7 +174,9 @@ def texts(results: BenchResults) -> dict[str, str]:
         | {"processor_seconds": None, "peak_bytes": None, "reason": entry.reason, "session": item.session}
         for item, entry in tables.pairs(results.of(ClaimResult))
     ]
-    written = tables.document("Scale: stores of 10 to 100,000 runs", results, _parts(results), remarks(results))
+    written = tables.document(
+        "Scale: stores of 10 to 100,000 runs", results, _parts(results), remarks(results)
+    )
     return {"results.csv": tables.csv_of(records, "runs"), "results.md": written}
 
 
@@ -182,9 +186,9 @@ def _parts(results: BenchResults) -> list[str]:
         parts += [
             "## What is done with a store",
             "Seconds of the fastest turn, each in a fresh process; what is said to be each is for one run, or one pack "
-            "of up to 32. Processors are the seconds that they worked for it with the largest store: the rest is waiting, "
-            "for the disk or for other work on the machine. Growth is that of processor time, between the smallest store "
-            f"of at least {LEAST} runs and the largest. Memory is what the process grew by with the largest store.",
+            "of up to 32. Processors are the seconds that they worked for it with the largest store: the rest is "
+            "waiting, for the disk or for other work on the machine. Growth is that of processor time, between the "
+            f"smallest store of at least {LEAST} runs and the largest. Memory is what the process grew by with the largest store.",
             tables.pipes(stores(results)),
             "## On disk",
             tables.pipes(disk(results)),

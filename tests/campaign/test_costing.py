@@ -64,7 +64,11 @@ def test_narrow_packs_cost_more_hours_and_less_time():
 
 
 def test_students_wait_for_their_teachers():
-    runs = [wants("teacher", units=3000.0, kind="t"), wants("student", needs="teacher"), wants("other", kind="o")]
+    runs = [
+        wants("teacher", units=3000.0, kind="t"),
+        wants("student", needs="teacher"),
+        wants("other", kind="o"),
+    ]
     found = simulate(runs, 3)
     assert found.seconds == pytest.approx(MARGIN * (40 + 20))
     assert found.busy == pytest.approx(MARGIN * (40 + 20 + 20))
@@ -102,7 +106,9 @@ def test_no_run_is_doubled_or_lost_and_time_has_its_bounds(devices, seed):
     for number in range(60):
         teacher = draws.choice(runs).id if runs and draws.random() < 0.3 else None
         kind = f"{draws.randrange(5)}"
-        runs.append(wants(str(number), draws.randrange(1, 4), draws.randrange(1, 9) * 500.0, kind, needs=teacher))
+        runs.append(
+            wants(str(number), draws.randrange(1, 4), draws.randrange(1, 9) * 500.0, kind, needs=teacher)
+        )
     found = simulate(runs, devices)
     assert set(found.spent) == {one.id for one in runs}
     assert sum(found.spent.values()) == pytest.approx(found.busy)
@@ -136,7 +142,8 @@ def test_the_whole_campaign_by_study(found):
     assert cost.seconds == pytest.approx(cost.simulated[0].busy)
     assert cost.share("guessed") == pytest.approx(1.0)
     assert cost.share("table") == cost.share("measured") == 0.0
-    assert len(cost.chain.ids) == 2 and cost.unknown == {}
+    assert len(cost.chain.ids) == 2
+    assert cost.unknown == {}
 
 
 def test_what_is_finished_costs_nothing_unless_all_is_asked_for(found):

@@ -71,18 +71,25 @@ def test_runs_that_are_gone_count_as_new_does(store, recipe):
     assert len(json.loads((store.root / INDEX).read_text())["runs"]) == count - 2
 
 
-def test_the_file_is_read_once_and_again_when_another_process_has_written_it(store, recipe, read, monkeypatch):
+def test_the_file_is_read_once_and_again_when_another_process_has_written_it(
+    store, recipe, read, monkeypatch
+):
     files = []
     real = index_module.read_json
-    monkeypatch.setattr(index_module, "read_json", lambda path, **how: files.append(path) or real(path, **how))
+    monkeypatch.setattr(
+        index_module, "read_json", lambda path, **how: files.append(path) or real(path, **how)
+    )
     finish(store, recipe, range(3))
     for _ in range(3):
         assert len(store.entries()) == 3
-    assert len(files) == 1 and len(read) == 3  # at first there was none; what it then wrote, it knows
+    assert len(files) == 1
+    assert len(read) == 3
     finish(store, recipe, [3])
     other = RunStore(store.root)
-    assert len(other.entries()) == 4 and len(read) == 4
-    assert len(store.entries()) == 4 and len(read) == 4  # from what the other has written
+    assert len(other.entries()) == 4
+    assert len(read) == 4
+    assert len(store.entries()) == 4
+    assert len(read) == 4
     assert len(files) == 3
 
 
@@ -94,7 +101,8 @@ def test_where_nothing_can_be_written_memory_serves(store, recipe, read, monkeyp
 
     monkeypatch.setattr(index_module, "write_atomically", refuse)
     assert len(store.entries()) == len(store.entries()) == 3
-    assert len(read) == 3 and not (store.root / INDEX).exists()
+    assert len(read) == 3
+    assert not (store.root / INDEX).exists()
 
 
 def test_what_is_in_memory_does_not_travel_to_other_processes(store, recipe):
@@ -150,7 +158,12 @@ def test_a_recipe_that_is_known_is_not_made_again(store, recipe, monkeypatch):
         store.claim(known).release()
     path = store.root / known.id / "recipe.json"
     tree = json.loads(path.read_text())
-    for edit in ({"seed": 2}, {"seed": True}, {"batch": 64}, {"a field": 1}):  # True is 1 for Python, not for us
+    for edit in (
+        {"seed": 2},
+        {"seed": True},
+        {"batch": 64},
+        {"a field": 1},
+    ):  # True is 1 for Python, not for us
         path.write_text(json.dumps(tree | edit))
         for ask in (store.find, store.claim):
             with pytest.raises(RunError, match="edited by hand"):

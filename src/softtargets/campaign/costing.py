@@ -114,15 +114,17 @@ def unpredictable(wanted: Iterable[Wanted]) -> set[str]:
 def simulate(wanted: Sequence[Wanted], devices: int) -> Simulated:
     """Devices that take group after group, as `campaign run --sharing` on each of them does, until nothing is left.
 
-    What nobody can tell the length of is left out. Nothing is lost between groups: measuring and packing take their time
-    besides.
+    What nobody can tell the length of is left out. Nothing is lost between groups: measuring and packing take their
+    time besides.
     """
     out = unpredictable(wanted)
     left = {one.id: one for one in wanted if one.id not in out}
     running: dict[str, Wanted] = {}
     ready: list[set[Hashable]] = [set() for _ in range(devices)]
     free = list(range(devices))
-    coming: list[tuple[float, int, tuple[str, ...]]] = []  # when which device is free again, and what has then ended
+    coming: list[
+        tuple[float, int, tuple[str, ...]]
+    ] = []  # when which device is free again, and what has then ended
     spent: dict[str, float] = {}
     moment = busy = setup = 0.0
     groups = 0
@@ -173,7 +175,7 @@ def _by_study(
     """In the order of the campaign; a run counts for the first study that wants it."""
     runs: Counter[str] = Counter()
     missing: Counter[str] = Counter()
-    seconds: dict[str, Counter[Source]] = defaultdict(Counter)
+    seconds: dict[str, dict[Source, float]] = defaultdict(lambda: dict.fromkeys(SOURCES, 0.0))
     names = {one.id: outlook.campaign.entries[one.rank - 1].study.name for one in wanted}
     for one in wanted:
         name = names[one.id]
@@ -181,8 +183,4 @@ def _by_study(
         missing[name] += one.id in unknown
         seconds[name][one.speed.source] += alone.spent.get(one.id, 0.0)
     order = dict.fromkeys(entry.study.name for entry in outlook.campaign.entries)
-    return tuple(
-        StudyCost(name, runs[name], {source: seconds[name][source] for source in SOURCES}, missing[name])
-        for name in order
-        if runs[name]
-    )
+    return tuple(StudyCost(name, runs[name], seconds[name], missing[name]) for name in order if runs[name])

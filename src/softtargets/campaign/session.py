@@ -23,8 +23,8 @@ from softtargets.training import CHECKPOINT_SECONDS, Resources, Watcher, kind_of
 
 RESERVE = 30.0  # seconds of the time there is, for checkpoints, measurements and the pack
 POLL_SECONDS = 1.0  # between two looks at what other processes are doing
-# A pack has all finished runs in it. Where writing it takes longer than this many seconds, it is not written after every
-# group but so that it takes at most this share of the time: a campaign of n runs would cost n squared.
+# A pack has all finished runs in it. Where writing it takes longer than this many seconds, it is not written after
+# every group but so that it takes at most this share of the time: a campaign of n runs would cost n squared.
 LONG_PACK, SHARE_OF_PACKING = 10.0, 0.1
 
 Watching = Callable[[], AbstractContextManager[Watcher | None]]
@@ -37,7 +37,8 @@ class Session:
     end:      a moment of the clock at which all must be over; None: when everything is done.
     reserve:  seconds before it after which nothing is trained any more.
     pack:     a file that gets all finished runs of the campaign after each group (after some, where there are tens of
-              thousands of runs) and at the end, unless they are light: those came from such a file. `include` is what goes into it besides (`pack_runs`); checkpoints only at the end.
+              thousands of runs) and at the end, unless they are light: those came from such a file. `include` is what
+              goes into it besides (`pack_runs`); checkpoints only at the end.
     sharing:  how many of these commands share the campaign, on a device each.
     watching: makes what shows the progress of a group.
     say:      tells people a line.

@@ -1,7 +1,7 @@
 """What earlier looks at a store have found of its finished runs: in memory, and in a file for other processes.
 
-Entries are only believed while the manifest of their run has the time and the size that it had. So the index may be old,
-damaged or gone; runs are then read again.
+Entries are only believed while the manifest of their run has the time and the size that it had. So the index may be
+old, damaged or gone; runs are then read again.
 """
 
 from __future__ import annotations
@@ -109,14 +109,16 @@ def _read(path: Path) -> dict[str, Noted]:
                 name: Noted(Stamp(*one["stamp"]), ListedRun(**one["entry"]))
                 for name, one in index["runs"].items()
             }
-            return {name: one for name, one in listed.items() if one.entry.id == name and _is_entry(one.entry)}
+            return {
+                name: one for name, one in listed.items() if one.entry.id == name and _is_entry(one.entry)
+            }
     except (OSError, ValueError, AttributeError, TypeError, KeyError):
         return {}  # no index, or one of another version: the runs themselves are read again
 
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Python looks for garbage as objects are made: with a million of them, that takes three times as long as they do."""
+    """Python looks for garbage as objects are made: of a million, that takes three times as long as making them."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -17,14 +17,23 @@ from benchmarks.scale.results import (
 
 
 def entry(name, seconds, count=1, peak=1_000_000):
-    return StoreEntry(name, time=Timing(1.5 * seconds, seconds, 2 * seconds, 3), count=count, peak=peak, busy=0.5 * seconds)
+    return StoreEntry(
+        name, time=Timing(1.5 * seconds, seconds, 2 * seconds, 3), count=count, peak=peak, busy=0.5 * seconds
+    )
 
 
 def store(runs, costs):
     """A store in which each operation takes so many seconds."""
-    entries = tuple(entry(name, cost * (4 if name in EACH else 1), 4 if name in EACH else 1) for name, cost in costs)
+    entries = tuple(
+        entry(name, cost * (4 if name in EACH else 1), 4 if name in EACH else 1) for name, cost in costs
+    )
     return StoreResult(
-        case=StoreCase(runs), session=0, entries=entries, bytes=30_000 * runs, inodes=8 * runs, index_bytes=900 * runs
+        case=StoreCase(runs),
+        session=0,
+        entries=entries,
+        bytes=30_000 * runs,
+        inodes=8 * runs,
+        index_bytes=900 * runs,
     )
 
 

@@ -10,7 +10,8 @@ from softtargets.runs import RunStore
 
 def test_processes_share_the_runs_out_and_none_is_doubled_or_lost(tmp_path):
     shares = compete("finishes", tmp_path / "runs", 12, 2)
-    assert len(shares) == 2 and sum(share.done for share in shares) == 12
+    assert len(shares) == 2
+    assert sum(share.done for share in shares) == 12
     assert all(share.ended > share.begun for share in shares)
     assert [entry.status for entry in RunStore(tmp_path / "runs").entries()] == ["finished"] * 12
 

@@ -11,7 +11,13 @@ from softtargets.exceptions import SofttargetsError
 
 def test_all_of_it():
     found = grid("cpu")
-    assert [case.runs for case in found.cases if isinstance(case, StoreCase)] == [10, 100, 1000, 10_000, 100_000]
+    assert [case.runs for case in found.cases if isinstance(case, StoreCase)] == [
+        10,
+        100,
+        1000,
+        10_000,
+        100_000,
+    ]
     assert [case.processes for case in found.cases if isinstance(case, ClaimCase)] == [1, 2, 4, 8]
     assert found.names(StoreCase(10)) == OPERATIONS
     assert found.names(ClaimCase(1, 10)) == COMPETITIONS

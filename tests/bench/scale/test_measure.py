@@ -35,14 +35,23 @@ def test_a_store_grows_from_case_to_case_and_is_gone_at_the_end(told, tmp_path):
     grid = BENCH.grid("cpu", sizes="2,5", operations="write,find", processes="1", repeats=2, where=tmp_path)
     run = BENCH.measurer(grid, CPU, 0)
     small, large = (run(case) for case in grid.cases[:2])
-    assert told == [("write", 2, 2), ("write", 2, 2), ("find", 2, 2), ("write", 5, 5), ("write", 5, 5), ("find", 5, 5)]
+    assert told == [
+        ("write", 2, 2),
+        ("write", 2, 2),
+        ("find", 2, 2),
+        ("write", 5, 5),
+        ("write", 5, 5),
+        ("find", 5, 5),
+    ]
     assert (small.case, large.case) == (StoreCase(2), StoreCase(5))
     write, find = small.entries
     assert (write.time.low, write.time.median, write.time.high, write.count) == (0.5, 0.75, 1.0, 4)
-    assert write.each == 0.125 and write.peak == 1000
+    assert write.each == 0.125
+    assert write.peak == 1000
     assert small.busy("write") == pytest.approx(0.1 / 4)
     assert (find.status, find.reason) == ("failed", "no such thing")
-    assert large.bytes > small.bytes > 0 and large.inodes > small.inodes == 2 * 7 + 1
+    assert large.bytes > small.bytes > 0
+    assert large.inodes > small.inodes == 2 * 7 + 1
     assert list(tmp_path.iterdir())
     del run
     gc.collect()
@@ -72,14 +81,17 @@ def test_competitions(tmp_path):
     found = BENCH.measurer(grid, CPU, 3)(ClaimCase(2, 6))
     claims, finishes = found.entries
     assert (claims.status, finishes.status, found.session) == ("ok", "ok", 3)
-    assert claims.done + claims.refused == 12 and finishes.done == 6
+    assert claims.done + claims.refused == 12
+    assert finishes.done == 6
     assert claims.per_second > 0
 
 
 def test_a_disk_that_is_too_small_is_refused_before_anything_is_written(tmp_path, monkeypatch):
     room = {"f_bavail": 1000, "f_frsize": 4096, "f_favail": 10**9}
     monkeypatch.setattr(measure.os, "statvfs", lambda path: SimpleNamespace(**room))
-    with pytest.raises(SofttargetsError, match=r"100,000 runs take up to 13 GB, and .* has 0 GB; give another disk"):
+    with pytest.raises(
+        SofttargetsError, match=r"100,000 runs take up to 13 GB, and .* has 0 GB; give another disk"
+    ):
         measure.refuse_to_fill(tmp_path, 100_000)
     measure.refuse_to_fill(tmp_path, 10)
     room |= {"f_bavail": 10**9, "f_favail": 1000}

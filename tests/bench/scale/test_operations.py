@@ -27,8 +27,12 @@ def test_it_is_timed_and_leaves_the_store_as_it_was(name, store, monkeypatch):
     monkeypatch.setattr(operations, "FEW", 3)
     before = {path.relative_to(store.root) for path in store.root.rglob("*") if path.name != "index.json"}
     found = done(name, store.root, RUNS)
-    assert found.seconds > 0 and found.count >= 1 and found.busy > 0
-    assert {path.relative_to(store.root) for path in store.root.rglob("*") if path.name != "index.json"} == before
+    assert found.seconds > 0
+    assert found.count >= 1
+    assert found.busy > 0
+    assert {
+        path.relative_to(store.root) for path in store.root.rglob("*") if path.name != "index.json"
+    } == before
     assert [path.name for path in store.root.parent.iterdir()] == ["runs"]
 
 
@@ -50,6 +54,7 @@ def test_what_is_timed_is_the_operation(store, tmp_path, monkeypatch):
 
 def test_in_a_process_of_its_own(store):
     found = done_apart("find", store.root, RUNS)
-    assert found.count == RUNS and 0 < found.seconds < 60
+    assert found.count == RUNS
+    assert 0 < found.seconds < 60
     with pytest.raises(Broken, match="KeyError"):
         done_apart("fnd", store.root, RUNS)

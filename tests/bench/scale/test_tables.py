@@ -69,7 +69,13 @@ def test_files_of_text():
     lines = list(csv.DictReader(io.StringIO(written["results.csv"])))
     assert len(lines) == 3 * len(OPERATIONS) + 4
     assert {line["operation"] for line in lines} == {*OPERATIONS, "claims", "finishes"}
-    for part in ("## What is done with a store", "## On disk", "## When a head is busy", "n^2.00", "## Notes"):
+    for part in (
+        "## What is done with a store",
+        "## On disk",
+        "## When a head is busy",
+        "n^2.00",
+        "## Notes",
+    ):
         assert part in written["results.md"]
     empty = texts(BenchResults("scale", made_up().kinds))
     assert empty["results.csv"] == "runs\n"

@@ -28,10 +28,13 @@ def recipes(recipe):
 def test_it_is_the_mapping_it_was_made_of(recipes):
     given = with_teachers(recipes)
     todo = Todo(given)
-    assert dict(todo) == given and list(todo) == list(given) and len(todo) == len(given) == 19
+    assert dict(todo) == given
+    assert list(todo) == list(given)
+    assert len(todo) == len(given) == 19
     first = next(iter(given))
     assert todo.pop(first) == given[first]
-    assert first not in todo and list(todo) == list(given)[1:]
+    assert first not in todo
+    assert list(todo) == list(given)[1:]
     with pytest.raises(KeyError):
         todo.pop(first)
 
@@ -53,7 +56,8 @@ def test_what_is_ready_is_the_same_as_by_looking_at_all(recipes, seed):
             later = [other for other in alike if list(kinds).index(other) > list(kinds).index(key)]
             assert list(todo.alike(key, after=True)) == later
         todo.pop(ended)
-    assert not todo and todo.ready() == []
+    assert not todo
+    assert todo.ready() == []
 
 
 def test_runs_may_be_taken_out_while_others_are_asked_for(recipe):

@@ -23,9 +23,7 @@ class Queue:
     `sharing` processes share the work, and so also the memory of the device.
     """
 
-    def __init__(
-        self, todo: Todo, resources: Resources, finisher: Finisher, sharing: int
-    ) -> None:
+    def __init__(self, todo: Todo, resources: Resources, finisher: Finisher, sharing: int) -> None:
         self.todo = todo
         self._resources = resources
         self._finisher = finisher

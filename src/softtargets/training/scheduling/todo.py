@@ -12,8 +12,8 @@ from softtargets.training.packing import kind_of_run
 class Todo(Mapping[str, Recipe]):
     """Recipes by id, each after its teacher, and which of them are ready: those whose teacher is not among them.
 
-    Kinds are compared once, when the list is made. Taking a run out costs the same however many there are, but for moving
-    some numbers in a list.
+    Kinds are compared once, when the list is made. Taking a run out costs the same however many there are, but for
+    moving some numbers in a list.
 
     >>> from softtargets.recipes import Digits, Distillation, MLP
     >>> teacher = Recipe(data=Digits(), model=MLP(), epochs=3)
