@@ -37,7 +37,7 @@ def recipes(count: int, start: int = 0) -> list[Recipe]:
 
 
 def prepare(store: RunStore, chosen: Iterable[Recipe]) -> None:
-    """The same as `fill` without waiting for the disk after each file: a store to measure on needs to survive nothing."""
+    """The same as `fill` without waiting for the disk after each file: a store to measure on survives nothing."""
     with patch.object(os, "fsync", lambda descriptor: None):
         fill(store, chosen)
 

@@ -188,7 +188,8 @@ def _parts(results: BenchResults) -> list[str]:
             "Seconds of the fastest turn, each in a fresh process; what is said to be each is for one run, or one pack "
             "of up to 32. Processors are the seconds that they worked for it with the largest store: the rest is "
             "waiting, for the disk or for other work on the machine. Growth is that of processor time, between the "
-            f"smallest store of at least {LEAST} runs and the largest. Memory is what the process grew by with the largest store.",
+            f"smallest store of at least {LEAST} runs and the largest. Memory is what the process grew by with the "
+            "largest store.",
             tables.pipes(stores(results)),
             "## On disk",
             tables.pipes(disk(results)),
