@@ -38,8 +38,8 @@ class RunStore:
         self.root = Path(root)
         self._index = RunIndex(self.root / INDEX)
 
-    def __reduce__(self) -> tuple[type[RunStore], tuple[Path]]:
-        return RunStore, (self.root,)  # another process looks for itself
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_index": RunIndex(self.root / INDEX)}  # another process looks for itself
 
     def find(self, recipe: Recipe) -> Run | None:
         """The concluded run of a recipe, checked for damage that can be seen without reading it all."""
