@@ -1,4 +1,4 @@
-"""``python -m benchmarks losses|training|calibration|translation``: one command per bench, all made here."""
+"""``python -m benchmarks losses|training|calibration|translation|scale``: one command per bench, all made here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks import calibration, losses, training, translation
+from benchmarks import calibration, losses, scale, training, translation
 from benchmarks.bench import Bench
 from benchmarks.files import write_files
 from benchmarks.progress import Bar, Lines
@@ -21,7 +21,7 @@ from softtargets.cli.output import print_json, print_table
 from softtargets.exceptions import SofttargetsError
 
 PROGRAM = "python -m benchmarks"
-BENCHES = (losses.BENCH, training.BENCH, calibration.BENCH, translation.BENCH)
+BENCHES = (losses.BENCH, training.BENCH, calibration.BENCH, translation.BENCH, scale.BENCH)
 
 
 def _shared(

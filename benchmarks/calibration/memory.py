@@ -7,7 +7,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -18,6 +18,7 @@ from benchmarks.calibration.logits import Examples, made_up
 from benchmarks.calibration.results import CalibrationCase, Memory
 from benchmarks.clocks import peak_memory
 from benchmarks.failures import Stated
+from benchmarks.resident import CLEAR, resident_peak
 
 WARM_UP = 64  # examples, on which everything that is loaded late is loaded
 
@@ -69,22 +70,6 @@ def _weigh_in_process(name: str, examples: int, classes: int, batch: int, thread
     if done.returncode:
         raise Unweighed((done.stderr.strip().splitlines() or ["it broke without a word"])[-1])
     return int(done.stdout.splitlines()[-1])
-
-
-CLEAR = Path("/proc/self/clear_refs")
-
-
-def resident_peak(run: Callable[[], object]) -> int:
-    """How many bytes this process grew at most while it ran something (Linux)."""
-    CLEAR.write_text("5", encoding="ascii")  # forgets the highest mark so far
-    before = _status("VmRSS")
-    run()
-    return max(0, _status("VmHWM") - before)
-
-
-def _status(key: str) -> int:
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(f"{key}:"))
 
 
 def available() -> float:

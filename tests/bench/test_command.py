@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -187,6 +188,20 @@ def test_calibration_measures_prints_a_table_and_says_where_the_files_are(run, t
     assert len(content["cases"][0]["entries"]) == 6
 
 
+def test_scale_measures_a_store_and_removes_it(run, tmp_path):
+    words = ("--sizes", "3", "--operations", "find", "--processes", "1", "--claims", "3", "--repeats", "1")
+    code, out, err = run("scale", "--device", "cpu", *words, "--where", "stores")
+    assert code == 0
+    directory = tmp_path / "benchmarks" / "scale" / "cpu"
+    names = {"results.json", "results.csv", "results.md", "scale.png", "scale.svg"}
+    assert {file.name for file in directory.iterdir()} == names
+    assert "find a run, each" in out
+    assert "runs finished, all together" in out
+    assert "[1/2] 3 runs: find " in err
+    gc.collect()
+    assert list((tmp_path / "stores").iterdir()) == []
+
+
 def test_a_wrong_number_fails_loudly_after_saving(run, tmp_path, monkeypatch):
     from benchmarks.calibration import contestants
 
@@ -226,6 +241,7 @@ def test_a_wrong_number_fails_loudly_after_saving(run, tmp_path, monkeypatch):
         (["training", "--from", "x.json", "--overwrite"], "--from measures nothing"),
         (["calibration", "--classes", "1"], "--classes must be at least 2, not 1"),
         (["calibration", "--rivals", "relplot"], "--rivals: no 'relplot'"),
+        (["scale", "--operations", "verfy"], "--operations: no 'verfy' (did you mean 'verify'?)"),
         (["training", "--data", "mnist", "--data-dir", "nowhere", "--device", "cpu"], "mnist is not there"),
     ],
 )

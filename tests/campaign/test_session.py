@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from softtargets.campaign import cells_of
+from softtargets.campaign import session as session_module
 from softtargets.exceptions import DataError, SofttargetsError, StorageError, Unfinished
 from softtargets.recipes import CIFAR10
 from softtargets.runs import Run, RunStore, measured_by, merge_runs
@@ -99,6 +100,42 @@ def test_the_pack_is_written_after_each_group(tmp_path):
 
     session_of(campaign_of(tmp_path, TINY), tmp_path / "runs", pack=pack, engine=Noted(look)).run()
     assert seen == [2, 3], "two smoothed ones, then the teacher, then the student"
+
+
+def test_a_pack_that_takes_long_is_not_written_after_every_group(tmp_path, monkeypatch):
+    """It has all finished runs in it: with tens of thousands, one after each group would take all the time."""
+    clock, written = Clock(), []
+    campaign = campaign_of(tmp_path, {"study": "tiny", "seeds": 2})
+    real = session_module.pack_runs
+
+    def slow(runs, path, include):
+        clock.moment += 60.0
+        written.append((clock.moment, len(runs)))
+        return real(runs, path, include)
+
+    monkeypatch.setattr(session_module, "pack_runs", slow)
+    monkeypatch.setattr("softtargets.training.packing.CPU_RUNS", 1)
+
+    def busy(seconds):
+        return Noted(lambda recipes: clock.sleep(seconds))
+
+    how = {"pack": tmp_path / "p.zip", "clock": clock}
+    session_of(campaign, tmp_path / "a", engine=busy(250.0), **how).run()
+    # 600 seconds must pass after a pack that took 60: every third group of the eight; and there is one at the end.
+    assert [count for _, count in written] == [1, 4, 7, 8]
+    assert len(merge_runs(tmp_path / "p.zip", RunStore(tmp_path / "b")).added) == 8
+    written.clear()
+    session_of(campaign, tmp_path / "c", engine=busy(600.0), **how).run()
+    assert [count for _, count in written] == [1, 2, 3, 4, 5, 6, 7, 8, 8]
+
+
+def test_commands_that_share_a_campaign_take_their_share(tmp_path):
+    campaign = campaign_of(tmp_path, {"study": "tiny", "seeds": 2})
+    for sharing, sizes in ((1, [4, 2, 2]), (2, [2, 2, 1, 1, 1, 1])):
+        engine = Noted()
+        session_of(campaign, tmp_path / str(sharing), engine=engine, sharing=sharing).run()
+        assert sorted(map(len, engine.groups), reverse=True) == sizes
+        assert set(runs_in(tmp_path / str(sharing)).values()) == {"finished"}
 
 
 def test_a_campaign_that_is_cut_and_goes_on_gives_the_same_runs(tmp_path, monkeypatch):

@@ -91,6 +91,41 @@ def test_time_that_is_too_short_says_how_to_go_on(file, capsys):
     )
 
 
+def test_cost_for_people_and_scripts(file, capsys):
+    unknown = "{study: labo-table-5, size: full, seeds: 1}"
+    file.write_text(f"studies: [{ENTRY}, {unknown}]")
+    code, out, _ = ran(capsys, "campaign", "cost", file, "--gpus", "2,1")
+    assert code == 0
+    assert max(map(len, out.splitlines())) < 80
+    rows = {line.split()[0]: line.split() for line in out.splitlines() if line}
+    assert rows["quickstart"][1:] == ["2", rows["quickstart"][2], "100%", "–"]
+    assert rows["labo-table-5"][2:] == ["?", "–", rows["labo-table-5"][1]]
+    assert rows["all"][-1] == rows["labo-table-5"][1]
+    assert [line.split()[0] for line in out.splitlines() if line.endswith("%") and "h" not in line] == [
+        "1",
+        "2",
+    ]
+    assert "Of the GPU hours 100% are guessed" in out
+    assert "Not known, and in none of these numbers: 12 on imagenet." in " ".join(out.split())
+    _, out, _ = ran(capsys, "campaign", "cost", file, "--json", "--gpus", "1,2")
+    found = json.loads(out)
+    assert [one["gpus"] for one in found["gpus"]] == [1, 2]
+    assert found["unknown"] == {"imagenet": 12}
+    assert (
+        found["seconds"]
+        == pytest.approx(found["gpus"][0]["gpu_seconds"])
+        == pytest.approx(sum(sum(one["seconds"].values()) for one in found["studies"]))
+    )
+    assert found["shares"] == pytest.approx({"measured": 0.0, "table": 0.0, "guessed": 1.0})
+
+
+def test_cost_is_of_the_whole_campaign_unless_what_is_left_is_asked_for(file, capsys):
+    ran(capsys, "campaign", "run", file, "--device", "cpu", "--workers", 1, "--sharing", 2)
+    for words, count in (((), 2), (("--left",), 0)):
+        _, out, _ = ran(capsys, "campaign", "cost", file, "--json", *words)
+        assert sum(one["runs"] for one in json.loads(out)["studies"]) == count
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -106,6 +141,12 @@ def test_time_that_is_too_short_says_how_to_go_on(file, capsys):
         ),
         (("run", "--device", "tpu"), "no such device"),
         (("status", "--for", "0s"), "there is no time in it"),
+        (
+            ("cost", "--gpus", "1,none"),
+            "'none' is no number of GPUs from 1 to 10,000; write for example 1,8,64",
+        ),
+        (("cost", "--gpus", "0"), "'0' is no number of GPUs"),
+        (("run", "--sharing", "0"), "--sharing"),
         (("pages", "--study", "quick"), "the campaign has no study 'quick' (did you mean 'quickstart'?)"),
     ],
 )

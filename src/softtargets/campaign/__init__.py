@@ -1,6 +1,7 @@
 """A campaign: a ranked list of studies that is trained by itself, whenever a GPU is there for a while."""
 
 from softtargets.campaign.cells import STATUSES, Cell, State, cells_of
+from softtargets.campaign.costing import CampaignCost, Simulated, campaign_cost, from_nothing, simulate
 from softtargets.campaign.file import DEFAULT, Campaign, Entry, PlannedPage, load_campaign
 from softtargets.campaign.order import Group, Wanted, next_group, schedule
 from softtargets.campaign.pages import choose_pages, write_pages
@@ -15,6 +16,7 @@ __all__ = [
     "SPEEDS",
     "STATUSES",
     "Campaign",
+    "CampaignCost",
     "Cell",
     "Entry",
     "EntryStatus",
@@ -22,19 +24,23 @@ __all__ = [
     "Outlook",
     "PlannedPage",
     "Session",
+    "Simulated",
     "Speed",
     "Speeds",
     "State",
     "Wanted",
+    "campaign_cost",
     "cells_of",
     "choose_pages",
     "coming",
     "entry_statuses",
+    "from_nothing",
     "load_campaign",
     "next_group",
     "outlook",
     "outlook_elsewhere",
     "schedule",
+    "simulate",
     "totals",
     "write_pages",
 ]

@@ -51,7 +51,11 @@ class Group:
 
 
 def next_group(
-    wanted: Sequence[Wanted], seconds_left: float, ready: Iterable[Hashable] = (), blocked: Iterable[str] = ()
+    wanted: Sequence[Wanted],
+    seconds_left: float,
+    ready: Iterable[Hashable] = (),
+    blocked: Iterable[str] = (),
+    sharing: int = 1,
 ) -> Group | None:
     """The trainings to begin now, of one kind; None where there is nothing that makes sense.
 
@@ -63,15 +67,17 @@ def next_group(
     wanted:  in the order of the campaign.
     ready:   the kinds that are set up already.
     blocked: runs that cannot be trained now, by this process; nor can their students.
+    sharing: how many devices share the campaign: none takes more than its share of the runs of a kind at a time.
     """
     set_up, out = set(ready), set(blocked)
     waiting = {one.id for one in wanted} | out
-    can = [one for one in wanted if one.id not in out and one.needs not in waiting]
+    taught = [one for one in wanted if one.needs not in waiting]
+    can = [one for one in taught if one.id not in out]
     can.sort(key=lambda one: (one.rank, not one.begun))  # stable: the order of the campaign within these
     whole = next((one for one in can if cost([one], set_up) <= seconds_left), None)
     if whole is not None:
-        return _whole(whole, can, seconds_left, set_up)
-    return _begun(can, seconds_left, set_up)
+        return _whole(whole, can, seconds_left, set_up, _width(whole, taught, sharing))
+    return _begun(can, seconds_left, set_up, taught, sharing)
 
 
 def next_round(
@@ -80,6 +86,7 @@ def next_round(
     devices: int,
     ready: Iterable[Hashable] = (),
     blocked: Iterable[str] = (),
+    sharing: int = 1,
 ) -> Group | None:
     """The trainings to begin now on several devices, of any kinds: groups as `next_group` has them, as one.
 
@@ -89,7 +96,7 @@ def next_round(
     out, busy = set(blocked), [0.0] * devices  # for so many seconds, with what is chosen
     while len(found) < (1 if devices == 1 else GROUPS_PER_DEVICE * devices):
         first = min(busy)
-        group = next_group(wanted, seconds_left - first, ready, out)
+        group = next_group(wanted, seconds_left - first, ready, out, sharing)
         if group is None or not (group.whole or first == 0.0):
             break
         found.append(group)
@@ -114,32 +121,54 @@ def cost(group: Sequence[Wanted], ready: Iterable[Hashable] = ()) -> float:
     )
 
 
-def _whole(first: Wanted, can: Sequence[Wanted], seconds_left: float, ready: set[Hashable]) -> Group:
+def _whole(
+    first: Wanted, can: Sequence[Wanted], seconds_left: float, ready: set[Hashable], width: int
+) -> Group:
     alike = [one for one in can if one.kind == first.kind and one.id != first.id]
-    group = _joined([first], [one for one in alike if one.rank == first.rank], seconds_left, ready)
+    same, lower = (
+        [one for one in alike if one.rank == first.rank],
+        [one for one in alike if one.rank > first.rank],
+    )
+    group = _joined([first], same, width, seconds_left, ready)
     most = min(seconds_left, cost(group, ready) + MARGIN * first.speed.setup)
-    group = _joined(group, [one for one in alike if one.rank > first.rank], most, ready)
-    return _group(group, ready, whole=True)
+    return _group(_joined(group, lower, width, most, ready), ready, whole=True)
+
+
+def _width(first: Wanted, taught: Iterable[Wanted], sharing: int) -> int:
+    """How many runs train together at most: as many as train well, and no more than a device's share.
+
+    What others are training counts too, so that the share of the last device is that of the first.
+    """
+    alike = sum(one.kind == first.kind for one in taught)
+    return min(first.most_together, -(-alike // sharing))
 
 
 def _joined(
-    group: Sequence[Wanted], others: Iterable[Wanted], most: float, ready: set[Hashable]
+    group: Sequence[Wanted], others: Iterable[Wanted], width: int, most: float, ready: set[Hashable]
 ) -> list[Wanted]:
-    """The group with as many others as train well with it and cost no more, all together, than so many seconds."""
+    """The group with others, up to a width, that cost no more, all together, than so many seconds."""
     found = list(group)
     for one in others:
-        if len(found) < found[0].most_together and cost([*found, one], ready) <= most:
+        if len(found) >= width:
+            break
+        if cost([*found, one], ready) <= most:
             found.append(one)
     return found
 
 
-def _begun(can: Sequence[Wanted], seconds_left: float, ready: set[Hashable]) -> Group | None:
+def _begun(
+    can: Sequence[Wanted],
+    seconds_left: float,
+    ready: set[Hashable],
+    taught: Sequence[Wanted],
+    sharing: int,
+) -> Group | None:
     """The highest-ranked that has time to be set up and to train for a while."""
     for first in can:
         setup = 0.0 if first.kind in ready else first.speed.setup
         if setup + WORTH_BEGINNING <= seconds_left:
             alike = [one for one in can if (one.kind, one.rank) == (first.kind, first.rank)]
-            return _group(alike[: first.most_together], ready, whole=False)
+            return _group(alike[: _width(first, taught, sharing)], ready, whole=False)
     return None
 
 

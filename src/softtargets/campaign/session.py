@@ -23,6 +23,9 @@ from softtargets.training import CHECKPOINT_SECONDS, Resources, Watcher, kind_of
 
 RESERVE = 30.0  # seconds of the time there is, for checkpoints, measurements and the pack
 POLL_SECONDS = 1.0  # between two looks at what other processes are doing
+# A pack has all finished runs in it. Where writing it takes longer than this many seconds, it is not written after
+# every group but so that it takes at most this share of the time: a campaign of n runs would cost n squared.
+LONG_PACK, SHARE_OF_PACKING = 10.0, 0.1
 
 Watching = Callable[[], AbstractContextManager[Watcher | None]]
 
@@ -33,8 +36,10 @@ class Session:
 
     end:      a moment of the clock at which all must be over; None: when everything is done.
     reserve:  seconds before it after which nothing is trained any more.
-    pack:     a file that gets all finished runs of the campaign after each group, unless they are light: those came
-              from such a file. `include` is what goes into it besides (`pack_runs`); checkpoints only at the end.
+    pack:     a file that gets all finished runs of the campaign after each group (after some, where there are tens of
+              thousands of runs) and at the end, unless they are light: those came from such a file. `include` is what
+              goes into it besides (`pack_runs`); checkpoints only at the end.
+    sharing:  how many of these commands share the campaign, on a device each.
     watching: makes what shows the progress of a group.
     say:      tells people a line.
     engine:   who trains (`softtargets.executors`), on so many `devices` at a time; `measured_on` is the device that
@@ -46,6 +51,7 @@ class Session:
     reserve: float = RESERVE
     data_dir: Path | None = None
     workers: int | None = 1
+    sharing: int = 1
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     pack: Path | None = None
     include: Collection[str] = ()
@@ -60,6 +66,8 @@ class Session:
     _ready: set[Hashable] = field(default_factory=set)
     _careful: bool = False  # one kind at a time: something of the last round was refused
     _concluding: float = 0.0  # seconds that measuring and packing the last group took
+    _packing: float = 0.0  # seconds that the last pack took,
+    _packed: float = -math.inf  # and when it was written
 
     def run(self) -> None:
         """Train until everything is done or the time is up; whatever happens, finished runs are packed."""
@@ -107,7 +115,8 @@ class Session:
         if self.seconds_left <= 0:
             return None
         devices = 1 if self._careful else self.devices
-        return next_round(wanted, self.seconds_left, devices, self._ready, [*self.skipped, *running])
+        blocked = [*self.skipped, *running]
+        return next_round(wanted, self.seconds_left, devices, self._ready, blocked, self.sharing)
 
     def _train(self, group: Group) -> None:
         outlook = self.outlook
@@ -180,7 +189,7 @@ class Session:
         begun = self.clock.monotonic()
         self.trained += ended
         self._measure([key for key in ended if self.outlook.states[key].status == "done"])
-        if ended:
+        if ended and self._pack_is_due(begun):
             self._write_pack(set(self.include) - {"checkpoints"})
         self._concluding = self.clock.monotonic() - begun
 
@@ -190,9 +199,13 @@ class Session:
             for problem in measure_page(page, set(done), self.outlook.store, place):
                 self.say(problem)
 
+    def _pack_is_due(self, moment: float) -> bool:
+        return self._packing <= LONG_PACK or SHARE_OF_PACKING * (moment - self._packed) >= self._packing
+
     def _write_pack(self, include: Collection[str]) -> None:
         if self.pack is None:
             return
+        begun = self.clock.monotonic()
         self.outlook.look()
         kept = [
             self.outlook.run(key)
@@ -203,6 +216,8 @@ class Session:
         if kept:
             for problem in pack_runs(kept, self.pack, include).left_out:
                 self.say(f"Not packed: {problem}")
+        self._packed = self.clock.monotonic()
+        self._packing = self._packed - begun
 
     def _complete_predictions(self) -> None:
         """Finished runs that lack predictions which a study has come to want get them, from their weights."""

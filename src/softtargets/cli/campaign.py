@@ -1,4 +1,4 @@
-"""``softtargets campaign``: run, status, pages."""
+"""``softtargets campaign``: run, status, cost, pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from softtargets.cli import executing, following, options, printable, resumable
+from softtargets.cli import campaign_cost, executing, following, options, printable, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json
 from softtargets.exceptions import CampaignError
@@ -73,6 +73,14 @@ def run(
     cpus_per_worker: executing.CpusPerWorker = None,
     gpus_per_worker: executing.GpusPerWorker = None,
     memory_per_worker: executing.MemoryPerWorker = None,
+    sharing: Annotated[
+        int,
+        Option(
+            min=1,
+            help="How many of these commands share the campaign, on a device each: none takes more than its share of "
+            "the runs of a kind at a time.",
+        ),
+    ] = 1,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
 ) -> None:
     """Train what is missing, the highest-ranked first.
@@ -114,6 +122,7 @@ def run(
             reserve=reserve,
             data_dir=data_dir,
             workers=executing.worker_count(engine, workers, device),
+            sharing=sharing,
             checkpoint_seconds=checkpoint_seconds,
             pack=pack,
             include=tuple(extras or ()),
@@ -162,6 +171,34 @@ def status(
         typer.echo("")
         for line in _coming(found, groups, str(time_for)):
             typer.echo(printable(line))
+
+
+@app.command()
+def cost(
+    file: File = _FILE,
+    gpus: Annotated[str, Option(metavar="N,...", help="Numbers of GPUs that share the campaign.")] = "1,8,64",
+    left: Annotated[
+        bool, Option("--left", help="Only what is left to train, not the whole campaign from its beginning.")
+    ] = False,
+    runs_dir: options.RunsDir = None,
+    as_json: options.Json = False,
+) -> None:
+    """Tell what the campaign takes on several GPUs.
+
+    GPU hours by study, the time until all is done with packs as each GPU would take them and teachers before their
+    students, the longest chain of these, and how much of it is guessed. GPUs are like that of this machine; without
+    one, like that in the table of speeds beside the campaign. Runs whose length nobody can tell are named and counted.
+    """
+    counts = campaign_cost.numbers_of(gpus)
+    from softtargets.campaign import campaign_cost as computed
+    from softtargets.campaign import from_nothing, load_campaign, outlook_elsewhere
+
+    found = outlook_elsewhere(load_campaign(file), options.run_store(runs_dir))
+    told = computed(found if left else from_nothing(found), counts)
+    if as_json:
+        return print_json(campaign_cost.as_json(found, told))
+    for line in campaign_cost.lines(found, told):
+        typer.echo(printable(line))
 
 
 @app.command()

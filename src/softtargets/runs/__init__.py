@@ -3,6 +3,7 @@
 from softtargets.runs.compact import CompactPredictions, export_predictions, read_predictions, recomputed
 from softtargets.runs.engines import ENGINE, ENGINES, engine_of, mixed_engines
 from softtargets.runs.exporting import export_logs, export_table, exporter
+from softtargets.runs.index import ListedRun
 from softtargets.runs.measured import Measured, keep_measures, measured_by, read_measures
 from softtargets.runs.merging import Conflict, Merged, merge_runs
 from softtargets.runs.offers import measured_in
@@ -20,7 +21,7 @@ from softtargets.runs.packing import (
 from softtargets.runs.progress import progress_of
 from softtargets.runs.provenance import code_version, environment, now
 from softtargets.runs.run import SCORES, NotStoredError, Predictions, Run
-from softtargets.runs.store import ListedRun, RunStore, check_filter
+from softtargets.runs.store import RunStore, check_filter
 from softtargets.runs.writer import Checkpoint, RunWriter
 
 Entry = ListedRun  # as it was called first

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from softtargets.exceptions import RunError, StorageError, nearest
 from softtargets.recipes import Recipe
+from softtargets.runs.index import INDEX, ListedRun, Noted, RunIndex, stamp_of
 from softtargets.runs.run import CHECKPOINT, LOCK, MANIFEST, RECIPE, Run
 from softtargets.runs.writer import RunWriter
 from softtargets.storage import (
@@ -23,30 +21,10 @@ from softtargets.storage import (
     make_directory,
     read_json,
     storage_errors,
-    write_atomically,
 )
 
-INDEX = "index.json"
-INDEX_FORMAT = 1
 SHORTEST_PREFIX = 4
 _ID = re.compile(r"[0-9a-f]{16}")
-
-
-@dataclass(frozen=True)
-class ListedRun:
-    """A run as a listing shows it.
-
-    `status` is finished, failed, running, interrupted (has a checkpoint), empty (has none) or damaged. A `light` run is
-    finished, and its weights are not here.
-    """
-
-    id: str
-    status: str
-    recipe: dict[str, Any] = field(default_factory=dict)
-    summary: dict[str, Any] = field(default_factory=dict)
-    seconds: float | None = None
-    finished: str | None = None
-    light: bool = False
 
 
 class RunStore:
@@ -58,6 +36,10 @@ class RunStore:
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
+        self._index = RunIndex(self.root / INDEX)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_index": RunIndex(self.root / INDEX)}  # another process looks for itself
 
     def __repr__(self) -> str:
         return f"RunStore({str(self.root)!r})"
@@ -67,7 +49,7 @@ class RunStore:
         run = Run(self.root / recipe.id)
         if not (run.directory / MANIFEST).exists():
             return None
-        if problems := run.problems(thorough=False):
+        if problems := run.problems(thorough=False, of=recipe):
             advice = f"`softtargets runs delete {run.id}` and run again to make it anew"
             raise RunError(f"{problems[0]}; run {run.id} is damaged, other runs are not affected: {advice}")
         return run
@@ -102,6 +84,8 @@ class RunStore:
             raise RunError(
                 f"'{prefix}' is too short: give at least the first {SHORTEST_PREFIX} digits of a run's id"
             )
+        if _ID.fullmatch(prefix) and os.path.lexists(self.root / prefix):
+            return Run(self.root / prefix)  # its whole id: no other can be meant
         matches = [name for name in self._ids() if name.startswith(prefix)]
         if len(matches) == 1:
             return Run(self.root / matches[0])
@@ -136,20 +120,19 @@ class RunStore:
 
         A slot may be given by the name of what is in it: ``{"model": "mlp", "regulariser.alpha": 0.1}``.
         """
-        known = self._read_index()
-        fresh: dict[str, Any] = {}
+        known = self._index.read()
+        fresh: dict[str, Noted] = {}
         found = []
         for name in self._ids():
-            stamp, old = _stamp(self.root / name / MANIFEST), known.get(name, {"stamp": ()})
-            if old["stamp"] == stamp:
-                found.append(ListedRun(**old["entry"]))
+            stamp, old = stamp_of(f"{self.root}/{name}/{MANIFEST}"), known.get(name)
+            if old is not None and old.stamp == stamp:
+                found.append(old.entry)
                 fresh[name] = old
             elif entry := _read_entry(self.root / name):
                 found.append(entry)
                 if stamp is not None and entry.status != "damaged":
-                    fresh[name] = {"stamp": stamp, "entry": vars(entry)}
-        if fresh != known:
-            self._write_index(fresh)
+                    fresh[name] = Noted(stamp, entry)
+        self._index.keep(fresh)
         found.sort(key=lambda entry: (entry.finished or "~", entry.id), reverse=True)
         return [entry for entry in found if not where or _matches(entry.recipe, where)]
 
@@ -160,25 +143,6 @@ class RunStore:
             return []
         except OSError as error:
             raise StorageError(f"cannot read the runs in {self.root}: {error.strerror}") from None
-
-    def _read_index(self) -> dict[str, Any]:
-        try:
-            index = read_json(self.root / INDEX, most=1 << 30)
-            if index["format"] != INDEX_FORMAT:
-                return {}
-            listed = {name: (e["stamp"], ListedRun(**e["entry"])) for name, e in index["runs"].items()}
-            return {
-                name: {"stamp": stamp, "entry": vars(entry)}
-                for name, (stamp, entry) in listed.items()
-                if entry.id == name and _is_entry(entry)
-            }
-        except (OSError, ValueError, AttributeError, TypeError, KeyError):
-            return {}  # no index, or one of another version: the runs themselves are read again
-
-    def _write_index(self, index: dict[str, Any]) -> None:
-        content = {"format": INDEX_FORMAT, "runs": index}
-        with suppress(StorageError):  # a listing must also work where nothing may be written
-            write_atomically(self.root / INDEX, json.dumps(content, separators=(",", ":")).encode())
 
 
 def check_filter(entries: list[ListedRun], where: Mapping[str, Any]) -> None:
@@ -203,21 +167,6 @@ def _by_path(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[prefix + key] = value
     return found
-
-
-def _stamp(path: Path) -> list[int] | None:
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return [stat.st_mtime_ns, stat.st_size]
-
-
-def _is_entry(entry: ListedRun) -> bool:
-    texts = isinstance(entry.status, str) and isinstance(entry.finished, str | None)
-    parts = isinstance(entry.recipe, dict) and isinstance(entry.summary, dict)
-    flags = isinstance(entry.light, bool)
-    return texts and parts and flags and isinstance(entry.seconds, int | float | None)
 
 
 def _unfinished(directory: Path) -> str:

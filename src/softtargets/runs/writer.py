@@ -67,7 +67,7 @@ class RunWriter:
         self._lock = lock
         sweep_temporaries(directory)
         if (directory / RECIPE).exists():
-            read_recipe(directory)  # refuses an edited one before anything is trained on it
+            read_recipe(directory, recipe)  # refuses an edited one before anything is trained on it
         else:
             write_json(directory / RECIPE, recipe.to_dict())
 

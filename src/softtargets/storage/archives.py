@@ -33,7 +33,8 @@ class Archive:
     def __init__(self, file: ZipFile) -> None:
         self._file = file
         self.names = file.namelist()
-        if len(set(self.names)) < len(self.names):
+        self._there = frozenset(self.names)  # a pack has thousands, and each is looked for
+        if len(self._there) < len(self.names):
             raise ValueError("it has two members of one name")
 
     @classmethod
@@ -71,7 +72,7 @@ class Archive:
         return found.hexdigest()
 
     def _check(self, name: str, most: int) -> None:
-        if name not in self.names:
+        if name not in self._there:
             raise ValueError(f"{name} is missing")
         if self._file.getinfo(name).file_size > most:
             raise ValueError(f"{name} has more than {most >> 20} MiB")

@@ -5,6 +5,7 @@ from softtargets.training.scheduling.loop import Loop
 from softtargets.training.scheduling.plan import Standing, checked_units, left_to_train, standing
 from softtargets.training.scheduling.queue import Queue
 from softtargets.training.scheduling.resources import Resources
+from softtargets.training.scheduling.todo import Todo
 
 __all__ = [
     "Finisher",
@@ -13,6 +14,7 @@ __all__ = [
     "Queue",
     "Resources",
     "Standing",
+    "Todo",
     "checked_units",
     "lacking_predictions",
     "left_to_train",

@@ -17,6 +17,7 @@ from softtargets.training.pack import Fleet, Pack, Start
 from softtargets.training.precision import float32_products
 from softtargets.training.scheduling.light import concluded
 from softtargets.training.scheduling.resources import Resources
+from softtargets.training.scheduling.todo import Todo
 from softtargets.training.tasks.task import Task
 
 Keep = Sequence[str] | Mapping[str, Sequence[str]]
@@ -60,12 +61,12 @@ class Finisher:
         """Whether a finished run is trained once more, because somebody asked for what a light one has not."""
         return run.id in self._afresh and run.is_light
 
-    def concluded(self, recipe: Recipe, todo: dict[str, Recipe]) -> Run | None:
+    def concluded(self, recipe: Recipe, todo: Todo) -> Run | None:
         """The run of a recipe, unless there is something left to do for it."""
         run = concluded(self._resources.store, recipe, todo)
         return None if run is not None and self.is_wanted_afresh(run) else run
 
-    def end(self, pack: Pack | Fleet, run: int, work: Work, together: int, todo: dict[str, Recipe]) -> None:
+    def end(self, pack: Pack | Fleet, run: int, work: Work, together: int, todo: Todo) -> None:
         """Write what a run has come to, and give it back."""
         recipe, slot, task = work.recipe, pack.slots[run], work.task
         weights = pack.weights(run)
@@ -131,13 +132,13 @@ class Finisher:
         writer.fail(reason, [], environment(str(self._resources.device)) | nothing)
         return True
 
-    def conclude(self, todo: dict[str, Recipe], recipe: Recipe, run: Run) -> None:
+    def conclude(self, todo: Todo, recipe: Recipe, run: Run) -> None:
         """A run has come to its end, here or in another process: nothing is left to do for it."""
         todo.pop(recipe.id)
         self.complete(recipe, run)
         self._watcher.finished(run)
 
-    def conclude_found(self, todo: dict[str, Recipe]) -> None:
+    def conclude_found(self, todo: Todo) -> None:
         """Of what is left, that which another process has brought to its end meanwhile."""
         for recipe in list(todo.values()):
             if (run := self.concluded(recipe, todo)) is not None:

@@ -15,12 +15,12 @@ def light_teachers(todo: Mapping[str, Recipe], found: Mapping[str, Run]) -> list
     found: those of them that are concluded.
     """
     pupils = _pupils(todo)
-    again: list[str] = []
+    again: dict[str, None] = {}
     for key in reversed(list(todo)):  # a light teacher may itself be a student, of another light one
         waiting = any(pupil not in found or pupil in again for pupil in pupils.get(key, ()))
         if waiting and key in found and found[key].is_light:
-            again.append(key)
-    return again[::-1]
+            again[key] = None
+    return list(again)[::-1]
 
 
 def _pupils(todo: Mapping[str, Recipe]) -> dict[str, list[str]]:
@@ -50,7 +50,8 @@ def concluded(store: RunStore, recipe: Recipe, todo: Mapping[str, Recipe]) -> Ru
     run = store.find(recipe)
     if run is None or not run.is_light:
         return run
-    return None if light_teachers(todo, {recipe.id: run}) else run
+    taught = any(other.teacher is not None and other.teacher.id == recipe.id for other in todo.values())
+    return None if taught else run
 
 
 def told(found: Mapping[str, Run], again: Iterable[str]) -> list[str]:

@@ -15,6 +15,7 @@ from softtargets.training.pack_loss import kind_of_loss
 from softtargets.training.scheduling import light
 from softtargets.training.scheduling.finisher import Finisher
 from softtargets.training.scheduling.resources import Resources
+from softtargets.training.scheduling.todo import Todo
 from softtargets.training.sizing import outline
 from softtargets.training.teaching import check_can_teach
 
@@ -35,9 +36,9 @@ class Standing:
     notes: list[str]
 
     @property
-    def left(self) -> dict[str, Recipe]:
+    def left(self) -> Todo:
         """What must be trained."""
-        return {key: recipe for key, recipe in self.todo.items() if key not in self.found}
+        return Todo({key: recipe for key, recipe in self.todo.items() if key not in self.found})
 
     def check_teachers(self) -> None:
         """Refuse students of finished teachers that cannot teach any more."""
@@ -61,7 +62,7 @@ def standing(recipes: Iterable[Recipe], store: RunStore, afresh: Callable[[Run],
 
 def left_to_train(
     recipes: Iterable[Recipe], resources: Resources, finisher: Finisher, watcher: Watcher
-) -> dict[str, Recipe]:
+) -> Todo:
     """Take what is finished already; return, in order and by id, what must be trained, teachers included."""
     stands = standing(recipes, resources.store, finisher.is_wanted_afresh)
     left = stands.left

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -11,6 +11,7 @@ from softtargets.training.devices import free_memory
 from softtargets.training.packing import kind_of_run
 from softtargets.training.scheduling.finisher import Finisher, Work
 from softtargets.training.scheduling.resources import Resources
+from softtargets.training.scheduling.todo import Todo
 from softtargets.training.sizing import fitting
 
 Kind = tuple[Any, ...]
@@ -24,7 +25,7 @@ class Queue:
 
     def __init__(
         self,
-        todo: dict[str, Recipe],
+        todo: Todo,
         resources: Resources,
         finisher: Finisher,
         sharing: int,
@@ -45,20 +46,22 @@ class Queue:
         Or, for a pack in which runs have ended, others to join it. `locks` gives back all that is taken.
         """
         works = list(joining)
-        kinds = self._ready_kinds()
-        keys = iter(kinds)
         place = 0  # where those that others join are
-        if not works:
+        if works:
+            others = self.todo.alike(works[0].recipe.id)
+        else:
             self._not_now.clear()
-            first = next((work for key in keys if (work := self._claim(key, locks))), None)
+            first = next((work for key in self.todo.first_ready() if (work := self._claim(key, locks))), None)
             if first is None:
                 return []
             self._measure(first.recipe)
             works.append(self._taught(first))
             place = first.place
-        width = self._width(works[0].recipe, kinds)
-        for key in self._alike(works, kinds, keys):
-            if len(works) < width and (work := self._claim(key, locks)) is not None:
+            others = self.todo.alike(first.recipe.id, after=True)
+        width = self.width(works[0].recipe)
+        ours = {work.recipe.id for work in works}
+        while len(works) < width and (key := next(others, None)) is not None:
+            if key not in ours and (work := self._claim(key, locks)) is not None:
                 if work.place == place:
                     works.append(self._taught(work))
                 else:
@@ -69,11 +72,6 @@ class Queue:
     def _taught(self, work: Work) -> Work:
         work.teacher = self._resources.teacher(work.recipe)
         return work
-
-    def _alike(self, works: Sequence[Work], kinds: dict[str, Kind], keys: Iterable[str]) -> list[str]:
-        """Those runs that are of the same kind as these, and not among them."""
-        ours, kind = {work.recipe.id for work in works}, kind_of_run(works[0].recipe)
-        return [key for key in keys if kinds[key] == kind and key not in ours]
 
     def _claim(self, key: str, locks: ExitStack) -> Work | None:
         """A run that nobody else is training, unless it has come to its end meanwhile."""
@@ -94,7 +92,10 @@ class Queue:
 
     def width(self, recipe: Recipe) -> int:
         """How many runs of this kind may train together now."""
-        return self._width(recipe, self._ready_kinds())
+        kind = kind_of_run(recipe)
+        share = -(-self.todo.count_alike(recipe.id) // self._sharing)
+        known = (limits[kind] for limits in (self._fitting, self._limits) if kind in limits)
+        return max(1, min(self._resources.arrangement(recipe).runs, share, *known))
 
     def halve(self, recipe: Recipe, width: int) -> None:
         """So many runs of this kind did not fit into memory: no more than half of them from now on."""
@@ -102,10 +103,11 @@ class Queue:
 
     def others_wait(self, works: list[Work]) -> bool:
         """Whether runs of the same kind could join, at the beginning of an epoch."""
-        kinds = self._ready_kinds()
+        ours = {work.recipe.id for work in works}
         return any(
             key not in self._not_now and not self._resources.store.is_claimed(self.todo[key])
-            for key in self._alike(works, kinds, kinds)
+            for key in self.todo.alike(works[0].recipe.id)
+            if key not in ours
         )
 
     def _measure(self, recipe: Recipe) -> None:
@@ -115,18 +117,3 @@ class Queue:
             free = free_memory(self._resources.device)
             own = None if free is None else free // self._on_device
             self._fitting[kind_of_run(recipe)] = fitting(self._resources.footprint(recipe), wanted, own)
-
-    def _width(self, recipe: Recipe, kinds: dict[str, Kind]) -> int:
-        kind = kinds[recipe.id]
-        alike = sum(other == kind for other in kinds.values())
-        share = -(-alike // self._sharing)
-        known = (limits[kind] for limits in (self._fitting, self._limits) if kind in limits)
-        return max(1, min(self._resources.arrangement(recipe).runs, share, *known))
-
-    def _ready_kinds(self) -> dict[str, Kind]:
-        """The kinds of runs that could be trained now: one whose teacher is still being trained must wait with it."""
-        return {
-            key: kind_of_run(recipe)
-            for key, recipe in self.todo.items()
-            if recipe.teacher is None or recipe.teacher.id not in self.todo
-        }

@@ -1,0 +1,22 @@
+"""How the cost of stores, claims, planning, campaigns and pages grows from 10 runs to 100,000."""
+
+from benchmarks.bench import Bench, Section
+from benchmarks.scale.drawing import drawings
+from benchmarks.scale.grid import grid
+from benchmarks.scale.results import ClaimResult, StoreResult
+from benchmarks.scale.tables import claims, remarks, stores, summary, texts
+
+BENCH = Bench(
+    "scale",
+    "How what is done with runs grows from 10 of them to 100,000: seconds, memory, disk, and competing processes.",
+    grid,
+    (
+        Section(StoreResult, "what is done with a store of so many runs", stores),
+        Section(ClaimResult, "processes that compete for the same runs", claims),
+    ),
+    summary,
+    texts,
+    drawings,
+    remarks,
+    prelude="making runs",
+)
