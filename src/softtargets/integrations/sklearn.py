@@ -67,7 +67,7 @@ RESPONSES = {
 Array = NDArray[Any]
 
 
-class Calibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Calibrator(ClassifierMixin, BaseEstimator):
     """What all of them share.
 
     Parameters

@@ -64,7 +64,11 @@ def max_pool(maps: Tensor, pooling: List[int]) -> tuple[Tensor, Tensor]:  # noqa
 
 @torch.library.custom_op("softtargets::max_pool_gradient", mutates_args=())
 def max_pool_gradient(
-    upstream: Tensor, winners: Tensor, height: int, width: int, pooling: List[int]  # noqa: UP006
+    upstream: Tensor,
+    winners: Tensor,
+    height: int,
+    width: int,
+    pooling: List[int],  # noqa: UP006
 ) -> Tensor:
     """The gradient with respect to maps of this height and width."""
     return launch.gradient_of_pool(upstream, winners, height, width, launch.Pooling(*pooling))
