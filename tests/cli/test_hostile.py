@@ -102,7 +102,7 @@ def test_what_had_not_begun_is_not_called_saved(capsys, tmp_path, monkeypatch):
     def pressed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("softtargets.training.train", pressed)
+    monkeypatch.setattr("softtargets.executors.local.train", pressed)
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     code, _, err = ran(capsys, "train", tmp_path / "recipe.yaml", "--runs-dir", tmp_path / "runs")
     assert (code, "had not begun" in err, "saved" in err) == (130, True, False)

@@ -26,7 +26,9 @@ IMAGES = [name for name, part in kinds(Dataset).items() if not issubclass(part, 
 @pytest.mark.parametrize("data", kinds(Dataset))
 def test_every_dataset_has_a_recipe_to_start_from(data):
     text = starting_recipe(data, None, "label_smoothing")
-    filled = text.replace("YOUR-CORPUS", "mine").replace("YOUR-ARRAYS", "mine.npz")
+    filled = (
+        text.replace("YOUR-CORPUS", "mine").replace("YOUR-ARRAYS", "mine.npz").replace("YOUR-FOLDER", "mine")
+    )
     assert Recipe.from_yaml(filled).data.name == data
     assert (check_start(text) is None) == (filled != text)
 
@@ -73,7 +75,7 @@ def test_a_file_is_written_once(tmp_path, capsys):
     ("words", "message"),
     [
         (["--data", "mnits"], "--data mnits is not known (did you mean 'mnist'?)"),
-        (["--model", "resnet"], "--model resnet is not known"),
+        (["--model", "resnets"], "--model resnets is not known"),
         (["--regulariser", "smoothing"], "--regulariser smoothing is not known"),
         (["--data", "multi30k", "--model", "cnn"], "cnn is not for multi30k; take --model transformer"),
         (["--data", "mnist", "--model", "transformer"], "transformer is not for mnist"),
