@@ -22,7 +22,13 @@ from torch import Tensor
 from benchmarks.images.contestants import Setting, ours, rival, theirs
 from benchmarks.images.difference import difference
 from benchmarks.images.files import CLASSES, make_folder
-from benchmarks.images.measure import Measured, input_alone, our_training, plain_training
+from benchmarks.images.measure import (
+    Measured,
+    host_milliseconds,
+    input_alone,
+    our_training,
+    plain_training,
+)
 from benchmarks.machine import describe
 from softtargets.training.devices import choose_device
 
@@ -36,12 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         root = make_folder(asked.files or Path(made) / "photographs", asked.images)
         setting = Setting(root, asked.size, asked.crop, asked.batch, asked.workers, device)
         found = dict(_measured(setting, asked.epochs, asked.turns, asked.train))
+        host = host_milliseconds(setting)
     about = describe(device, shlex.join(["python", "-m", "benchmarks.images", *(arguments or sys.argv[1:])]))
     results = {
         "about": about,
         "setting": {"images": asked.images, **{k: str(v) for k, v in asdict(setting).items() if k != "root"}},
         "rival": rival(),
         "measured": {name: asdict(one) for name, one in found.items()},
+        "host_milliseconds": host,
         "difference": {str(size): asdict(difference(size)) for size in (256, 320, 384, 512)},
     }
     if asked.out:
@@ -50,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, one in found.items():
         waited = "" if one.waited is None else f", waited {one.waited:.0%}"
         sys.stdout.write(f"{name:34} {one.images_per_second:8.0f} images/s{waited}\n")
+    for name, spent in host.items():
+        sys.stdout.write(f"host: {name:28} {spent:8.2f} ms of a core for each image\n")
 
 
 def _measured(setting: Setting, epochs: int, turns: int, training: bool) -> list[tuple[str, Measured]]:

@@ -84,10 +84,14 @@ class Photographs(torch.utils.data.Dataset[tuple[Tensor, int]]):
     def __len__(self) -> int:
         return len(self._index)
 
+    def path(self, place: int) -> Path:
+        """Where a file is."""
+        return self._index.root / self._index.paths[place]
+
     def __getitem__(self, place: int) -> tuple[Tensor, int]:
         from PIL import Image
 
-        with open(self._index.root / self._index.paths[place], "rb") as file:
+        with open(self.path(place), "rb") as file:
             image = Image.open(file).convert("RGB")
         make = self._transform or self._by_hand
         return make(image), int(self._index.labels[place])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from benchmarks.images.contestants import Setting
+from benchmarks.images.contestants import Photographs, Setting
+from softtargets.data import Decoding, decode_file
 from softtargets.models import ResNet
 from softtargets.recipes import SGD, Flip, ImageFolder, Recipe, ResizedCrop
 from softtargets.recipes import ResNet as ResNetPart
@@ -38,6 +41,36 @@ def input_alone(batches: Iterator[tuple[Tensor, Tensor]], device: torch.device) 
         count += len(images)
     _finish(device)
     return Measured(count / (time.perf_counter() - begun))
+
+
+def host_milliseconds(setting: Setting, images: int = 64, turns: int = 5) -> dict[str, float]:
+    """Processor time for each image on the host, by one thread: what decides how many cores a GPU needs.
+
+    Ours ends with the pixels that are kept, since crops are made on the device; theirs with a tensor of the crop.
+    """
+    photographs = Photographs(setting)
+    places = range(min(images, len(photographs)))
+    paths = [photographs.path(place) for place in places]
+
+    def spent(one: Callable[[int], object]) -> float:
+        best = math.inf
+        for _ in range(turns):
+            begun = time.process_time()
+            for place in places:
+                one(place)
+            best = min(best, 1000 * (time.process_time() - begun) / len(places))
+        return best
+
+    ways: dict[str, Decoding] = {
+        f"ours, whole in {size}": Decoding(size, keep="whole") for size in (256, setting.size)
+    }
+    ways["ours, draft in 144"] = Decoding(144, keep="whole", draft=True)
+    found = {name: spent(partial(_decoded, paths, how)) for name, how in ways.items()}
+    return found | {"torchvision": spent(photographs.__getitem__)}
+
+
+def _decoded(paths: Sequence[Path], how: Decoding, place: int) -> object:
+    return decode_file(paths[place], how)
 
 
 def plain_training(batches: Iterator[tuple[Tensor, Tensor]], device: torch.device, classes: int) -> Measured:

@@ -50,9 +50,7 @@ def check(runs, tmp_path):
 @pytest.mark.parametrize("method", ["hard", "ls", "tf-reg", "beta-ls", "kr-ls", "labo"])
 def test_table_5_of_labo(tmp_path, method):
     recipe = table_5()[method]
-    if (
-        method == "tf-reg"
-    ):  # its divergence is a mean over classes, of which there are three here and not a thousand
+    if method == "tf-reg":  # its divergence is a mean over classes: three here, and not a thousand
         recipe = recipe.replace({"regulariser.multiplier": float(layouts.CLASSES)})
     check(
         train([recipe], RunStore(tmp_path / "runs"), data_dir=layouts.imagenet(tmp_path), device="cpu"),
