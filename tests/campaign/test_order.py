@@ -6,7 +6,16 @@ import math
 
 import pytest
 
-from softtargets.campaign.order import MARGIN, WORTH_BEGINNING, Wanted, cost, next_group, schedule
+from softtargets.campaign.order import (
+    GROUPS_PER_DEVICE,
+    MARGIN,
+    WORTH_BEGINNING,
+    Wanted,
+    cost,
+    next_group,
+    next_round,
+    schedule,
+)
 from softtargets.campaign.speeds import Speed
 
 # A hundred images per second however many runs there are, and ten seconds of set-up.
@@ -118,3 +127,20 @@ def test_a_schedule_counts_the_time_down_and_set_up_once():
     assert [group.whole for group in groups] == [True, True, True, False]
     assert sum(group.seconds for group in groups[:3]) == pytest.approx(MARGIN * (20 + 20 + 11))
     assert [group.ids for group in schedule(left, 25)] == [("t",)]
+
+
+def test_several_devices_are_given_several_groups_that_all_fit():
+    many = [wants(str(n), kind=f"kind {n}") for n in range(50)]
+    alone = next_round(many, math.inf, 1)
+    assert alone == next_group(many, math.inf)
+    assert len(next_round(many, math.inf, 3).ids) == 3 * GROUPS_PER_DEVICE
+    short = next_round(many, 2.5 * alone.seconds, 3)
+    assert (len(short.ids), short.whole) == (3 * 2, True), "two after another on each, and no third"
+    assert short.seconds == pytest.approx(2 * alone.seconds)
+    # What cannot be finished is begun where a device has nothing else to do.
+    long = [wants(str(n), kind=f"kind {n}", units=100_000) for n in range(5)]
+    cut = next_round(long, 100, 2)
+    assert (cut.ids, cut.whole) == (("0", "1"), False)
+    student = wants("student", kind="other", needs="0")
+    assert next_round([many[0], student], math.inf, 2).ids == ("0",), "students wait for the next round"
+    assert next_round([], math.inf, 2) is None

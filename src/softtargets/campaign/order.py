@@ -86,23 +86,20 @@ def next_round(
     Each device has one at a time; as many are chosen as all of them should finish in the time left.
     """
     found: list[Group] = []
-    out, spent = set(blocked), 0.0
+    out, busy = set(blocked), [0.0] * devices  # for so many seconds, with what is chosen
     while len(found) < (1 if devices == 1 else GROUPS_PER_DEVICE * devices):
-        free = len(found) < devices  # devices that have nothing to do yet
-        group = next_group(wanted, seconds_left - (0.0 if free else spent / devices), ready, out)
-        if group is None or not (group.whole or free):
+        first = min(busy)
+        group = next_group(wanted, seconds_left - first, ready, out)
+        if group is None or not (group.whole or first == 0.0):
             break
         found.append(group)
         out.update(group.ids)
-        spent += group.seconds or 0.0
+        busy[busy.index(first)] += group.seconds or seconds_left
     if len(found) < 2:
         return found[0] if found else None
-    known = [group.seconds for group in found if group.seconds is not None]
-    return Group(
-        tuple(key for group in found for key in group.ids),
-        max(*known, spent / devices) if len(known) == len(found) else None,
-        all(group.whole for group in found),
-    )
+    known = all(group.seconds is not None for group in found)
+    ids = tuple(key for group in found for key in group.ids)
+    return Group(ids, max(busy) if known else None, all(group.whole for group in found))
 
 
 def cost(group: Sequence[Wanted], ready: Iterable[Hashable] = ()) -> float:
