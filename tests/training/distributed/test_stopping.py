@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from contextlib import suppress
 
 import pytest
 import yaml
@@ -115,16 +116,22 @@ def stopped_after(recipe, root, step):
     raise AssertionError("it was not stopped")
 
 
+def test_a_lost_process_is_named_also_where_the_launcher_asks_the_others_to_stop(file, tmp_path):
+    _, children = begun(2, file, tmp_path)
+    children[1].kill()
+    os.kill(children[0].pid, signal.SIGTERM)
+    assert ended(children) == [2, -signal.SIGKILL]
+    assert said(tmp_path, 0).splitlines()[-1].startswith("error: rank 1 is gone; ")
+
+
 @pytest.mark.parametrize("whom", [(0, 1), (1, 0), (1,), (0,)], ids=str)
 def test_whoever_is_asked_to_stop_all_stop_at_the_same_step_and_save(whole, file, tmp_path, whom):
     store, children = begun(2, file, tmp_path)
-    for number in (
-        signal.SIGTERM,
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # launchers pass on what a terminal sent to all
+    # Launchers pass on what a terminal sent to all; some may have ended by then.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
         for rank in whom:
-            os.kill(children[rank].pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(children[rank].pid, number)
             time.sleep(0.02)
     assert ended(children) == [130, 130]
     assert said(tmp_path, 0).splitlines()[-1] == (

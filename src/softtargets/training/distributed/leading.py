@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,6 +16,10 @@ from softtargets.training.distributed.facts import of_data
 from softtargets.training.distributed.wires import RankLost
 from softtargets.training.pack import Fleet, Pack, Start
 from softtargets.training.tasks import Teacher
+
+
+# Seconds in which a process that is gone is sure to be noticed.
+_HEARING = 0.1
 
 
 class Leader:
@@ -34,6 +39,9 @@ class Leader:
         try:
             yield
         except KeyboardInterrupt:
+            # torchrun asks all others to stop when one is gone, which is what to say then.
+            time.sleep(_HEARING)
+            self._crew.wires.check()
             self._end(outcome="interrupted")
             raise
         except Unfinished as cut:

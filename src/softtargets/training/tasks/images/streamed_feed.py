@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -35,8 +36,8 @@ class StreamedFeed(Feed):
         assert isinstance(train.images, Streamed)
         self._files = train.images
         self._labels = torch.stack([each.splits["train"].labels for each in tasks])
-        # Numbers of images.
-        self._shapes = [self._task.rows(shape) for shape in self._task.epoch(self._recipe, 0).shapes]  # type: ignore[arg-type]
+        shapes: Any = self._task.epoch(self._recipe, 0).shapes
+        self._shapes: tuple[int, ...] = shapes
         self._last = max(one.steps or (one.epochs or 0) * len(self._shapes) for one in recipes)
         self._machinery, self._share = machinery, machinery.share
         view, standardise = self._task.view(self._recipe), self._task.standardise
