@@ -246,6 +246,23 @@ def test_what_is_longer_than_the_net_is_refused_by_name():
         net.start(net.encode(source), capacity=6)
 
 
+def test_compiled_for_all_lengths_the_longest_is_not_known():
+    """A kernel that holds as many positions as there may be at most takes many minutes to assemble."""
+    net, most = make(longest=9), []
+
+    def look(graph, inputs):
+        values = [node.meta["example_value"] for node in graph.graph.nodes if node.op == "placeholder"]
+        sizes = [value.node for value in values if isinstance(value, torch.SymInt)]
+        most.extend(size.shape_env.var_to_range[size.expr].upper for size in sizes)
+        return graph.forward
+
+    source, prefix = batch()
+    found = torch.compile(net.embed, dynamic=True, backend=look)(source, prefix)
+    assert torch.equal(found[0], net.embed(source, prefix)[0])
+    assert len(most) > 1
+    assert all(upper > 9 for upper in most)
+
+
 def test_positions_far_away_are_exact_to_single_precision():
     found = sinusoids(torch.tensor([1023]), 512)[0].double()
     exact = [f(1023 * 10_000 ** (-k / 255)) for f in (math.sin, math.cos) for k in range(256)]

@@ -48,8 +48,12 @@ class Embed(nn.Module):
         return states
 
     def check_length(self, what: str, length: int) -> None:
-        """Refuse what is longer than a net was made for."""
-        if length > self.longest:
+        """Refuse what is longer than a net was made for.
+
+        Not where a net is being compiled for all lengths: told that there are at most so many positions, torch would
+        look at all of them at a time, in a kernel that takes many minutes to assemble.
+        """
+        if not torch.compiler.is_compiling() and length > self.longest:
             raise SofttargetsError(
                 f"{what} has {length} positions, more than the {self.longest} that the model was made for;"
                 " cut the text, or make the model with a larger `longest`"

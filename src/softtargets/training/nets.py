@@ -207,7 +207,8 @@ class Single(Nets):
         if low is not None:
             copies = self.apart([shadow for shadow in self.shadows if shadow is not None])
             for index in _inner_linear(model):
-                self.leaves[index] = copies[index].detach().requires_grad_()
+                # A parameter, whose shape the compiler takes for granted; of other tensors it may vary.
+                self.leaves[index] = nn.Parameter(copies[index].detach())
         self._gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
 
     def set_place(self, steps: Tensor) -> None:
