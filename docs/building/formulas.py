@@ -31,7 +31,8 @@ def with_formulas(markdown: str) -> str:
 
 def _math(formula: str, display: str) -> str:
     """One formula; a command that the converter does not know, and would print as it is, is refused."""
-    made = convert(formula, display=display)
+    known = re.sub(r"\\arg\s*\\(max|min)", r"\\operatorname{arg\1}", formula)
+    made = convert(known, display=display)
     if unknown := re.search(r"\\[a-zA-Z]+", made):
         raise ValueError(f"{unknown[0]} in the formula {formula!r} cannot be drawn as MathML")
     return str(made)
