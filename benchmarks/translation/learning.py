@@ -1,7 +1,8 @@
 """``python -m benchmarks.translation.learning``: whether what is fast also learns. Multi30k, three seeds, BLEU.
 
 A 4+4 model of width 256 with label smoothing of 0.1 on 29,000 captions, English to German; the test set of 2016, cased
-sacreBLEU, beam 5. Trainings that are cut go on when the command is called again.
+sacreBLEU, beam 5. Trainings that are cut go on when the command is called again. The recipe is that of the studies on
+Multi30k, so that their runs are the same.
 """
 
 from __future__ import annotations
@@ -14,30 +15,21 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks.translation.sizes import SIZES
-from softtargets.recipes import Adam, InverseSqrt, LabelSmoothing, Multi30k, Recipe
+from softtargets.recipes import LabelSmoothing, Recipe
+from softtargets.studies.translation.protocols import KEEP, MULTI30K
 
 ASKED = 38.0
 
 
-def recipe(seed: int, epochs: int = 60, limit: int | None = None, **changes: Any) -> Recipe:
+def recipe(seed: int, epochs: int | None = None, limit: int | None = None, **changes: Any) -> Recipe:
     """The training that is asked to reach 38 BLEU on average.
 
     >>> recipe(2).seed, recipe(2).model.width
     (2, 256)
     """
-    made = Recipe(
-        data=Multi30k(limit=limit),
-        model=SIZES["multi30k"].model,
-        regulariser=LabelSmoothing(alpha=0.1),
-        optimiser=Adam(lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=1e-4, decoupled=True),
-        schedule=InverseSqrt(warmup=1000),
-        epochs=epochs,
-        batch=4096,
-        precision="bf16",
-        average_last=min(5, epochs),
-        seed=seed,
-    )
+    made = MULTI30K.replace({"regulariser": LabelSmoothing(alpha=0.1), "seed": seed, "data.limit": limit})
+    if epochs is not None:
+        made = made.replace({"epochs": epochs, "average_last": min(made.average_last or 1, epochs)})
     return made.replace(changes) if changes else made
 
 
@@ -61,7 +53,7 @@ def main(
     store: Annotated[Path, typer.Option(help="Where runs are kept.")] = Path("runs-translation"),
     minutes: Annotated[float, typer.Option(help="Training stops after so many, to go on next time.")] = 8.0,
     seeds: Annotated[int, typer.Option(min=1, help="How many trainings.")] = 3,
-    epochs: Annotated[int, typer.Option(min=1, help="Of each.")] = 60,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Of each [as in the studies].")] = None,
     limit: Annotated[int | None, typer.Option(help="Train on so many pairs only.")] = None,
     device: Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda.")] = "auto",
     data_dir: Annotated[Path | None, typer.Option(help="Where Multi30k is [env SOFTTARGETS_DATA].")] = None,
@@ -79,7 +71,7 @@ def main(
         recipes = [each.replace({"precision": "fp32"}) for each in recipes]
     try:
         runs = train(
-            recipes, RunStore(store), device=device, data_dir=data_dir, keep=(), until=begun + 60 * minutes
+            recipes, RunStore(store), device=device, data_dir=data_dir, keep=KEEP, until=begun + 60 * minutes
         )
     except Unfinished as left:
         typer.echo(f"{left}; call again to go on")

@@ -88,6 +88,40 @@ def test_a_page_never_loses_runs_that_it_has(tmp_path):
     assert pages_of(campaign, tmp_path / "runs", tmp_path / "out")[1] == []
 
 
+def forget(root, *runs):
+    """As if these light runs had been made for another study."""
+    for run in runs:
+        (root / run / "measures" / "tiny.json").unlink()
+
+
+def test_a_page_never_loses_numbers_that_it_has(tmp_path):
+    campaign = campaign_of(tmp_path, {"study": "tiny"})
+    session_of(campaign, tmp_path / "runs", pack=tmp_path / "p.zip").run()
+    (page,), _, _ = pages_of(campaign, tmp_path / "runs", tmp_path / "out")
+    before = page.read_bytes()
+    merge_runs(tmp_path / "p.zip", RunStore(tmp_path / "light"))
+    forget(tmp_path / "light", BASE.replace({"regulariser": {"name": "label_smoothing", "alpha": 0.1}}).id)
+    written, failed, _ = pages_of(campaign, tmp_path / "light", tmp_path / "out")
+    assert written == []
+    assert "has numbers of 1 run that were trained again since" in failed[0]
+    assert page.read_bytes() == before
+    # Elsewhere there is nothing to lose, and the others make a page.
+    (other,), failed, _ = pages_of(campaign, tmp_path / "light", tmp_path / "elsewhere")
+    assert failed == []
+    assert any("never measured by this study" in warning for warning in results(other)["warnings"])
+
+
+def test_runs_of_another_study_make_no_page(tmp_path):
+    campaign = campaign_of(tmp_path, {"study": "tiny"})
+    session_of(campaign, tmp_path / "runs", pack=tmp_path / "p.zip").run()
+    merge_runs(tmp_path / "p.zip", RunStore(tmp_path / "light"))
+    forget(tmp_path / "light", *(cell.recipe.id for cell in cells_of(campaign).values() if cell.studies))
+    written, failed, said = pages_of(campaign, tmp_path / "light", tmp_path / "out")
+    assert (written, failed) == ([], [])
+    assert said == ["tiny: no run has been measured yet."]
+    assert not (tmp_path / "out" / "tiny").exists()
+
+
 def test_a_study_that_only_computes_has_its_page_without_runs(tmp_path):
     study = Study(**{**PARTS, "name": "thinks", "trials": lambda settings: [], "sizes": ()})
     campaign = campaign_of(tmp_path, {"study": "thinks"}, studies=(study,))

@@ -7,6 +7,8 @@ from typer.testing import CliRunner
 
 from benchmarks.translation import learning
 from softtargets.data import data_directory
+from softtargets.studies.study import Settings
+from softtargets.studies.translation.corpora import trials
 
 
 def test_the_recipe_is_what_is_asked_for():
@@ -15,6 +17,15 @@ def test_the_recipe_is_what_is_asked_for():
     assert (one.model.width, one.model.encoder_layers, one.model.decoder_layers) == (256, 4, 4)
     assert one.regulariser.alpha == 0.1
     assert learning.recipe(0, batch=512).batch == 512
+
+
+def test_the_runs_are_those_of_the_studies():
+    cells = {
+        trial.recipe.id
+        for trial in trials(Settings(3, {}, "full"))
+        if trial.labels["corpus"] == "multi30k" and trial.labels["alpha"] == 0.1
+    }
+    assert {learning.recipe(seed).id for seed in range(3)} == cells
 
 
 @pytest.mark.realdata
