@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,13 +49,53 @@ def graceful_interruption(
             restore()
             signal.raise_signal(number)
 
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    closed = getattr(signal, "SIGHUP", None)  # not on Windows
-    if closed is not None and signal.getsignal(closed) != signal.SIG_IGN:
-        numbers.append(closed)
-    for number in numbers:
+    for number in _numbers():
         previous[number] = signal.signal(number, request)
     try:
         yield asked
     finally:
         restore()
+
+
+@contextmanager
+def interrupted_once(patience: float) -> Iterator[Callable[[], None]]:
+    """Ctrl-C, SIGTERM and SIGHUP interrupt once; for so many seconds more of them are nothing, also after this context.
+
+    For processes that a launcher has started: it passes on what a terminal has sent to all, while they are ending.
+    Yields what is to be called where the first one was taken in another way, such as by `graceful_interruption`.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    first: float | None = None
+    previous: dict[int, Any] = {}
+
+    def taken() -> None:
+        nonlocal first
+        first = time.monotonic() if first is None else first
+
+    def restore() -> None:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+    def interrupt(number: int, *_: object) -> None:
+        if first is None:
+            taken()
+            raise KeyboardInterrupt
+        if time.monotonic() - first >= patience:
+            restore()
+            signal.raise_signal(number)
+
+    for number in _numbers():
+        previous[number] = signal.signal(number, interrupt)
+    try:
+        yield taken
+    finally:
+        if first is None:
+            restore()
+
+
+def _numbers() -> list[int]:
+    closed = getattr(signal, "SIGHUP", None)  # not on Windows
+    ignored = closed is None or signal.getsignal(closed) == signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if ignored or closed is None else [closed])]

@@ -128,11 +128,11 @@ def test_a_lost_process_is_named_also_where_the_launcher_asks_the_others_to_stop
 def test_whoever_is_asked_to_stop_all_stop_at_the_same_step_and_save(whole, file, tmp_path, whom):
     store, children = begun(2, file, tmp_path)
     # Launchers pass on what a terminal sent to all; some may have ended by then.
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
-        for rank in whom:
+    for rank in whom:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
             with suppress(ProcessLookupError):
                 os.kill(children[rank].pid, number)
-            time.sleep(0.02)
+            time.sleep(0.003)
     assert ended(children) == [130, 130]
     assert said(tmp_path, 0).splitlines()[-1] == (
         f"interrupted; run {RECIPE.id} is saved and goes on when you give the same command again"

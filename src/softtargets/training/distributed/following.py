@@ -15,7 +15,7 @@ from softtargets.training.distributed.crew import Crew
 from softtargets.training.distributed.facts import of_data
 from softtargets.training.distributed.leading import Leader, taught
 from softtargets.training.distributed.wires import Message, RankLost
-from softtargets.training.interruption import graceful_interruption
+from softtargets.training.interruption import graceful_interruption, interrupted_once
 from softtargets.training.pack import Pack, Start
 from softtargets.training.precision import float32_products
 from softtargets.training.scheduling.resources import Resources
@@ -45,7 +45,8 @@ class Follower:
         return self._crew.wires.parting or 0
 
     def _follow(self, last: str) -> Message:
-        with graceful_interruption(patience=Leader.patience) as asked:
+        patience = Leader.patience
+        with interrupted_once(patience) as taken, graceful_interruption(patience=patience) as asked:
             try:
                 message = self._hear(asked)
                 while message["kind"] not in (last, "bye"):
@@ -61,6 +62,9 @@ class Follower:
                 rank = self._crew.share.rank
                 self._crew.wires.tell(kind="trouble", text=f"rank {rank} has failed: {said}")
                 raise
+            finally:
+                if last == "bye" or asked.is_set():
+                    taken()  # it ends, and whoever asks for that again need not be heard
 
     def _hear(self, asked: Event) -> Message:
         return self._crew.wires.hear(lambda: self._pass_on(asked))[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -14,9 +14,9 @@ from softtargets.exceptions import RecipeError, SofttargetsError, Unfinished
 from softtargets.training.distributed.crew import Crew
 from softtargets.training.distributed.facts import of_data
 from softtargets.training.distributed.wires import RankLost
+from softtargets.training.interruption import interrupted_once
 from softtargets.training.pack import Fleet, Pack, Start
 from softtargets.training.tasks import Teacher
-
 
 # Seconds in which a process that is gone is sure to be noticed.
 _HEARING = 0.1
@@ -31,11 +31,21 @@ class Leader:
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
+        self._taken: Callable[[], None] = lambda: None
         self._under_way = False  # a run, in which the others may wait for this process inside of torch
 
     @contextmanager
     def training(self) -> Iterator[None]:
         """One call of the engine; what other processes were told to do is over afterwards, however it ends."""
+        with interrupted_once(self.patience) as self._taken, self._telling_the_end():
+            yield
+
+    def stopping(self) -> None:
+        """Somebody has asked for the end, and it is about to come: who asks again need not be heard."""
+        self._taken()
+
+    @contextmanager
+    def _telling_the_end(self) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt:
@@ -139,6 +149,9 @@ class Nobody(Leader):
         pass
 
     def rest(self) -> None:
+        pass
+
+    def stopping(self) -> None:
         pass
 
     @property

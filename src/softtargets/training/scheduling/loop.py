@@ -76,6 +76,7 @@ class Loop:
                 self._watcher.waiting(next(iter(todo.values())))
             told = True
             if self._others.is_asked:
+                self._others.stopping()
                 raise KeyboardInterrupt
             time.sleep(POLL_SECONDS)
 
@@ -85,6 +86,7 @@ class Loop:
     def _look_at_the_clock(self, asked_to_stop: Event) -> None:
         """Raise if this is the end: somebody has asked for it, or the time is up."""
         if asked_to_stop.is_set():
+            self._others.stopping()
             raise KeyboardInterrupt
         if self._time_is_up():
             raise _TimeIsUpError
