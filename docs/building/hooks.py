@@ -100,7 +100,8 @@ def _relinked(markdown: str, place: str, base: str | None = None) -> str:
         there = _site_place(target)
         if there is None:
             return found["text"].strip("![]") if (ROOT / target).exists() else found[0]
-        after = "" if there == "index.md" else found["after"]  # headings of the README are not those of the site
+        # Headings of the README are not those of the site.
+        after = "" if there == "index.md" else found["after"]
         return f"{found['text']}({posixpath.relpath(there, start or '.')}{after})"
 
     return _LINK.sub(link, markdown)
