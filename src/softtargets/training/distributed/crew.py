@@ -8,6 +8,7 @@ exchanged. So every process has the whole state between two steps, and the leade
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -138,8 +139,8 @@ def join(device: str = "auto") -> Crew | None:
     where = device_of(own, device)
     torchs: Any = distributed
     store, _, _ = next(torchs.rendezvous("env://", timeout=timedelta(seconds=_MEETING_SECONDS)))
-    words = torchs.PrefixStore("softtargets", store)
-    wires = meet(words, own, _MEETING_SECONDS)
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    wires, meeting = meet(torchs.PrefixStore(f"softtargets/{attempt}", store), own, _MEETING_SECONDS)
     made = Crew(own, wires, where, None)
     with _explained(made):
         made.agree({"kind of device": where.type})
@@ -151,7 +152,7 @@ def join(device: str = "auto") -> Crew | None:
     else:
         distributed.init_process_group(
             backend,
-            store=words,
+            store=torchs.PrefixStore(f"softtargets/{meeting}", store),
             rank=own.rank,
             world_size=own.ranks,
             timeout=_EXCHANGE,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import socket
 import struct
+import time
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -16,18 +18,28 @@ from softtargets.training.distributed.wires import Wires
 _WHERE = "softtargets/where"
 _SECRET = 32  # bytes, known to whoever may speak with torchrun's own store of addresses
 _RANK = struct.Struct("!I")
+_AGAIN = 0.2  # seconds until the leader is called again
 
 
-def meet(store: Any, own: Seat, seconds: float) -> Wires:
-    """Connect every process with the leader; `store` is torch's, which all of them see."""
+def meet(store: Any, own: Seat, seconds: float) -> tuple[Wires, str]:
+    """Connect every process with the leader; `store` is torch's, which all of them see.
+
+    Returns the connections, and a name of this meeting that no other one has: torchrun may start all processes again,
+    and the store then still has what those before have written.
+    """
     store.set_timeout(timedelta(seconds=seconds))
     if own.leads:
-        return Wires(_listen(store, own, seconds))
-    return Wires({0: _call(store, own, seconds)}, speaks=own.speaks)
+        secret = secrets.token_bytes(_SECRET)
+        return Wires(_listen(store, own, seconds, secret)), _named(secret)
+    wire, secret = _call(store, own, seconds)
+    return Wires({0: wire}, speaks=own.speaks), _named(secret)
 
 
-def _listen(store: Any, own: Seat, seconds: float) -> dict[int, socket.socket]:
-    secret = secrets.token_bytes(_SECRET)
+def _named(secret: bytes) -> str:
+    return hashlib.sha256(secret).hexdigest()[:16]
+
+
+def _listen(store: Any, own: Seat, seconds: float, secret: bytes) -> dict[int, socket.socket]:
     found: dict[int, socket.socket] = {}
     with _server(own) as server:
         server.settimeout(seconds)
@@ -60,17 +72,23 @@ def _server(own: Seat) -> socket.socket:
         return socket.create_server(("", 0), backlog=own.ranks)
 
 
-def _call(store: Any, own: Seat, seconds: float) -> socket.socket:
-    try:
-        port, secret = store.get(_WHERE).decode().split("/")
-        wire = socket.create_connection((own.host, int(port)), timeout=seconds)
-        wire.sendall(bytes.fromhex(secret) + _RANK.pack(own.rank))
-        return wire
-    except (OSError, RuntimeError) as error:
-        raise SofttargetsError(
-            f"rank {own.rank} cannot reach rank 0 at {own.host} (MASTER_ADDR): {str(error).splitlines()[0]}; start all "
-            "of them again"
-        ) from None
+def _call(store: Any, own: Seat, seconds: float) -> tuple[socket.socket, bytes]:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            port, secret = store.get(_WHERE).decode().split("/")
+            wire = socket.create_connection((own.host, int(port)), timeout=seconds)
+            wire.sendall(bytes.fromhex(secret) + _RANK.pack(own.rank))
+            return wire, bytes.fromhex(secret)
+        except (OSError, RuntimeError) as error:
+            # The address may be that of a leader before this one, which has yet to say where it is.
+            if isinstance(error, ConnectionError) and time.monotonic() < end:
+                time.sleep(_AGAIN)
+                continue
+            raise SofttargetsError(
+                f"rank {own.rank} cannot reach rank 0 at {own.host} (MASTER_ADDR): {str(error).splitlines()[0]}; start "
+                "all of them again"
+            ) from None
 
 
 def _read(wire: socket.socket, size: int) -> bytes:
