@@ -27,14 +27,14 @@ def drawings(results: BenchResults) -> dict[str, Figure]:
 
 
 def draw_scale(results: BenchResults) -> Figure:
-    """Curves over the number of runs, and of processes, on logarithmic scales."""
+    """Curves over the number of runs, of processor time, and over the number of processes."""
     makers: list[Panel] = []
     items = sorted(results.of(StoreResult), key=lambda item: item.case.runs)
     for names, title in (
         (EACH, "For one run, or one pack: flat is good"),
         (WHOLE, "With all runs of a store: a slope of 1 is good"),
     ):
-        if any(item.seconds(name) for item in items for name in names):
+        if any(item.busy(name) for item in items for name in names):
             makers.append(partial(_curves, items=items, names=names, title=title))
     if results.of(ClaimResult):
         makers.append(partial(_competing, results=results))
@@ -45,13 +45,13 @@ def _curves(axes: Axes, items: list[StoreResult], names: tuple[str, ...], title:
     ends = []
     low, high = float("inf"), 0.0
     for place, name in enumerate(names):
-        points = [(item.case.runs, seconds) for item in items if (seconds := item.seconds(name))]
+        points = [(item.case.runs, busy) for item in items if (busy := item.busy(name))]
         if not points:
             continue
         colour, style = COLOURS[place % len(COLOURS)], STYLES[place // len(COLOURS) % len(STYLES)]
         axes.plot(*zip(*points, strict=True), color=colour, linestyle=style, marker="o", markersize=3.5)
         label = f"{plain(TITLES[name].replace('`', ''))} {duration(points[-1][1])}"
-        ends.append((points[-1], label, colour))
+        ends.append(((items[-1].case.runs, points[-1][1]), label, colour))
         low, high = min(low, *(y for _, y in points)), max(high, *(y for _, y in points))
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -65,7 +65,7 @@ def _curves(axes: Axes, items: list[StoreResult], names: tuple[str, ...], title:
     _label(axes, ends, low / 2, high * 2)
     axes.set_title(title)
     axes.set_xlabel("finished runs in the store", fontsize=8.5)
-    axes.set_ylabel("seconds", fontsize=8.5)
+    axes.set_ylabel("seconds of processors", fontsize=8.5)
 
 
 def _label(axes: Axes, ends: list[tuple[tuple[int, float], str, str]], low: float, high: float) -> None:

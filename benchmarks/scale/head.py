@@ -14,7 +14,10 @@ BUSY = 0.1  # of its time
 
 @dataclass(frozen=True)
 class HeadLoad:
-    """What one finished run costs whoever all of them go through: `seconds` of one core, or of one disk."""
+    """What one finished run costs whoever all of them go through: `seconds` of one core, or of one disk.
+
+    Of a core they are processor time: while a head waits for its disk, it can take in the next.
+    """
 
     what: str
     seconds: float
@@ -43,7 +46,7 @@ def loads(results: BenchResults) -> list[HeadLoad]:
         ("carry 1", "through the head, one run in a file"),
         ("carry 32", "through the head, 32 runs in a file"),
     ):
-        costs = [seconds for item in stores if (seconds := item.seconds(name)) is not None]
+        costs = [busy for item in stores if (busy := item.busy(name)) is not None]
         found += [HeadLoad(what, max(costs))] if costs else []
     fastest = max(_rates(results.of(ClaimResult), "finishes"), default=None)
     if fastest is not None:

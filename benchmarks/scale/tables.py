@@ -126,7 +126,12 @@ def _refused(entry: ClaimEntry | None) -> str:
 def heads(results: BenchResults) -> Table:
     """From which length of runs on a head is busy no more than a tenth of its time."""
     found = loads(results)
-    headings = ["finished runs go", "cost of a run", "at most", *(f"{count} workers" for count in WORKERS)]
+    headings = [
+        "finished runs go",
+        "cost of a run",
+        "at most",
+        *(f"{count} worker{'s' * (count > 1)}" for count in WORKERS),
+    ]
     rows = [
         [load.what, duration(load.seconds), rate(load.per_second)]
         + [duration(load.shortest(count)) for count in WORKERS]

@@ -98,14 +98,14 @@ def test_cost_for_people_and_scripts(file, capsys):
     assert code == 0
     assert max(map(len, out.splitlines())) < 80
     rows = {line.split()[0]: line.split() for line in out.splitlines() if line}
-    assert rows["quickstart"][1:] == ["2", rows["quickstart"][2], "100%", "–"]
+    assert rows["quickstart"][1:] == ["2", rows["quickstart"][2], "100", "%", "–"]
     assert rows["labo-table-5"][2:] == ["?", "–", rows["labo-table-5"][1]]
     assert rows["all"][-1] == rows["labo-table-5"][1]
     assert [line.split()[0] for line in out.splitlines() if line.endswith("%") and "h" not in line] == [
         "1",
         "2",
     ]
-    assert "Of the GPU hours 100% are guessed" in out
+    assert "Of the GPU hours 100 % are guessed" in out
     assert "Not known, and in none of these numbers: 12 on imagenet." in " ".join(out.split())
     _, out, _ = ran(capsys, "campaign", "cost", file, "--json", "--gpus", "1,2")
     found = json.loads(out)

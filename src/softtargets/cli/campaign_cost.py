@@ -38,16 +38,16 @@ def lines(outlook: Outlook, cost: CampaignCost) -> Iterator[str]:
         guessed = study.seconds["guessed"] / seconds if seconds else 0.0
         unknown = str(study.unknown) if study.unknown else "–"
         hours = "?" if study.unknown == study.runs else f"{seconds / 3600:.2f}"
-        rows.append((study.study, str(study.runs), hours, f"{guessed:.0%}" if seconds else "–", unknown))
+        rows.append((study.study, str(study.runs), hours, _share(guessed) if seconds else "–", unknown))
     runs, unknown = (sum(getattr(study, name) for study in cost.studies) for name in ("runs", "unknown"))
-    total = (f"{cost.seconds / 3600:.2f}", f"{cost.share('guessed'):.0%}", str(unknown or "–"))
+    total = (f"{cost.seconds / 3600:.2f}", _share(cost.share("guessed")), str(unknown or "–"))
     yield from _table([*rows, ("all", str(runs), *total)])
     yield ""
     rows = [("GPUs", "time", "GPU h", "set-up", "in use")]
     for one in cost.simulated:
         share = one.setup / one.busy if one.busy else 0.0
         hours = f"{one.busy / 3600:.1f}"
-        rows.append((str(one.devices), _time(one.seconds), hours, f"{share:.0%}", f"{one.used:.0%}"))
+        rows.append((str(one.devices), _time(one.seconds), hours, _share(share), _share(one.used)))
     yield from _table(rows)
     yield ""
     for sentence in _sentences(outlook, cost):
@@ -56,8 +56,8 @@ def lines(outlook: Outlook, cost: CampaignCost) -> Iterator[str]:
 
 def _sentences(outlook: Outlook, cost: CampaignCost) -> Iterator[str]:
     yield (
-        f"On {outlook.speeds.device}. Of the GPU hours {cost.share('guessed'):.0%} are guessed, "
-        f"{cost.share('table'):.0%} from the table of speeds, {cost.share('measured'):.0%} from finished runs; all "
+        f"On {outlook.speeds.device}. Of the GPU hours {_share(cost.share('guessed'))} are guessed, "
+        f"{_share(cost.share('table'))} from the table of speeds, {_share(cost.share('measured'))} from finished runs; all "
         "with a tenth more, as in `campaign status`. Reading data, measuring and packing take their time besides."
     )
     if cost.chain.ids:
@@ -78,6 +78,14 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         cells = [row[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         yield "  ".join(cells)
+
+
+def _share(share: float) -> str:
+    """
+    >>> _share(0.644)
+    '64 %'
+    """
+    return f"{100 * share:.0f} %"
 
 
 def _time(seconds: float) -> str:

@@ -18,8 +18,8 @@ def test_curves_for_each_for_all_and_of_processes():
         assert ink(drawing) > 0.02
     each, whole, competing = drawing.axes
     assert (len(each.lines), len(whole.lines), len(competing.lines)) == (len(EACH), len(WHOLE), 2)
-    assert "find a run 400 ms" in texts(each)
-    assert "runs list 100 ms" in texts(whole)
+    assert "find a run 200 ms" in texts(each)
+    assert "runs list 50.0 ms" in texts(whole)
     assert (each.get_xscale(), each.get_yscale()) == ("log", "log")
     assert texts(competing) == ["claims given back", "runs finished"]
 

@@ -47,6 +47,6 @@ def test_how_busy_a_head_is():
 
 def test_the_costs_are_those_of_large_stores_and_the_fastest_competition():
     one, many, disk = loads(made_up())
-    assert (one.seconds, many.seconds) == (pytest.approx(0.004), pytest.approx(0.004))
+    assert (one.seconds, many.seconds) == (pytest.approx(0.002), pytest.approx(0.002))
     assert disk.seconds == pytest.approx(1 / 400)
     assert loads(BENCH.results()) == []

@@ -61,7 +61,7 @@ def test_disk_claims_and_heads():
     assert competing["8"]["held by another"] == "20.0 %"
     assert competing["1"]["runs finished, all together"] == "400 /s"
     busy = rows(heads(made_up()))["through the head, one run in a file"]
-    assert (busy["cost of a run"], busy["at most"], busy["512 workers"]) == ("4.00 ms", "250 /s", "20.5 s")
+    assert (busy["cost of a run"], busy["at most"], busy["512 workers"]) == ("2.00 ms", "500 /s", "10.2 s")
 
 
 def test_files_of_text():
