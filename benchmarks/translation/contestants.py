@@ -67,8 +67,8 @@ class OurRuns:
 def batches(recipe: Recipe, text: Text) -> list[Batch]:
     """The batches of our first epoch, with labels counted anew."""
     task = text.task
-    feed = task.feed([recipe], [task], None)  # type: ignore[arg-type]
     device = task.splits["train"].device
+    feed = task.feed([recipe], [task], Machinery(recipe, task, device, stacked=False, plain=True))
     feed.open(torch.zeros(1, dtype=torch.int64, device=device))
     made = []
     for place, shape in enumerate(task.epoch(recipe, 0).shapes):

@@ -8,7 +8,7 @@ import pytest
 
 from softtargets.runs import RunStore
 from softtargets.training import Plan, ProgressLine, Watcher, train
-from softtargets.training.engine import _watching
+from softtargets.training.engine import watching
 
 
 @pytest.fixture
@@ -37,12 +37,12 @@ def test_it_is_silent_where_nobody_looks(recipe, store, capsys):
 
 def test_it_is_shown_on_a_terminal_unless_somebody_else_watches(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    assert isinstance(_watching(None, None), ProgressLine)
+    assert isinstance(watching(None, None), ProgressLine)
     own = Watcher()
-    assert _watching(own, None) is own
-    assert not isinstance(_watching(None, False), ProgressLine)
+    assert watching(own, None) is own
+    assert not isinstance(watching(None, False), ProgressLine)
     monkeypatch.setattr(sys, "stderr", None)  # as under pythonw
-    assert not isinstance(_watching(None, None), ProgressLine)
+    assert not isinstance(watching(None, None), ProgressLine)
 
 
 def test_a_terminal_gets_one_line_that_is_written_over(recipe, monkeypatch):

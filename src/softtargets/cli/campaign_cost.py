@@ -57,8 +57,8 @@ def lines(outlook: Outlook, cost: CampaignCost) -> Iterator[str]:
 def _sentences(outlook: Outlook, cost: CampaignCost) -> Iterator[str]:
     yield (
         f"On {outlook.speeds.device}. Of the GPU hours {_share(cost.share('guessed'))} are guessed, "
-        f"{_share(cost.share('table'))} from the table of speeds, {_share(cost.share('measured'))} from finished runs; all "
-        "with a tenth more, as in `campaign status`. Reading data, measuring and packing take their time besides."
+        f"{_share(cost.share('table'))} from the table of speeds, {_share(cost.share('measured'))} from finished runs; "
+        "all with a tenth more, as in `campaign status`. Reading data, measuring and packing take their time besides."
     )
     if cost.chain.ids:
         recipes = [outlook.cells[key].recipe for key in cost.chain.ids]

@@ -307,7 +307,7 @@ class TemperatureScaler(Calibrator):
     >>> classifier = SVC().fit(X[:900], y[:900])
     >>> scaler = TemperatureScaler(classifier).fit(X[900:1300], y[900:1300])
     >>> print(f"T = {scaler.temperature_:.2f} +- {scaler.standard_error_:.2f}, {scaler.predict_proba(X[1300:]).shape}")
-    T = 0.26 +- 0.02, (497, 10)
+    T = 0.29 +- 0.03, (497, 10)
     """
 
     def _fitted(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> CalibrationModule:

@@ -34,8 +34,8 @@ def each_seed(
 def smoothing(alpha: float, spread: Literal["all", "others"] = "all") -> LabelSmoothing | CrossEntropy:
     """Label smoothing; of strength 0 it is plain cross-entropy.
 
-    >>> smoothing(0.1)
-    LabelSmoothing(alpha=0.1, spread='all', matrix=None, prior='uniform')
+    >>> smoothing(0.2)
+    LabelSmoothing(alpha=0.2)
     >>> smoothing(0.0)
     CrossEntropy()
     """
@@ -45,8 +45,8 @@ def smoothing(alpha: float, spread: Literal["all", "others"] = "all") -> LabelSm
 def smoothing_to(p: float) -> LabelSmoothing | CrossEntropy:
     """Mass p on the label and the rest on the others, in equal parts.
 
-    >>> smoothing_to(0.9)
-    LabelSmoothing(alpha=0.1, spread='others', matrix=None, prior='uniform')
+    >>> smoothing_to(0.7)
+    LabelSmoothing(alpha=0.3, spread='others')
     """
     return smoothing(_rest(p), "others")
 
@@ -54,8 +54,8 @@ def smoothing_to(p: float) -> LabelSmoothing | CrossEntropy:
 def noise(a: float) -> Symmetric | Clean:
     """Labels that are right with probability a.
 
-    >>> noise(0.8)
-    Symmetric(type='alpha', rate=0.2)
+    >>> noise(0.7)
+    Symmetric(rate=0.3)
     """
     return Symmetric(rate=_rest(a)) if a < 1 else Clean()
 

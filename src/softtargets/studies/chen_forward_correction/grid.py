@@ -79,7 +79,7 @@ def remedy(method: str, T: Matrix) -> Regulariser:
     """A way to meet the noise T.
 
     >>> remedy("uniform", transitions("pair", 0.3))
-    LabelSmoothing(alpha=0.3, spread='others', matrix=None, prior='uniform')
+    LabelSmoothing(alpha=0.3, spread='others')
     """
     if method == NONE:
         return smoothing(0)

@@ -101,7 +101,7 @@ def loss_of(way: str, kind: str, T: Matrix) -> Regulariser:
     For symmetric noise S* has one p on its diagonal, and is written so: then it is the same recipe, and the same run.
 
     >>> loss_of(STAR, "symmetric", noise_matrix("symmetric", 0.5))
-    LabelSmoothing(alpha=0.722222, spread='others', matrix=None, prior='uniform')
+    LabelSmoothing(alpha=0.722222, spread='others')
     """
     if way == STRONG or (way == STAR and kind == "symmetric"):
         return smoothing_to(round(_strong(T), 6))
