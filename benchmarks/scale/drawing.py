@@ -51,6 +51,8 @@ def _curves(axes: Axes, items: list[StoreResult], names: tuple[str, ...], title:
         colour, style = COLOURS[place % len(COLOURS)], STYLES[place // len(COLOURS) % len(STYLES)]
         axes.plot(*zip(*points, strict=True), color=colour, linestyle=style, marker="o", markersize=3.5)
         label = f"{plain(TITLES[name].replace('`', ''))} {duration(points[-1][1])}"
+        if points[-1][0] < items[-1].case.runs:
+            label += f" with {points[-1][0]:,}"
         ends.append(((items[-1].case.runs, points[-1][1]), label, colour))
         low, high = min(low, *(y for _, y in points)), max(high, *(y for _, y in points))
     axes.set_xscale("log")

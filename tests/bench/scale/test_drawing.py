@@ -37,6 +37,13 @@ def test_labels_lie_apart_and_inside_their_panel():
         assert all(text.get_window_extent().x1 <= box.x1 + 2 for text in axes.texts)
 
 
+def test_what_was_not_measured_on_the_largest_store_says_on_which():
+    results = BENCH.results().keeping(store(10, [("find", 0.1), ("claim", 0.2)]))
+    with house_style():
+        (axes,) = draw_scale(results.keeping(store(1000, [("find", 0.1)]))).axes
+    assert texts(axes) == ["find a run 50.0 ms", "claim and give back 100 ms with 10"]
+
+
 def test_where_little_was_measured_little_is_drawn():
     assert drawings(BENCH.results()) == {}
     with house_style():
