@@ -18,11 +18,13 @@ def recipes(first: int) -> list[Recipe]:
 def test_workers_that_are_there_are_about_as_fast_as_processes(engine, tmp_path):
     engine(recipes(10_000)[:4], RunStore(tmp_path / "first"))  # starts workers, if that was not done before
     seconds = {"processes": [], "ray": []}
-    for turn in range(2):
+    for turn in range(5):  # others may work on the machine: the fastest turns of each are compared
         for name, way in (("processes", train), ("ray", engine)):
             store, begun = RunStore(tmp_path / f"{name} {turn}"), time.monotonic()
             assert len(way(recipes(0), store, device="cpu", workers=4, keep=())) == 200
             seconds[name].append(time.monotonic() - begun)
-    # Processes are started anew each time, workers of a cluster are there: with 20 % and a second for noise it holds
-    # by far, and does not where the head is in the way (a look at all runs for each that ends, say).
-    assert min(seconds["ray"]) < 1.2 * min(seconds["processes"]) + 1.0, seconds
+        # Processes are started anew each time, workers of a cluster are there: with 20 % and a second for noise it holds
+        # by far, and does not where the head is in the way (a look at all runs for each that ends, say).
+        if min(seconds["ray"]) < 1.2 * min(seconds["processes"]) + 1.0:
+            return
+    raise AssertionError(f"Ray takes more than 20 % longer than processes: {seconds}")
