@@ -23,8 +23,8 @@ def test_workers_that_are_there_are_about_as_fast_as_processes(engine, tmp_path)
             store, begun = RunStore(tmp_path / f"{name} {turn}"), time.monotonic()
             assert len(way(recipes(0), store, device="cpu", workers=4, keep=())) == 200
             seconds[name].append(time.monotonic() - begun)
-        # Processes are started anew each time, workers of a cluster are there: with 20 % and a second for noise it holds
-        # by far, and does not where the head is in the way (a look at all runs for each that ends, say).
+        # Processes are started anew each time, workers of a cluster are there: with 20 % and a second for noise it
+        # holds by far, and does not where the head is in the way (a look at all runs for each that ends, say).
         if min(seconds["ray"]) < 1.2 * min(seconds["processes"]) + 1.0:
             return
     raise AssertionError(f"Ray takes more than 20 % longer than processes: {seconds}")
