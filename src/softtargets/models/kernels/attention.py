@@ -10,6 +10,8 @@ import triton
 import triton.language as tl
 
 LOG2_E = tl.constexpr(1.4426950408889634)
+# Numbers that a kernel is not compiled anew for: blocks and layouts are few, lengths many.
+ANY = ["queries_there", "keys_there", "heads", "seen_sentence"]
 
 
 @triton.jit
@@ -47,7 +49,7 @@ def powers_of(q, k, rows, columns, counts, scale, CAUSAL: tl.constexpr, PRECISIO
     return powers, tl.sum(powers, 1)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=ANY)
 def attention_kernel(
     queries,
     keys,
@@ -84,7 +86,7 @@ def attention_kernel(
     write_rows(results, found, rows, queries_there, heads * D, D)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=ANY)
 def attention_gradient_kernel(
     queries,
     keys,
