@@ -31,10 +31,14 @@ def takes(queries: Tensor, keys: Tensor, size: int) -> bool:
     return keys.shape[1] <= min(most // (size * itemsize), MOST_KEYS)
 
 
-@torch.compiler.assume_constant_result
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _room() -> int:
     """Bytes that one program can share on this GPU."""
-    return int(torch.cuda.get_device_properties().shared_memory_per_block_optin)
+    return int(
+        getattr(
+            torch.cuda.get_device_properties(torch.cuda.current_device()), "shared_memory_per_block_optin", 0
+        )
+    )
 
 
 # --- operators ---
@@ -48,7 +52,8 @@ def self_attention(projected: Tensor, seen: Tensor | None, heads: int, causal: b
     must have a key to look at.
     """
     attending, projected = _kernels(), _readable(projected)
-    return attending.attend(attending.Parts.of(projected), seen, heads, causal)
+    found: Tensor = attending.attend(attending.Parts.of(projected), seen, heads, causal)
+    return found
 
 
 @torch.library.custom_op("softtargets::self_attention_gradient", mutates_args=())
@@ -66,7 +71,8 @@ def self_attention_gradient(
 @torch.library.custom_op("softtargets::cross_attention", mutates_args=())
 def cross_attention(queries: Tensor, remembered: Tensor, seen: Tensor | None, heads: int) -> Tensor:
     """Queries (N, T, width), with keys and values of another sentence side by side, (N, S, 2 * width)."""
-    return _kernels().attend(_of_two(queries, remembered), seen, heads, False)
+    found: Tensor = _kernels().attend(_of_two(queries, remembered), seen, heads, False)
+    return found
 
 
 @torch.library.custom_op("softtargets::cross_attention_gradient", mutates_args=())
