@@ -64,8 +64,9 @@ class Weights:
 
     def refresh(self) -> None:
         """Copy what is the model's now; what has that precision already is the model's own."""
-        for copy, original in self._pairs:
-            copy.copy_(original.detach())
+        if self._pairs:
+            copies, originals = zip(*self._pairs, strict=True)
+            torch._foreach_copy_(copies, [each.detach() for each in originals])
 
     def _product(self, layer: nn.Linear) -> _Product:
         return _Product(self._copy(layer.weight), self._copy(layer.bias))
