@@ -34,11 +34,8 @@ def takes(queries: Tensor, keys: Tensor, size: int) -> bool:
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _room() -> int:
     """Bytes that one program can share on this GPU."""
-    return int(
-        getattr(
-            torch.cuda.get_device_properties(torch.cuda.current_device()), "shared_memory_per_block_optin", 0
-        )
-    )
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    return int(getattr(properties, "shared_memory_per_block_optin", 0))
 
 
 # --- operators ---
