@@ -5,6 +5,7 @@ from softtargets.models.attention import known_attention
 from softtargets.models.classifier import Classifier
 from softtargets.models.cnn import CNN
 from softtargets.models.dropout import Dropout
+from softtargets.models.embedding import sinusoids
 from softtargets.models.evaluating import evaluating
 from softtargets.models.inception_v4 import InceptionV4
 from softtargets.models.mlp import MLP
@@ -56,5 +57,6 @@ __all__ = [
     "evaluating",
     "known_attention",
     "own_class",
+    "sinusoids",
     "source_digest",
 ]

@@ -16,26 +16,16 @@ if TYPE_CHECKING:
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 SIZES = (16, 32, 64, 128)  # of a head
-# All keys of a sentence are held at once: so many at most, which take so many bytes at most where a program has little
-# room (100 KiB on GPUs for games and graphics), and in low precision where it has more (on those made for computing).
-MOST_KEYS, MOST_BYTES, MORE_BYTES = 128, 2**14, 2**15
-MUCH_ROOM = 150 * 2**10
+# All keys of a sentence are held at once: so many at most, which take so many bytes at most, since a program has little
+# room on some GPUs (100 KiB on those for games and graphics).
+MOST_KEYS, MOST_BYTES = 128, 2**14
 
 
 def takes(queries: Tensor, keys: Tensor, size: int) -> bool:
     """Whether sentences with projections like these, (N, T, ...), and heads of this size, are short enough."""
     if not keys.is_cuda or queries.dtype != keys.dtype or keys.dtype not in DTYPES or size not in SIZES:
         return False
-    itemsize = keys.element_size()
-    most = MORE_BYTES if itemsize == 2 and _room() >= MUCH_ROOM else MOST_BYTES
-    return keys.shape[1] <= min(most // (size * itemsize), MOST_KEYS)
-
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _room() -> int:
-    """Bytes that one program can share on this GPU."""
-    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-    return int(getattr(properties, "shared_memory_per_block_optin", 0))
+    return keys.shape[1] <= min(MOST_BYTES // (size * keys.element_size()), MOST_KEYS)
 
 
 # --- operators ---

@@ -246,16 +246,19 @@ class Beams:
                 "next_log_probs gave numbers that are no log-probabilities: NaN, or more than 0;"
                 " give log_softmax of logits"
             )
-        kept = (self.kept_tokens, self.kept_lengths, self.kept_scores, self.kept_log_probs, self.kept_ends)
-        rows = zip(*(each.tolist() for each in kept), strict=True)
-        return [
-            [
-                Hypothesis(tokens[:length], score, log_prob, end)
-                for tokens, length, score, log_prob, end in zip(*row, strict=True)
-                if score > _NEVER
-            ]
-            for row in rows
+        # All in one piece, since every question to a GPU takes as long as a long answer.
+        numbers = (self.kept_scores, self.kept_log_probs)
+        kept = (self.kept_lengths, self.kept_ends.long(), *(each.view(torch.int64) for each in numbers))
+        packed = torch.cat((self.kept_tokens, torch.stack(kept, -1)), -1).flatten(0, 1).cpu()
+        scores, log_probs = packed[:, -2:].T.contiguous().view(torch.float64).tolist()
+        lengths, ends = packed[:, self.most : self.most + 2].T.tolist()
+        every = zip(packed[:, : self.most].tolist(), lengths, scores, log_probs, ends, strict=True)
+        flat = [
+            Hypothesis(tokens[:length], score, log_prob, bool(end))
+            for tokens, length, score, log_prob, end in every
         ]
+        rows = (flat[begin : begin + self.nbest] for begin in range(0, len(flat), self.nbest))
+        return [[one for one in row if one.score > _NEVER] for row in rows]
 
     def _continued(self, parents: Tensor, tokens: Tensor) -> Tensor:
         past: Tensor = self.tokens.gather(1, parents[..., None].expand(-1, -1, self.most))

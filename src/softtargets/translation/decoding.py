@@ -126,7 +126,9 @@ class Searcher:
             for place, each in enumerate(checked)
             if len(each) > 1
         }
-        found: list[list[Hypothesis]] = [[Hypothesis([EOS], 0.0, 0.0)] for _ in checked]
+        found: list[list[Hypothesis]] = [
+            [] if place in limits else [Hypothesis([EOS], 0.0, 0.0)] for place in range(len(checked))
+        ]
         done = len(checked) - len(limits)
         with looking(model):
             self._search.begin()

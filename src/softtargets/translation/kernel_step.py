@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from softtargets.models import Cache, Transformer
-from softtargets.models.embedding import sinusoids
+from softtargets.models import Cache, Transformer, sinusoids
 
 if TYPE_CHECKING:
-    from softtargets.models.transformer_layers import DecoderLayer, Residual
     from softtargets.translation.beam import Beams
 
-# Rows that one program of a norm makes, keys that one of attention looks at at a time, tokens that are moved at a time.
-_NORM_ROWS, _KEYS, _MOVED = 4, 64, 32
+# Rows that one program of a norm makes, positions that one of attention looks at at a time, tokens that are moved at a
+# time.
+_NORM_ROWS, _POSITIONS, _MOVED = 4, 32, 32
 # Keys of a source that are looked at at a time, and tokens whose logits one program makes.
 _SOURCE_KEYS, _CHUNK = 32, 128
 # A program of a norm has whole rows in registers.
@@ -58,7 +57,7 @@ class Weights:
                 self._product(layer.feed_forward.widen),
                 self._product(layer.feed_forward.narrow),
             )
-            for layer in cast("list[DecoderLayer]", model.decoder)
+            for layer in cast("list[Any]", model.decoder)
         ]
         self.templates = self._copy(model.head.weight)
 
@@ -116,17 +115,10 @@ class KernelStep:
         self._norms = _norms(model)
         self._pre = not isinstance(model.last.norm, nn.Identity)
         self._heads = cache.keys[0].shape[1]
-        single = weights.dtype == torch.float32
-        self._attention = {
-            "BEAMS": beams.beam,
-            "HEADS": self._heads,
-            "SIZE": self._width // self._heads,
-            "ROWS": max(16, _power_of_2(beams.beam)),
-            "COLUMNS": max(16, _power_of_2(self._width // self._heads)),
-            "PRECISION": "ieee",
-            "num_warps": 4 if single else 2,
-        }
-        self._at_a_time = _KEYS // 2 if single else _KEYS
+        self._size = self._width // self._heads
+        self._heads_and_beams = {"BEAMS": beams.beam, "HEADS": self._heads, "SIZE": self._size}
+        origin = torch.uint8 if beams.beam <= 256 else torch.int32
+        self._origins = torch.zeros(beams.batch, beams.beam, capacity, dtype=origin, device=table.device)
 
     def __call__(self) -> None:
         """Take the step, in place; nothing is asked of the device."""
@@ -142,7 +134,8 @@ class KernelStep:
                 self._attend_to_source(number, ask(self._low))
                 self._add(merge_source(self._found), next(norms))
                 self._add(narrow(widen.relu(self._low)), next(norms))
-            go_on(self._beams, self._cache, *self._likeliest())
+            go_on(self._beams, self._origins, *self._likeliest())
+            self._cache.place.copy_(self._beams.place)
 
     def _embed(self) -> None:
         from softtargets.translation.kernels.step import embed_kernel
@@ -186,23 +179,25 @@ class KernelStep:
         from softtargets.translation.kernels.step import own_attention_kernel
 
         cache = self._cache
-        own_attention_kernel[(self._beams.batch, self._heads)](
+        own_attention_kernel[(self._beams.batch * self._beams.beam, self._heads)](
             projected,
             cache.keys[number],
             cache.values[number],
-            cache.line.view(torch.uint8),
+            self._origins,
             cache.place,
             self._found,
-            (self._width // self._heads) ** -0.5,
+            self._size**-0.5,
             CAPACITY=cache.line.shape[2],
-            BLOCK=self._at_a_time,
-            **self._attention,
+            COLUMNS=_power_of_2(self._size),
+            BLOCK=_POSITIONS,
+            num_warps=max(1, _power_of_2(self._size) // 64),
+            **self._heads_and_beams,
         )
 
     def _attend_to_source(self, number: int, queries: Tensor) -> None:
         from softtargets.translation.kernels.step import cross_attention_kernel
 
-        cache = self._cache
+        cache, single = self._cache, self._weights.dtype == torch.float32
         length = cache.seen.shape[-1]
         cross_attention_kernel[(self._beams.batch, self._heads)](
             queries,
@@ -211,10 +206,15 @@ class KernelStep:
             cache.seen.view(torch.uint8),
             self._found,
             length,
-            (self._width // self._heads) ** -0.5,
+            self._size**-0.5,
+            ROWS=max(16, _power_of_2(self._beams.beam)),
+            COLUMNS=max(16, _power_of_2(self._size)),
             BLOCK=min(_SOURCE_KEYS, max(16, _power_of_2(length))),
             WHOLE=_power_of_2(length),
-            **self._attention,
+            PRECISION="ieee",
+            num_warps=(4 if single else 1) * max(1, _power_of_2(self._size) // 64),
+            num_stages=1,  # few need a second turn, and what is read ahead takes room from others
+            **self._heads_and_beams,
         )
 
     def _likeliest(self) -> tuple[Tensor, Tensor]:
@@ -264,8 +264,12 @@ class KernelStep:
         return log_probs, tokens
 
 
-def go_on(beams: Beams, cache: Cache, added: Tensor, tokens: Tensor) -> None:
-    """`Beams.go_on` and `Cache.reorder` in one launch, with both places moved on."""
+def go_on(beams: Beams, origins: Tensor, added: Tensor, tokens: Tensor) -> None:
+    """`Beams.go_on` in one launch.
+
+    `origins` (batch, beam, capacity) say beside which hypothesis what each one looks back at was written, and are moved
+    as `Cache.reorder` moves lines.
+    """
     from softtargets.translation.kernels.beam import go_on_kernel
 
     beams.steps += 1
@@ -287,13 +291,13 @@ def go_on(beams: Beams, cache: Cache, added: Tensor, tokens: Tensor) -> None:
         beams.kept_scores,
         beams.done.view(torch.uint8),
         beams.wrong.view(torch.uint8),
-        cache.line.view(torch.uint8),
+        origins,
         EOS=beams.eos,
         BEAM=beams.beam,
         EACH=each,
         NBEST=beams.nbest,
         MOST=beams.most,
-        CAPACITY=cache.line.shape[2],
+        CAPACITY=origins.shape[2],
         FALLS=beams.falls,
         CANDIDATES=_power_of_2(beams.beam * each),
         PICKS=picks,
@@ -301,16 +305,12 @@ def go_on(beams: Beams, cache: Cache, added: Tensor, tokens: Tensor) -> None:
         COLUMNS=_MOVED,
         num_warps=min(8, max(1, picks // 8)),
     )
-    torch._foreach_add_([beams.place, cache.place], 1)
+    beams.place.add_(1)
 
 
 def _norms(model: Transformer) -> list[nn.LayerNorm]:
     """In the order in which a step comes to them: behind each sum, or in front of each layer and once at the end."""
-    behind = [
-        cast("Residual", around).norm
-        for layer in cast("list[DecoderLayer]", model.decoder)
-        for around in layer.around
-    ]
+    behind = [around.norm for layer in cast("list[Any]", model.decoder) for around in layer.around]
     return behind if isinstance(model.last.norm, nn.Identity) else [*behind, model.last.norm]
 
 

@@ -55,7 +55,8 @@ def search(seed, device, batch, beam, nbest, vocabulary, limits, alpha, penalty,
     options = limits, beam, BOS, EOS, alpha, penalty, nbest, device
     one, other = Beams(*options), Beams(*options)
     capacity = max(limits) + 3
-    lines = cache_of(one, capacity, device), cache_of(other, capacity, device)
+    lines = cache_of(one, capacity, device)
+    origins = torch.zeros(batch, beam, capacity, dtype=torch.uint8, device=device)
     for step in range(max(limits)):
         logits = torch.randn(batch * beam, vocabulary, generator=generator)
         logits[:, EOS] += 1
@@ -64,8 +65,8 @@ def search(seed, device, batch, beam, nbest, vocabulary, limits, alpha, penalty,
         if step == 1:
             logits[::2, 3:] = -torch.inf  # what cannot follow
         given = best(logits.log_softmax(-1).to(device), one.wanted(vocabulary))
-        written_out(one, lines[0], *given)
-        go_on(other, lines[1], *given)
+        written_out(one, lines, *given)
+        go_on(other, origins, *given)
         for name in STATE:
             a, b = getattr(one, name), getattr(other, name)
             if name in ("kept_lengths", "kept_ends", "kept_tokens", "kept_log_probs"):
@@ -76,8 +77,8 @@ def search(seed, device, batch, beam, nbest, vocabulary, limits, alpha, penalty,
                     a, b = a * places, b * places
             assert torch.equal(a, b), (step, name)
         past = slice(0, step + 1)
-        assert torch.equal(lines[0].line[:, :, past], lines[1].line[:, :, past])
-        assert torch.equal(lines[0].place, lines[1].place)
+        shown = torch.nn.functional.one_hot(origins[:, :, past].long(), beam).bool()
+        assert torch.equal(lines.line[:, :, past], shown)
     assert one.hypotheses() == other.hypotheses()
     assert one.steps == other.steps
 
@@ -100,15 +101,15 @@ def test_it_is_the_step_written_out(case):
 @interpreted
 def test_what_is_no_log_probability_is_noted():
     beams = Beams([3, 3], 2, BOS, EOS)
-    cache = cache_of(beams, 3, "cpu")
+    origins = torch.zeros(2, 2, 3, dtype=torch.uint8)
     tokens = torch.tensor([[4, 5, 6]] * 4)
     anything = torch.tensor([[torch.nan] * 3])  # asked of what has probability zero
-    go_on(beams, cache, torch.cat([torch.full((1, 3), -1.0), anything] * 2), tokens)
+    go_on(beams, origins, torch.cat([torch.full((1, 3), -1.0), anything] * 2), tokens)
     assert not beams.wrong
-    go_on(beams, cache, torch.tensor([[-1.0, -2.0, torch.nan]] + [[-1.0, -2.0, -3.0]] * 3), tokens)
+    go_on(beams, origins, torch.tensor([[-1.0, -2.0, torch.nan]] + [[-1.0, -2.0, -3.0]] * 3), tokens)
     assert beams.wrong
     beams = Beams([3, 3], 2, BOS, EOS)
-    go_on(beams, cache_of(beams, 3, "cpu"), torch.full((4, 3), 0.5), tokens)
+    go_on(beams, origins, torch.full((4, 3), 0.5), tokens)
     assert beams.wrong
 
 
@@ -126,7 +127,7 @@ def test_it_compiles_for_a_gpu(beam, nbest, warps):
             "kept_ends": "*u8",
             "done": "*u8",
             "wrong": "*u8",
-            "line": "*u8",
+            "origins": "*u8",
         },
         otherwise="*i64",
         constants={

@@ -22,7 +22,7 @@ def go_on_kernel(
     kept_scores,
     done,
     wrong,
-    line,  # of a `Cache`: (inputs, BEAM, CAPACITY, BEAM)
+    origins,  # (inputs, BEAM, CAPACITY): beside which hypothesis keys and values of each one's past were written
     EOS: tl.constexpr,
     BEAM: tl.constexpr,
     EACH: tl.constexpr,
@@ -158,16 +158,17 @@ def go_on_kernel(
         tl.debug_barrier()
         tl.store(tokens + (example * BEAM + rank)[:, None] * MOST + column[None, :], history, mask=inside)
         tl.debug_barrier()
-    for begin in range(0, length * BEAM, COLUMNS):
+    for begin in range(0, length, COLUMNS):
         column = begin + tl.arange(0, COLUMNS)
-        inside = follows[:, None] & (column < CAPACITY * BEAM)[None, :]
-        past = line + (example * BEAM + picked_parents)[:, None] * (CAPACITY * BEAM) + column[None, :]
-        theirs = tl.load(past, mask=inside & (column < now * BEAM)[None, :], other=0)
-        new = column[None, :] - now * BEAM == picked_parents[:, None]
-        theirs = tl.where((column >= now * BEAM)[None, :], new.to(theirs.dtype), theirs)
+        inside = follows[:, None] & (column < CAPACITY)[None, :]
+        past = origins + (example * BEAM + picked_parents)[:, None] * CAPACITY + column[None, :]
+        beside = tl.load(past, mask=inside & (column < now)[None, :], other=0).to(tl.int32)
+        beside = tl.where((column == now)[None, :], picked_parents[:, None], beside)
         tl.debug_barrier()
         tl.store(
-            line + (example * BEAM + rank)[:, None] * (CAPACITY * BEAM) + column[None, :], theirs, mask=inside
+            origins + (example * BEAM + rank)[:, None] * CAPACITY + column[None, :],
+            beside.to(origins.dtype.element_ty),
+            mask=inside,
         )
         tl.debug_barrier()
 

@@ -68,7 +68,7 @@ def own_attention_kernel(
     projected,  # (inputs * BEAMS, 3 * HEADS * SIZE): queries, keys and values of this position
     keys,  # (inputs, HEADS, CAPACITY, BEAMS, SIZE), written at the place
     values,
-    line,  # (inputs, BEAMS, CAPACITY, BEAMS): what before this position is whose past
+    origins,  # (inputs, BEAMS, CAPACITY): beside which hypothesis each one's past was written
     place,  # (1,)
     found,  # (inputs * BEAMS, HEADS * SIZE), written
     scale,
@@ -76,59 +76,50 @@ def own_attention_kernel(
     BEAMS: tl.constexpr,
     HEADS: tl.constexpr,
     SIZE: tl.constexpr,
-    ROWS: tl.constexpr,  # a power of 2, at least 16 and the beams
-    COLUMNS: tl.constexpr,  # a power of 2, at least 16 and the size
-    BLOCK: tl.constexpr,  # keys that are looked at at a time
-    PRECISION: tl.constexpr,  # of products of single precision
+    COLUMNS: tl.constexpr,  # a power of 2, at least the size
+    BLOCK: tl.constexpr,  # positions that are looked at at a time
 ):
-    """The hypotheses of one input look, with one head, at their own past and at themselves.
+    """One hypothesis looks, with one head, at its past and at itself.
 
-    All of them are asked about all that the hypotheses of the input keep, and what is not theirs is masked: products
-    of tiles are quicker than following each one's past.
+    A warp for each follows its own line: what descendants have in common is read by all of them, but it is near.
     """
-    example, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    example, beam = row // BEAMS, row % BEAMS
     now = tl.load(place).to(tl.int32)
-    beam, column = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
-    there = (beam < BEAMS)[:, None] & (column < SIZE)[None, :]
+    column = tl.arange(0, COLUMNS)
+    there = column < SIZE
     width = HEADS * SIZE
-    row = example * BEAMS + beam
-    source = projected + row[:, None] * (3 * width) + head * SIZE + column[None, :]
-    query = tl.load(source, mask=there, other=0.0)
+    source = projected + row * (3 * width) + head * SIZE + column
+    query = tl.load(source, mask=there, other=0.0).to(tl.float32)
     key = tl.load(source + width, mask=there, other=0.0)
     value = tl.load(source + 2 * width, mask=there, other=0.0)
     kept = (example * HEADS + head) * CAPACITY * BEAMS * SIZE
-    own = kept + (now * BEAMS + beam)[:, None] * SIZE + column[None, :]
+    own = kept + (now * BEAMS + beam) * SIZE + column
     tl.store(keys + own, key, mask=there)
     tl.store(values + own, value, mask=there)
     # Itself first, so that there is something to compare with.
-    largest = tl.sum(query.to(tl.float32) * key.to(tl.float32), 1) * scale
-    total = tl.full((ROWS,), 1.0, tl.float32)
+    largest = tl.sum(query * key.to(tl.float32), 0) * scale
+    total = 1.0
     mixed = value.to(tl.float32)
-    past = now * BEAMS
-    for begin in range(0, past, BLOCK):
+    for begin in range(0, now, BLOCK):
         which = begin + tl.arange(0, BLOCK)
-        theirs = tl.load(
-            line + row[:, None] * (CAPACITY * BEAMS) + which[None, :],
-            mask=(beam < BEAMS)[:, None] & (which < past)[None, :],
-            other=0,
-        )
-        # Most hypotheses of long ago have no descendants; theirs is not read.
-        tile = (tl.max(theirs, 0) != 0)[:, None] & (column < SIZE)[None, :]
-        offsets = kept + which[:, None] * SIZE + column[None, :]
-        seen_keys = tl.load(keys + offsets, mask=tile, other=0.0)
-        seen_values = tl.load(values + offsets, mask=tile, other=0.0)
-        scores = tl.dot(query, tl.trans(seen_keys), input_precision=PRECISION) * scale
-        scores = tl.where(theirs != 0, scores, -float("inf"))
-        new = tl.maximum(largest, tl.max(scores, 1))
-        share = tl.exp(scores - new[:, None])
+        before = which < now
+        beside = tl.load(origins + row * CAPACITY + which, mask=before, other=0).to(tl.int32)
+        offsets = kept + (which * BEAMS + beside)[:, None] * SIZE + column[None, :]
+        tile = before[:, None] & there[None, :]
+        seen_keys = tl.load(keys + offsets, mask=tile, other=0.0).to(tl.float32)
+        seen_values = tl.load(values + offsets, mask=tile, other=0.0).to(tl.float32)
+        scores = tl.sum(seen_keys * query[None, :], 1) * scale
+        scores = tl.where(before, scores, -float("inf"))
+        new = tl.maximum(largest, tl.max(scores, 0))
+        share = tl.exp(scores - new)
         fade = tl.exp(largest - new)
-        total = total * fade + tl.sum(share, 1)
-        mixed = mixed * fade[:, None] + tl.dot(
-            share.to(seen_values.dtype), seen_values, input_precision=PRECISION
-        )
+        total = total * fade + tl.sum(share, 0)
+        mixed = mixed * fade + tl.sum(share[:, None] * seen_values, 0)
         largest = new
-    result = (mixed / total[:, None]).to(found.dtype.element_ty)
-    tl.store(found + row[:, None] * width + head * SIZE + column[None, :], result, mask=there)
+    tl.store(
+        found + row * width + head * SIZE + column, (mixed / total).to(found.dtype.element_ty), mask=there
+    )
 
 
 @triton.jit
