@@ -13,16 +13,16 @@ from softtargets.models import Transformer
 from softtargets.translation.symbols import BOS, IGNORED, PAD
 
 
-def padded(rows: Sequence[Sequence[int]], fill: int = PAD) -> Tensor:
-    """Rows of tokens side by side (rows, longest), filled up at their ends.
+def padded(rows: Sequence[Sequence[int]], fill: int = PAD, shape: tuple[int, int] | None = None) -> Tensor:
+    """Rows of tokens side by side (rows, longest), filled up at their ends, or as much of a larger shape.
 
     >>> padded([[5, 2], [6, 7, 2]])
     tensor([[5, 2, 0], [6, 7, 2]])
     """
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    side_by_side = np.full((len(rows), lengths.max()), fill, np.int64)
+    side_by_side = np.full(shape or (len(rows), lengths.max()), fill, np.int64)
     there = np.arange(side_by_side.shape[1]) < lengths[:, None]
-    side_by_side[there] = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
+    side_by_side[: len(rows)][there] = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
     return torch.from_numpy(side_by_side)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -160,7 +161,7 @@ class Beams:
 
     def begin(self, limits: Sequence[int]) -> None:
         """Begin anew, in place."""
-        self.limits.copy_(torch.tensor(limits).view(-1, 1))
+        self.limits.copy_(torch.from_numpy(np.fromiter(limits, np.int64)).view(-1, 1))
         self.steps = 0
         for each in (self.tokens, self.place, self.done, self.wrong, self.kept_ends):
             each.zero_()

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from softtargets.exceptions import SofttargetsError
 from softtargets.models import Cache, Transformer, evaluating, known_attention
@@ -259,17 +258,16 @@ class _Search:
 
     def run(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> list[list[Hypothesis]]:
         device = self._model.head.weight.device
-        source = padded(sources)
-        limits, capacity = list(limits), max(limits)
+        limits, capacity, shape = list(limits), max(limits), None
         records = _records(device)
         if records:
             # Up to the next shape, with sources that are done after one step.
             capacity = min(_up(capacity, _ROUNDED), self._model.longest)
+            longest = min(_up(max(map(len, sources)), _SOURCE_ROUNDED), self._model.longest)
             blank = _blanks(len(sources))
-            longest = min(_up(source.shape[1], _SOURCE_ROUNDED), self._model.longest)
-            source = functional.pad(source, (0, longest - source.shape[1]))
-            source = torch.cat((source, source.new_full((blank, source.shape[1]), PAD)))
+            shape = len(sources) + blank, longest
             limits += [1] * blank
+        source = padded(sources, shape=shape)
         kind = self._kind(source.to(device), limits, capacity)
         most = max(limits)
         for step in range(1, most + 1):
