@@ -315,9 +315,7 @@ def test_sequence_to_sequence_in_trainer(tmp_path):
         compute_loss_func=loss_function(LabelSmoothing(0.1)),
     )
     trainer.train()
-    assert small.losses_of(trainer) == pytest.approx(
-        [smoothed(logits, labels, 0.1).mean().item()], rel=1e-5
-    )
+    assert small.losses_of(trainer) == pytest.approx([smoothed(logits, labels, 0.1).mean().item()], rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["label_smoothing", "labo", "focal", "max_sup", "confidence_penalty"])
