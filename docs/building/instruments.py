@@ -112,9 +112,7 @@ def calibration_error(figure: Figure) -> None:
     images, labels = held_out()
     for ax, (name, made) in zip(figure.subplots(1, 2, sharey=True), both().items(), strict=True):
         plotting.reliability_diagram(made.logits(images), labels, bins=10, ax=ax, title=name)
-        legend = ax.get_legend()
-        if legend is not None:
-            legend.remove()
+        _without_words(ax)
 
 
 def temperature(figure: Figure) -> None:
@@ -273,7 +271,7 @@ def label_noise(figure: Figure) -> None:
     own = held[np.arange(len(given)), given]
     bins = np.linspace(0, 1, 21)
     left.hist([own[~wrong], own[wrong]], bins=bins, stacked=True, color=[BLUE, RED], label=["right", "wrong"])
-    left.set(xlabel="probability of the given label", ylabel="examples", title="labels that are")
+    left.set(xlabel="probability of the given label", ylabel="examples", title="given labels")
     left.legend(frameon=False)
     right.errorbar(
         [0],
@@ -302,9 +300,7 @@ def token_calibration(figure: Figure) -> None:
         plotting.reliability_diagram(
             probabilities[counted], labels[counted], ax=ax, title=title, kind="probabilities"
         )
-        legend = ax.get_legend()
-        if legend is not None:
-            legend.remove()
+        _without_words(ax)
 
 
 @cache
@@ -344,17 +340,17 @@ def letters() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 _DRAWN: dict[str, tuple[Callable[[Figure], None], tuple[float, float]]] = {
-    "calibration-error": (calibration_error, (7.0, 4.0)),
-    "temperature": (temperature, (6.4, 3.4)),
-    "proper-scores": (proper_scores, (7.0, 3.2)),
-    "selective-prediction": (selective_prediction, (6.4, 3.4)),
-    "template-plane": (template_plane, (7.0, 4.0)),
-    "neural-collapse": (neural_collapse_, (7.0, 4.2)),
-    "information": (information, (7.0, 3.2)),
-    "distillation-measures": (distillation_measures, (7.0, 3.2)),
-    "mistakes": (mistakes, (7.0, 3.8)),
-    "label-noise": (label_noise, (7.0, 3.2)),
-    "token-calibration": (token_calibration, (7.0, 4.0)),
+    "calibration-error": (calibration_error, (6.0, 3.6)),
+    "temperature": (temperature, (6.0, 3.3)),
+    "proper-scores": (proper_scores, (6.0, 3.0)),
+    "selective-prediction": (selective_prediction, (6.0, 3.3)),
+    "template-plane": (template_plane, (5.2, 3.4)),
+    "neural-collapse": (neural_collapse_, (6.0, 4.0)),
+    "information": (information, (6.0, 3.0)),
+    "distillation-measures": (distillation_measures, (6.0, 3.0)),
+    "mistakes": (mistakes, (6.2, 3.6)),
+    "label-noise": (label_noise, (6.0, 3.0)),
+    "token-calibration": (token_calibration, (6.0, 3.6)),
 }
 NAMES = tuple(_DRAWN)
 
@@ -370,6 +366,15 @@ def picture(name: str) -> bytes:
         stream = io.BytesIO()
         figure.savefig(stream, format="svg", metadata={"Date": None})
     return stream.getvalue()
+
+
+def _without_words(ax: Axes) -> None:
+    """What a caption says, and the panel to the left, is left out of a panel."""
+    legend = ax.get_legend()
+    if legend is not None:
+        legend.remove()
+    if not ax.get_subplotspec().is_first_col():
+        ax.set_ylabel("")
 
 
 def _plain(ax: Axes) -> None:
