@@ -16,7 +16,8 @@ from softtargets.exceptions import SofttargetsError
 from softtargets.models import Cache, Transformer, evaluating, known_attention
 from softtargets.translation.batching import longest_first, padded, prefixes, room_for
 from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search
-from softtargets.translation.ranking import likeliest
+from softtargets.translation.kernel_step import KernelStep, Weights, compute_dtype, fits
+from softtargets.translation.ranking import has_triton, likeliest
 from softtargets.translation.symbols import BOS, EOS, PAD
 
 Progress = Callable[[int, int], None]
@@ -24,6 +25,8 @@ Progress = Callable[[int, int], None]
 _AT_A_TIME = {"cpu": 8192, "cuda": 2**18}
 # On a GPU lengths are rounded up to multiples of this, so that few kinds of steps are recorded.
 _ROUNDED = 16
+# Shapes of batches that are remembered: each has its keys and values, some gigabytes for a large model.
+_KINDS = 4
 # Steps between two questions to a GPU whether all is done.
 _STEPS_BETWEEN_QUESTIONS = 4
 
@@ -69,28 +72,70 @@ def decode(
     >>> len(best.tokens), nothing
     (4, Hypothesis(tokens=[2], score=0.0, log_prob=0.0, finished=True))
     """
-    if not temperature > 0:
-        raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
-    check_search(beam, 1 if max_length is None else max_length, nbest)
-    checked = checked_sources(model, sources)
-    search = _Search(model, beam, length_penalty, penalty, nbest, temperature)
-    room = room_for(model, _AT_A_TIME) if tokens_at_a_time is None else tokens_at_a_time
-    limits = {
-        place: most_tokens(model, len(each) - 1, max_length)
-        for place, each in enumerate(checked)
-        if len(each) > 1
-    }
-    found: list[list[Hypothesis]] = [[Hypothesis([EOS], 0.0, 0.0)] for _ in checked]
-    done = len(checked) - len(limits)
-    with looking(model):
-        for places in longest_first(limits, room // beam):
-            rows = search.run([checked[place] for place in places], [limits[place] for place in places])
-            for place, hypotheses in zip(places, rows, strict=True):
-                found[place] = hypotheses
-            done += len(places)
-            if progress is not None:
-                progress(done, len(checked))
-    return found
+    searcher = Searcher(model, beam, length_penalty, temperature, nbest, penalty=penalty)
+    return searcher(sources, max_length, tokens_at_a_time=tokens_at_a_time, progress=progress)
+
+
+class Searcher:
+    """`decode` for one model, again and again: what a GPU has recorded for batches of some shape is kept for others.
+
+    Weights may be trained on between two calls. On a CPU nothing is kept, and it is no faster than `decode`.
+
+    >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
+    >>> search = Searcher(net, beam=3)
+    >>> search([[5, 6]]) == decode(net, [[5, 6]], beam=3)
+    True
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        beam: int = 5,
+        length_penalty: float = 1.0,
+        temperature: float = 1.0,
+        nbest: int = 1,
+        *,
+        penalty: Penalty = "length",
+    ) -> None:
+        if not temperature > 0:
+            raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
+        check_search(beam, 1, nbest)
+        self.model, self.beam = model, beam
+        self._search = _Search(model, beam, length_penalty, penalty, nbest, temperature)
+
+    def __call__(
+        self,
+        sources: Sequence[Sequence[int]],
+        max_length: int | None = None,
+        *,
+        tokens_at_a_time: int | None = None,
+        progress: Progress | None = None,
+    ) -> list[list[Hypothesis]]:
+        """The best translations of each source, as `decode` gives them."""
+        if max_length is not None:
+            check_search(self.beam, max_length, 1)
+        model = self.model
+        checked = checked_sources(model, sources)
+        room = room_for(model, _AT_A_TIME) if tokens_at_a_time is None else tokens_at_a_time
+        limits = {
+            place: most_tokens(model, len(each) - 1, max_length)
+            for place, each in enumerate(checked)
+            if len(each) > 1
+        }
+        found: list[list[Hypothesis]] = [[Hypothesis([EOS], 0.0, 0.0)] for _ in checked]
+        done = len(checked) - len(limits)
+        with looking(model):
+            self._search.begin()
+            for places in longest_first(limits, room // self.beam):
+                rows = self._search.run(
+                    [checked[place] for place in places], [limits[place] for place in places]
+                )
+                for place, hypotheses in zip(places, rows, strict=True):
+                    found[place] = hypotheses
+                done += len(places)
+                if progress is not None:
+                    progress(done, len(checked))
+        return found
 
 
 def score(
@@ -144,10 +189,23 @@ class Translator:
 
     def __init__(self, model: Transformer, tokeniser: Codec) -> None:
         self.model, self.tokeniser = model, tokeniser
+        self._last: tuple[dict[str, Any], Searcher] | None = None
 
-    def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
-        """The best translation of each text; options are those of `decode`."""
-        found = decode(self.model, self.tokeniser.encode(texts), **options)
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        max_length: int | None = None,
+        tokens_at_a_time: int | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> list[str]:
+        """The best translation of each text; options are those of `decode`. The same as last time are quicker."""
+        if self._last is None or self._last[0] != options or self._last[1].model is not self.model:
+            self._last = options, Searcher(self.model, **options)
+        found = self._last[1](
+            self.tokeniser.encode(texts), max_length, tokens_at_a_time=tokens_at_a_time, progress=progress
+        )
         return self.tokeniser.decode([best[0].tokens if best else [] for best in found])
 
 
@@ -175,7 +233,21 @@ class _Search:
         self._model, self._beam, self._temperature = model, beam, temperature
         self._options = beam, BOS, EOS, length_penalty, penalty, nbest
         self._kinds: dict[tuple[int, int, int], _Kind] = {}
-        self._graphs: list[torch.cuda.CUDAGraph] = []
+        self._pool: Any = None
+        self._weights: Weights | None = None
+        self._where: tuple[Any, ...] = ()
+
+    def begin(self) -> None:
+        """Look at the model's weights anew; what was recorded with them elsewhere is of no use."""
+        dtype = compute_dtype(self._model)
+        where = dtype, *(each.data_ptr() for each in self._model.parameters())
+        if where != self._where:
+            self._kinds.clear()
+            self._pool, self._weights, self._where = None, None, where
+            if _has_kernels(self._model, dtype):
+                self._weights = Weights(self._model, dtype)
+        elif self._weights is not None:
+            self._weights.refresh()
 
     def run(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> list[list[Hypothesis]]:
         device = self._model.head.weight.device
@@ -204,32 +276,47 @@ class _Search:
         """Ready for the first step."""
         shape = *source.shape, capacity
         memory = self._model.encode(source)
-        if shape not in self._kinds:
-            records = _records(source.device)
-            if not records:
-                self._kinds.clear()  # nothing to gain from keeping it
+        records = _records(source.device)
+        if shape in self._kinds:
+            kind = self._kinds[shape] = self._kinds.pop(shape)  # now the newest
+            self._model.start(memory, cache=kind.cache)
+        else:
+            # Of those that are kept one stays at least: graphs share memory that goes with the last of them.
+            while len(self._kinds) >= (_KINDS if records else 1):
+                del self._kinds[next(iter(self._kinds))]
             cache = self._model.start(memory, self._beam, capacity)
             # Room for the whole capacity, so that it serves other limits.
             beams = Beams([*limits[:-1], capacity], *self._options, source.device)
-            kind = _Kind(cache, beams, lambda: self._step(cache, beams))
+            kind = self._kinds[shape] = _Kind(cache, beams, self._step(cache, beams))
             if records:
-                kind.replay = _Recorded(kind.replay, self._graphs)
-            self._kinds[shape] = kind
-        else:
-            kind = self._kinds[shape]
-            self._model.start(memory, cache=kind.cache)
+                kind.replay = self._recorded(kind.replay)
         kind.beams.begin(limits)
         return kind
 
-    def _step(self, cache: Cache, beams: Beams) -> None:
-        states, _ = self._model.advance(beams.last, cache)
-        logits = self._model.head(states)
-        beams.go_on(*likeliest(logits, beams.wanted(logits.shape[-1]), self._temperature))
-        cache.reorder(beams.parents)
+    def _step(self, cache: Cache, beams: Beams) -> Callable[[], None]:
+        if self._weights is not None:
+            return KernelStep(self._model, self._weights, cache, beams, self._temperature)
+
+        def step() -> None:
+            states, _ = self._model.advance(beams.last, cache)
+            logits = self._model.head(states)
+            beams.go_on(*likeliest(logits, beams.wanted(logits.shape[-1]), self._temperature))
+            cache.reorder(beams.parents)
+
+        return step
+
+    def _recorded(self, step: Callable[[], None]) -> Callable[[], None]:
+        if self._pool is None and torch.cuda.is_available():
+            self._pool = torch.cuda.graph_pool_handle()
+        return _Recorded(step, self._pool)
 
 
 def _records(device: torch.device) -> bool:
     return device.type == "cuda"
+
+
+def _has_kernels(model: Transformer, dtype: torch.dtype) -> bool:
+    return model.head.weight.is_cuda and has_triton() and fits(model, dtype)
 
 
 class _Recorded:
@@ -238,8 +325,8 @@ class _Recorded:
     Graphs of one search have in common where they keep what they need, since one is replayed at a time.
     """
 
-    def __init__(self, step: Callable[[], None], others: list[torch.cuda.CUDAGraph]) -> None:
-        self._step, self._others = step, others
+    def __init__(self, step: Callable[[], None], pool: Any) -> None:
+        self._step, self._pool = step, pool
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
@@ -249,17 +336,15 @@ class _Recorded:
         here, stream = torch.cuda.current_stream(), torch.cuda.Stream()
         stream.wait_stream(here)
         graph = torch.cuda.CUDAGraph()
-        pool = self._others[0].pool() if self._others else torch.cuda.graph_pool_handle()
         with torch.cuda.stream(stream):
             self._step()
             # Not by ``torch.cuda.graph``, which first gives all memory that is free back to the device.
-            graph.capture_begin(pool, capture_error_mode="thread_local")
+            graph.capture_begin(self._pool, capture_error_mode="thread_local")
             try:
                 self._step()
             finally:
                 graph.capture_end()
         here.wait_stream(stream)
-        self._others.append(graph)
         self._graph = graph
 
 
