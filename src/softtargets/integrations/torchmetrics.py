@@ -113,13 +113,14 @@ class _Entry(Metric):
         self.name = name
 
     @property
-    def higher_is_better(self) -> bool | None:  # type: ignore[override]
+    def higher_is_better(self) -> bool | None:
         """Of accuracies more is better, of errors less; confidence is neither."""
         return None if self.name == "mean_confidence" else self.name.endswith("accuracy")
 
     def forward(self, preds: Tensor, target: Tensor) -> Tensor:
         """Add a batch to the whole, and give the number of this batch."""
-        return self._whole[0](preds, target)[self.name]
+        found: dict[str, Tensor] = self._whole[0](preds, target)
+        return found[self.name]
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Add a batch to the whole."""

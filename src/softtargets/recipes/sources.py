@@ -103,7 +103,8 @@ _SOURCES = {
     ("model", "inception_v4"): Source("", "Szegedy et al. 2016; Müller et al. 2019, appendix A.4"),
     ("model", "mobilenet_v2"): Source("", "Sandler et al. 2018, for small images"),
     ("model", "resnext29"): Source(
-        "", "Xie et al. 2017, with the blocks of the released code (the paper's CIFAR nets are pre-activated)"
+        "",
+        "Xie et al. 2017, with the blocks of the released code (those of the paper for CIFAR are pre-activated)",
     ),
     ("model", "transformer"): Source("", "Vaswani et al. 2017, the base model"),
 }
