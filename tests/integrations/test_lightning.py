@@ -11,6 +11,7 @@ from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from sklearn.datasets import load_digits
 from torch import distributed, multiprocessing, nn
 from torch.utils.data import DataLoader, TensorDataset
+from torchmetrics import MetricCollection
 
 from leaving import leave
 from softtargets.calibration import measure_calibration
@@ -105,6 +106,9 @@ class Logging(Module):
         self.smooth = metrics.SmoothCalibrationError(10, from_logits=True)
         self.many = metrics.calibration_metrics(10, from_logits=True, prefix="val_")
         self.trained = metrics.CalibrationMetric(10, from_logits=True)
+        self.mixed = MetricCollection(
+            [metrics.CalibrationMetric(10, from_logits=True), metrics.AURC(10, from_logits=True)]
+        )
 
     def training_step(self, batch, place):
         if self.how == "steps":
@@ -134,6 +138,13 @@ class Logging(Module):
         elif self.how == "collection":
             self.many.update(logits, labels)
             self.log_dict(self.many)
+        elif self.how == "computed":
+            self.mixed.update(logits, labels)
+
+    def on_validation_epoch_end(self):
+        if self.how == "computed":
+            self.log_dict(self.mixed.compute())
+            self.mixed.reset()
 
 
 class Watching(Callback):
@@ -154,7 +165,7 @@ def numbers(logits, labels):
     return found | measure_selection(logits, labels, from_logits=True).numbers()
 
 
-@pytest.mark.parametrize("how", ["all", "named", "single", "collection"])
+@pytest.mark.parametrize("how", ["all", "named", "single", "collection", "computed"])
 def test_metrics_are_logged_and_forgotten_after_each_epoch(how):
     module, watching = Logging(how), Watching()
     fitted(module, watching, num_sanity_val_steps=0)
@@ -167,6 +178,7 @@ def test_metrics_are_logged_and_forgotten_after_each_epoch(how):
             | {f"val/{name}": name for name in metrics._NAMES},
             "single": {"smooth": "smooth_calibration_error"},
             "collection": {f"val_{kind.value}": kind.value for kind in metrics.ALL},
+            "computed": {name: name for name in metrics._NAMES} | {"AURC": "aurc"},
         }[how]
         assert logged == pytest.approx({name: whole[own] for name, own in names.items()}, rel=1e-5, abs=1e-7)
     assert watching.epochs[0] != watching.epochs[1]
