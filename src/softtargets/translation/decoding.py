@@ -6,8 +6,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -23,8 +26,9 @@ from softtargets.translation.symbols import BOS, EOS, PAD
 Progress = Callable[[int, int], None]
 # Positions of hypotheses that are kept at a time. A CPU has the smaller number in its cache; a GPU is busy with more.
 _AT_A_TIME = {"cpu": 8192, "cuda": 2**18}
-# On a GPU lengths are rounded up to multiples of this, so that few kinds of steps are recorded.
-_ROUNDED = 16
+# On a GPU lengths of sources and of translations are rounded up to multiples of these, so that few kinds of batches are
+# recorded.
+_SOURCE_ROUNDED, _ROUNDED = 8, 16
 # Shapes of batches that are remembered: each has its keys and values, some gigabytes for a large model.
 _KINDS = 4
 # Steps between two questions to a GPU whether all is done.
@@ -211,11 +215,13 @@ class Translator:
 
 @dataclass
 class _Kind:
-    """What batches of one shape share: where they are computed and, on a GPU, the recorded step."""
+    """What batches of one shape share: where they are computed, and on a GPU what is recorded."""
 
+    source: Tensor
     cache: Cache
     beams: Beams
-    replay: Callable[[], None]
+    replay: Callable[[], None]  # a step
+    read: Callable[[], None] | None = None  # the source anew, from the second batch on
 
 
 class _Search:
@@ -256,11 +262,10 @@ class _Search:
         records = _records(device)
         if records:
             # Up to the next shape, with sources that are done after one step.
-            capacity = min(_up(capacity), self._model.longest)
+            capacity = min(_up(capacity, _ROUNDED), self._model.longest)
             blank = _blanks(len(sources))
-            source = functional.pad(
-                source, (0, min(_up(source.shape[1]), self._model.longest) - source.shape[1])
-            )
+            longest = min(_up(source.shape[1], _SOURCE_ROUNDED), self._model.longest)
+            source = functional.pad(source, (0, longest - source.shape[1]))
             source = torch.cat((source, source.new_full((blank, source.shape[1]), PAD)))
             limits += [1] * blank
         kind = self._kind(source.to(device), limits, capacity)
@@ -275,23 +280,34 @@ class _Search:
     def _kind(self, source: Tensor, limits: list[int], capacity: int) -> _Kind:
         """Ready for the first step."""
         shape = *source.shape, capacity
-        memory = self._model.encode(source)
         records = _records(source.device)
         if shape in self._kinds:
             kind = self._kinds[shape] = self._kinds.pop(shape)  # now the newest
-            self._model.start(memory, cache=kind.cache)
+            kind.source.copy_(source)
+            if kind.read is None:
+                read = partial(self._read, kind.source, kind.cache)
+                kind.read = self._recorded(read) if records else read
+            kind.read()
         else:
             # Of those that are kept one stays at least: graphs share memory that goes with the last of them.
             while len(self._kinds) >= (_KINDS if records else 1):
                 del self._kinds[next(iter(self._kinds))]
-            cache = self._model.start(memory, self._beam, capacity)
+            cache = self._model.start(self._model.encode(source), self._beam, capacity)
             # Room for the whole capacity, so that it serves other limits.
             beams = Beams([*limits[:-1], capacity], *self._options, source.device)
-            kind = self._kinds[shape] = _Kind(cache, beams, self._step(cache, beams))
-            if records:
-                kind.replay = self._recorded(kind.replay)
+            step = self._step(cache, beams)
+            kind = _Kind(source, cache, beams, self._recorded(step) if records else step)
+            self._kinds[shape] = kind
         kind.beams.begin(limits)
         return kind
+
+    def _read(self, source: Tensor, cache: Cache) -> None:
+        kind = source.device.type
+        # What torch keeps of converted weights would be gone when a recording is replayed.
+        with torch.autocast(
+            kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind), cache_enabled=False
+        ):
+            self._model.start(self._model.encode(source), cache=cache)
 
     def _step(self, cache: Cache, beams: Beams) -> Callable[[], None]:
         if self._weights is not None:
@@ -366,6 +382,9 @@ def checked_sources(model: Transformer, sources: Sequence[Sequence[int]]) -> lis
 
 
 def _check_tokens(model: Transformer, rows: Sequence[Sequence[int]], what: str) -> None:
+    everything = np.fromiter(chain.from_iterable(rows), np.int64)
+    if not everything.size or (everything.min() > PAD and everything.max() < model.vocabulary):
+        return
     for place, row in enumerate(rows):
         for token in row:
             if not PAD < token < model.vocabulary:
@@ -380,8 +399,8 @@ def most_tokens(model: Transformer, pieces: int, max_length: int | None = None) 
     return min(int(1.2 * pieces) + 10 if max_length is None else max_length, model.longest)
 
 
-def _up(length: int) -> int:
-    return -(-length // _ROUNDED) * _ROUNDED
+def _up(length: int, multiple: int) -> int:
+    return -(-length // multiple) * multiple
 
 
 def _blanks(count: int) -> int:

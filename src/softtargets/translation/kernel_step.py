@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from softtargets.models import Cache, Transformer
 from softtargets.models.embedding import sinusoids
-from softtargets.translation.ranking import LONGEST_ROW, likeliest, likeliest_by_kernel
 
 if TYPE_CHECKING:
     from softtargets.models.transformer_layers import DecoderLayer, Residual
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
 
 # Rows that one program of a norm makes, keys that one of attention looks at at a time, tokens that are moved at a time.
 _NORM_ROWS, _KEYS, _MOVED = 4, 64, 32
+# Keys of a source that are looked at at a time, and tokens whose logits one program makes.
+_SOURCE_KEYS, _CHUNK = 32, 128
 # A program of a norm has whole rows in registers.
 _WIDEST = 4096
 
@@ -111,6 +111,8 @@ class KernelStep:
         self._low = torch.empty_like(self._states, dtype=weights.dtype)
         self._found = torch.empty_like(self._low)
         self._logits = torch.empty(rows, model.vocabulary, device=table.device)
+        self._maxima = torch.empty(rows, -(-model.vocabulary // _CHUNK), device=table.device)
+        self._totals = torch.empty_like(self._maxima)
         self._norms = _norms(model)
         self._pre = not isinstance(model.last.norm, nn.Identity)
         self._heads = cache.keys[0].shape[1]
@@ -140,7 +142,6 @@ class KernelStep:
                 self._attend_to_source(number, ask(self._low))
                 self._add(merge_source(self._found), next(norms))
                 self._add(narrow(widen.relu(self._low)), next(norms))
-            self._multiply()
             go_on(self._beams, self._cache, *self._likeliest())
 
     def _embed(self) -> None:
@@ -211,25 +212,56 @@ class KernelStep:
             self._found,
             length,
             (self._width // self._heads) ** -0.5,
-            BLOCK=min(self._at_a_time, max(16, _power_of_2(length))),
+            BLOCK=min(_SOURCE_KEYS, max(16, _power_of_2(length))),
+            WHOLE=_power_of_2(length),
             **self._attention,
         )
 
-    def _multiply(self) -> None:
-        """Logits in single precision, without the bias."""
-        templates = self._weights.templates
-        if templates.dtype == torch.float32:
-            torch.mm(self._low, templates.t(), out=self._logits)
-        elif self._low.is_cuda and _keeps_single_precision():
-            torch.mm(self._low, templates.t(), out_dtype=torch.float32, out=self._logits)
-        else:
-            self._logits.copy_(functional.linear(self._low.float(), templates.float()))
-
     def _likeliest(self) -> tuple[Tensor, Tensor]:
-        bias, count = self._model.head.bias.detach(), self._beams.wanted(self._logits.shape[1])
-        if self._logits.shape[1] <= LONGEST_ROW:
-            return likeliest_by_kernel(self._logits, count, self._temperature, bias)
-        return likeliest(self._logits.add_(bias), count, self._temperature)
+        from softtargets.translation.kernels.head import choose_kernel, head_kernel
+
+        rows, vocabulary = self._logits.shape
+        chunks = self._maxima.shape[1]
+        single = self._weights.dtype == torch.float32
+        tall = 64 if single else 128
+        head_kernel[(chunks, -(-rows // tall))](
+            self._low,
+            self._weights.templates,
+            self._model.head.bias.detach(),
+            self._logits,
+            self._maxima,
+            self._totals,
+            rows,
+            self._temperature,
+            WIDTH=self._width,
+            VOCABULARY=vocabulary,
+            CHUNKS=chunks,
+            ROWS=tall,
+            CHUNK=_CHUNK,
+            DEPTH=32 if single else 64,
+            SCALED=self._temperature != 1,
+            PRECISION="ieee",
+            num_warps=8,
+            num_stages=3,
+        )
+        count = self._beams.wanted(vocabulary)
+        log_probs = self._logits.new_empty(rows, count)
+        tokens = torch.empty_like(log_probs, dtype=torch.int64)
+        choose_kernel[(rows,)](
+            self._logits,
+            self._maxima,
+            self._totals,
+            log_probs,
+            tokens,
+            VOCABULARY=vocabulary,
+            CHUNKS=chunks,
+            CHUNK=_CHUNK,
+            BLOCK=_power_of_2(chunks),
+            COUNT=count,
+            SEARCHED=_power_of_2(min(count, chunks)),
+            num_warps=1 if count <= 8 else 4,
+        )
+        return log_probs, tokens
 
 
 def go_on(beams: Beams, cache: Cache, added: Tensor, tokens: Tensor) -> None:
@@ -280,11 +312,6 @@ def _norms(model: Transformer) -> list[nn.LayerNorm]:
         for around in layer.around
     ]
     return behind if isinstance(model.last.norm, nn.Identity) else [*behind, model.last.norm]
-
-
-def _keeps_single_precision() -> bool:
-    """Whether this torch multiplies in low precision to results in single precision: from 2.8 on."""
-    return "out_dtype" in (torch.mm.__doc__ or "")
 
 
 def _power_of_2(number: int) -> int:

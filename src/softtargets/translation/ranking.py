@@ -9,7 +9,7 @@ from torch import Tensor
 
 _CHUNK = 128
 # A kernel has whole rows in registers: no longer ones.
-LONGEST_ROW = 16384
+_LONGEST_ROW = 16384
 _LOW = 0xFFFFFFFF
 
 
@@ -53,16 +53,14 @@ def likeliest(logits: Tensor, count: int, temperature: float = 1.0) -> tuple[Ten
     >>> likeliest(torch.tensor([[0.0, 1.0, 1.0]]), 2)
     (tensor([[-0.8620, -0.8620]]), tensor([[1, 2]]))
     """
-    fits = logits.dtype == torch.float32 and logits.shape[1] <= LONGEST_ROW
+    fits = logits.dtype == torch.float32 and logits.shape[1] <= _LONGEST_ROW
     if logits.is_cuda and fits and has_triton():
         return likeliest_by_kernel(logits, count, temperature)
     return best((logits / temperature if temperature != 1 else logits).log_softmax(-1), count)
 
 
-def likeliest_by_kernel(
-    logits: Tensor, count: int, temperature: float, bias: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """The same for logits in single precision, by the kernel; a bias (V,) is added to them first."""
+def likeliest_by_kernel(logits: Tensor, count: int, temperature: float) -> tuple[Tensor, Tensor]:
+    """The same for logits in single precision, by the kernel."""
     from softtargets.translation.kernels.top import top_kernel
 
     rows, vocabulary = logits.shape
@@ -71,7 +69,6 @@ def likeliest_by_kernel(
     searched = max(2, 1 << (count - 1).bit_length())
     top_kernel[(rows,)](
         logits.contiguous(),
-        logits if bias is None else bias,
         log_probs,
         tokens,
         temperature,
@@ -80,7 +77,6 @@ def likeliest_by_kernel(
         BLOCK=block,
         CHUNK=_CHUNK,
         SEARCHED=searched if block // _CHUNK > searched else 0,
-        BIASED=bias is not None,
         SCALED=temperature != 1,
         num_warps=min(16, max(4, block // 1024)),
     )

@@ -64,12 +64,12 @@ from triton.compiler import ASTSource, compile
 from softtargets.translation.kernels.top import top_kernel
 
 for vocabulary, block, warps in ((8000, 8192, 8), (10_000, 16384, 16), (16_000, 16384, 16)):
-    constants = dict(VOCABULARY=vocabulary, COUNT=6, BLOCK=block, CHUNK=128, SEARCHED=8, BIASED=True)
+    constants = dict(VOCABULARY=vocabulary, COUNT=6, BLOCK=block, CHUNK=128, SEARCHED=8)
     constants["SCALED"] = vocabulary == 8000
-    types = dict(logits="*fp32", bias="*fp32", log_probs="*fp32", tokens="*i64", temperature="fp32")
+    types = dict(logits="*fp32", log_probs="*fp32", tokens="*i64", temperature="fp32")
     given = [param.name for param in top_kernel.params]
     signature = {name: "constexpr" if name in constants else types[name] for name in given}
-    even = {(place,): [["tt.divisibility", 16]] for place in range(4)}
+    even = {(place,): [["tt.divisibility", 16]] for place in range(3)}
     source = ASTSource(top_kernel, signature, constants, even)
     found = compile(source, target=GPUTarget("cuda", 90, 32), options=dict(num_warps=warps))
     assert "f64" not in found.asm["ttir"], "computes in double precision"

@@ -107,16 +107,16 @@ def own_attention_kernel(
     past = now * BEAMS
     for begin in range(0, past, BLOCK):
         which = begin + tl.arange(0, BLOCK)
-        before = which < past
-        tile = before[:, None] & (column < SIZE)[None, :]
+        theirs = tl.load(
+            line + row[:, None] * (CAPACITY * BEAMS) + which[None, :],
+            mask=(beam < BEAMS)[:, None] & (which < past)[None, :],
+            other=0,
+        )
+        # Most hypotheses of long ago have no descendants; theirs is not read.
+        tile = (tl.max(theirs, 0) != 0)[:, None] & (column < SIZE)[None, :]
         offsets = kept + which[:, None] * SIZE + column[None, :]
         seen_keys = tl.load(keys + offsets, mask=tile, other=0.0)
         seen_values = tl.load(values + offsets, mask=tile, other=0.0)
-        theirs = tl.load(
-            line + row[:, None] * (CAPACITY * BEAMS) + which[None, :],
-            mask=(beam < BEAMS)[:, None] & before[None, :],
-            other=0,
-        )
         scores = tl.dot(query, tl.trans(seen_keys), input_precision=PRECISION) * scale
         scores = tl.where(theirs != 0, scores, -float("inf"))
         new = tl.maximum(largest, tl.max(scores, 1))
@@ -146,6 +146,7 @@ def cross_attention_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     BLOCK: tl.constexpr,
+    WHOLE: tl.constexpr,  # a power of 2, at least the length
     PRECISION: tl.constexpr,
 ):
     """The hypotheses of one input look, with one head, at its source, of which at least one position counts."""
@@ -159,7 +160,10 @@ def cross_attention_kernel(
     largest = tl.full((ROWS,), -float("inf"), tl.float32)
     total = tl.zeros((ROWS,), tl.float32)
     mixed = tl.zeros((ROWS, COLUMNS), tl.float32)
-    for begin in range(0, length, BLOCK):
+    every = tl.arange(0, WHOLE)
+    counted = tl.load(seen + example * length + every, mask=every < length, other=0) != 0
+    last = tl.max(tl.where(counted, every + 1, 0), 0)  # most sources are shorter than the longest
+    for begin in range(0, last, BLOCK):
         which = begin + tl.arange(0, BLOCK)
         counts = tl.load(seen + example * length + which, mask=which < length, other=0) != 0
         tile = counts[:, None] & (column < SIZE)[None, :]

@@ -5,17 +5,15 @@ import triton.language as tl
 
 
 @triton.jit
-def _logits(logits, bias, columns, there, temperature, BIASED: tl.constexpr, SCALED: tl.constexpr):
+def _logits(logits, columns, there, temperature, SCALED: tl.constexpr):
     seen = tl.load(logits + columns, mask=there, other=-float("inf"))
-    if BIASED:
-        seen += tl.load(bias + columns, mask=there, other=0.0).to(tl.float32)
     if SCALED:
         seen = tl.div_rn(seen, tl.zeros_like(seen) + temperature)
     return seen
 
 
 @triton.jit
-def _keys(numbers, places):
+def keys_of(numbers, places):
     """Whole numbers in the order of the numbers, of equal ones in the opposite order of their places."""
     bits = (numbers + 0.0).to(tl.int32, bitcast=True)  # which makes 0 of -0
     ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
@@ -25,7 +23,6 @@ def _keys(numbers, places):
 @triton.jit
 def top_kernel(
     logits,
-    bias,  # (VOCABULARY,)
     log_probs,
     tokens,
     temperature,
@@ -34,7 +31,6 @@ def top_kernel(
     BLOCK: tl.constexpr,  # a power of 2, at least the vocabulary
     CHUNK: tl.constexpr,  # a power of 2 that divides the block
     SEARCHED: tl.constexpr,  # how many chunks are searched, a power of 2, at least COUNT; 0: everything
-    BIASED: tl.constexpr,
     SCALED: tl.constexpr,  # whether the temperature is not 1
 ):
     """Logits (rows, VOCABULARY) to (rows, COUNT) each, likeliest first, of equals the lower token first.
@@ -50,12 +46,12 @@ def top_kernel(
     within = tl.arange(0, CHUNK)
     columns = chunk[:, None] * CHUNK + within[None, :]
     there = columns < VOCABULARY
-    seen = _logits(logits, bias, columns, there, temperature, BIASED, SCALED)
+    seen = _logits(logits, columns, there, temperature, SCALED)
     maxima = tl.max(seen, 1)
     largest = tl.max(maxima, 0)
     total = tl.log(tl.sum(tl.sum(tl.where(there, tl.exp(seen - largest), 0.0), 1), 0))
     if SEARCHED:
-        chunks = _keys(maxima - largest - total, chunk)
+        chunks = keys_of(maxima - largest - total, chunk)
         place = tl.arange(0, SEARCHED)
         chosen = tl.zeros((SEARCHED,), tl.int32)
         for number in tl.static_range(SEARCHED):
@@ -64,8 +60,8 @@ def top_kernel(
             chosen = tl.where(place == number, 0x7FFFFFFF - (best & 0xFFFFFFFF).to(tl.int32), chosen)
         columns = chosen[:, None] * CHUNK + within[None, :]
         there = columns < VOCABULARY
-        seen = _logits(logits, bias, columns, there, temperature, BIASED, SCALED)
-    keys = tl.where(there, _keys(seen - largest - total, columns), lowest)
+        seen = _logits(logits, columns, there, temperature, SCALED)
+    keys = tl.where(there, keys_of(seen - largest - total, columns), lowest)
     for number in tl.static_range(COUNT):
         best = tl.max(tl.max(keys, 1), 0)
         keys = tl.where(keys == best, lowest, keys)
