@@ -8,7 +8,7 @@ JOBS ?= 2
 LOWEST ?= tests/arrays tests/storage tests/recipes tests/runs tests/losses tests/calibration tests/selection tests/geometry \
   tests/theory tests/randomness tests/data tests/claims tests/predictions tests/models tests/training tests/studies
 
-.PHONY: help quickstart test test-lowest docs dist mutations pictures check-pictures atlas check-atlas install install-test lint format clean
+.PHONY: help quickstart test test-lowest test-lowest-integrations docs dist mutations pictures check-pictures atlas check-atlas install install-test lint format clean
 
 help:
 	@echo "make quickstart  install, train on real digits, print the path of an HTML report"
@@ -16,6 +16,7 @@ help:
 	@echo "make docs        build the documentation site in build/site; no network, links checked, notebooks executed"
 	@echo "make dist        build wheel and sdist, check them, and try the wheel in an empty environment"
 	@echo "make test-lowest test with the lowest versions of all dependencies; Python 3.10, several gigabytes"
+	@echo "make test-lowest-integrations  test with the lowest versions of other people's trainers"
 	@echo "make mutations   break the code in many places, one at a time, and see that tests notice"
 	@echo "make pictures    make the pictures of the README again; check-pictures fails where they are stale"
 	@echo "make atlas       put all results on one page and their counts into the README; check-atlas fails where stale"
@@ -47,6 +48,13 @@ test-lowest:
 	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
 	  --editable . pytest pytest-xdist hypothesis pyarrow tokenizers sacrebleu
 	build/lowest/bin/python -m pytest -n $(JOBS) --dist worksteal -p no:cacheprovider $(LOWEST)
+
+# torchvision for a CPU is not to be had with every torch, so that timm is tested by hand (docs/integrations.md).
+test-lowest-integrations:
+	$(PYTHON) -m venv build/lowest-integrations
+	build/lowest-integrations/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints-lowest-integrations.txt --editable '.[huggingface,lightning,torchmetrics,tensorboard]' pytest
+	build/lowest-integrations/bin/python -m pytest -p no:cacheprovider tests/integrations
 
 mutations: install-test
 	$(BIN)/python tests/mutations/run.py --jobs $(JOBS)

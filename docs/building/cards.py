@@ -1,4 +1,4 @@
-"""The parts of a method's card that are made from the code and the results: picture, cost, code, what studies found."""
+"""The parts of cards that are made from the code and the results: picture, cost, code, what studies found."""
 
 from __future__ import annotations
 
@@ -59,6 +59,16 @@ def code(meta: Mapping[str, Any]) -> str:
     made |= {library: str(text).strip() for library, text in (meta.get("libraries") or {}).items()}
     tabs = [_tab(library, "python", text) for library, text in made.items()]
     return "\n".join([*tabs, _tab("Recipe", "yaml", f"regulariser: {meta['recipe']}")])
+
+
+def picture(name: str, meta: Mapping[str, Any]) -> str:
+    """The picture of an instrument, with what to look for beneath it; `picture` of the page says both."""
+    told = meta["picture"]
+    alt = told.split(". ")[0].rstrip(".")
+    return (
+        f"<figure markdown>\n![{alt}]({name}-picture.svg){{ .target }}\n"
+        f"<figcaption>{told}</figcaption>\n</figure>"
+    )
 
 
 def cost(meta: Mapping[str, Any]) -> str:

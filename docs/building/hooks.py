@@ -13,7 +13,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from mkdocs.structure.files import File, Files  # noqa: E402
 
-from docs.building import cards, targets  # noqa: E402
+from docs.building import cards, instruments, targets  # noqa: E402
 from docs.building.formulas import with_formulas  # noqa: E402
 from docs.building.notebooks import executed  # noqa: E402
 
@@ -35,7 +35,7 @@ _PART = re.compile(r"^\{\{ (?P<part>picture|code|cost|findings) \}\}$", re.MULTI
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add results, pictures, pages of the repository, a picture for each method, and notebooks as they run."""
+    """Add results, pages of the repository, a picture for each method and instrument, and notebooks as they run."""
     for path in sorted((ROOT / "results").rglob("*")):
         if path.suffix in _LOOKED_AT:
             _add(files, config, path.relative_to(ROOT).as_posix(), path)
@@ -48,6 +48,9 @@ def on_files(files: Files, config: Any) -> Files:
         if file.src_uri.startswith("methods/") and name != "index":
             drawn = targets.picture(name.replace("-", "_"))
             files.append(File.generated(config, f"methods/{name}-target.svg", content=drawn))
+    for name in instruments.NAMES:
+        drawn = instruments.picture(name)
+        files.append(File.generated(config, f"instruments/{name}-picture.svg", content=drawn))
     for path in sorted((ROOT / "docs/notebooks").glob("*.ipynb")):
         text, pictures = executed(path)
         files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
@@ -63,6 +66,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     def part(found: re.Match[str]) -> str:
         if found["part"] == "picture":
             name = Path(page.file.src_uri).stem
+            if name in instruments.NAMES:
+                return cards.picture(name, meta)
             return (
                 f"![Targets of three examples: one that is learnt, one that is uncertain, one that is wrong]"
                 f"({name}-target.svg){{ .target }}"

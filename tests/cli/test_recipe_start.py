@@ -10,13 +10,17 @@ from softtargets.cli.recipe_start import check_start, starting_recipe
 from softtargets.recipes import (
     Dataset,
     Model,
+    Noise,
+    Optimiser,
     Recipe,
     Regulariser,
+    Schedule,
     TranslationDataset,
     kinds,
     parse_yaml,
     source_of,
 )
+from softtargets.recipes.sources import _SOURCES
 
 from .command import ran
 
@@ -108,10 +112,27 @@ def test_parts_tell_formula_source_defaults_and_ranges(capsys):
         assert words in " ".join(out.split())
 
 
-def test_every_regulariser_and_optimiser_has_a_formula_and_a_source():
-    for slot, part in (("regulariser", Regulariser),):
-        for name in kinds(part):
+def test_parts_have_a_formula_and_a_source():
+    slots = {"regulariser": Regulariser, "optimiser": Optimiser, "schedule": Schedule, "noise": Noise}
+    without = {"constant", "none"}  # which need neither
+    for slot, part in slots.items():
+        for name in set(kinds(part)) - without:
             assert all(source_of(slot, name)), name
+    ours = {"cnn", "timm", "own"}
+    assert {name for name in kinds(Model) if source_of("model", name) is None} == ours
+
+
+def test_no_source_is_of_a_part_that_is_not_there():
+    slots = {
+        "regulariser": Regulariser,
+        "optimiser": Optimiser,
+        "schedule": Schedule,
+        "noise": Noise,
+        "model": Model,
+    }
+    assert {slot for slot, _ in _SOURCES} <= set(slots)
+    for slot, name in _SOURCES:
+        assert name in kinds(slots[slot]), name
 
 
 def test_a_network_of_ones_own_as_a_part(tmp_path, capsys, monkeypatch):

@@ -6,12 +6,15 @@ import pytest
 import torch
 import yaml
 
-from docs.building import cards
+from docs.building import cards, instruments
 from docs.building.docstrings import as_markdown
 from docs.building.formulas import with_formulas
 from docs.building.hooks import _relinked
 from docs.building.targets import EXAMPLES, example, picture, pull
 from documentation.blocks import ROOT
+from softtargets.calibration import expected_calibration_error, measure_calibration, temperature_scaling
+from softtargets.errors import error_overlap
+from softtargets.geometry import cluster_spread
 from softtargets.losses import REGULARISERS
 
 
@@ -92,3 +95,65 @@ def test_a_card_says_when_it_hurts_and_where_its_default_comes_from(name: str) -
     ]
     meta = yaml.safe_load(text.split("---")[1])
     assert cards.cost(meta)
+
+
+@pytest.mark.parametrize("name", instruments.NAMES)
+def test_the_picture_of_an_instrument_is_the_same_each_time(name: str) -> None:
+    first = instruments.picture(name)
+    for kept in (instruments.trained, instruments.digits, instruments.letters):
+        kept.cache_clear()
+    assert instruments.picture(name) == first
+    assert first.count(b"<path") > 20
+
+
+def test_every_card_of_an_instrument_has_its_picture_and_says_what_to_look_for() -> None:
+    cards_of = {path.stem: path for path in (ROOT / "docs/instruments").glob("*.md") if path.stem != "index"}
+    assert set(cards_of) == set(instruments.NAMES)
+    for name, path in cards_of.items():
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n{{ picture }}\n") == 1
+        made = cards.picture(name, yaml.safe_load(text.split("---")[1]))
+        assert f"]({name}-picture.svg)" in made
+        assert made.count("<figcaption>") == 1
+
+
+def test_what_captions_say_of_the_networks_is_so() -> None:
+    images, labels = instruments.held_out()
+    known, learnt = (part[: instruments.KNOWN] for part in instruments.digits())
+    hard, smooth = instruments.both().values()
+    found = [
+        measure_calibration(one.logits(images), labels, from_logits=True, level=None)
+        for one in (hard, smooth)
+    ]
+    assert found[0].mean_confidence > found[0].accuracy  # overconfident
+    assert found[1].mean_confidence < found[1].accuracy
+    best = [temperature_scaling(one.logits(images), labels).temperature for one in (hard, smooth)]
+    assert best[0] > 1 > best[1]
+    parts = [one.brier_decomposition for one in found]
+    assert parts[1].reliability > parts[0].reliability
+    assert parts[1].score < parts[0].score
+    spread = [cluster_spread(one.activations(known), learnt) for one in (hard, smooth)]
+    assert spread[1] < spread[0]
+    assert all(smooth.collapse[epoch].nc1 < hard.collapse[epoch].nc1 for epoch in hard.collapse)
+    assert smooth.collapse[instruments.EPOCHS].nc3 > smooth.collapse[30].nc3
+    shared = error_overlap(hard.logits(images), instruments.trained(seed=1).logits(images), labels)
+    assert shared.both_wrong > shared.only_first_wrong + shared.only_second_wrong
+
+
+def test_padding_makes_letters_look_less_calibrated() -> None:
+    probabilities, labels, padding = instruments.letters()
+    assert 0.1 < padding.mean() < 0.9
+    assert probabilities.sum(1) == pytest.approx(1)
+    errors = [
+        expected_calibration_error(probabilities[counted], labels[counted])
+        for counted in (~padding, padding | True)
+    ]
+    assert errors[1] > errors[0]
+
+
+def test_views_are_moved_by_a_pixel() -> None:
+    image = torch.arange(64.0).reshape(1, 64)
+    views = instruments.shifted(image)[0].reshape(9, 8, 8)
+    assert torch.equal(views[4], image.reshape(8, 8))
+    assert torch.equal(views[0][1:, 1:], views[4][:-1, :-1])
+    assert views[0][0].sum() == 0

@@ -6,17 +6,20 @@ import logging
 
 import pytest
 import torch
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from sklearn.datasets import load_digits
 from torch import distributed, multiprocessing, nn
 from torch.utils.data import DataLoader, TensorDataset
+from torchmetrics import MetricCollection
 
 from leaving import leave
 from softtargets.calibration import measure_calibration
 from softtargets.geometry import plane_view
+from softtargets.integrations import torchmetrics as metrics
 from softtargets.integrations.lightning import CalibrationCallback, LossCallback, show
 from softtargets.losses import BetaSmoothing, LabelSmoothing, OnlineLabelSmoothing
+from softtargets.selection import measure_selection
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -91,6 +94,107 @@ def test_numbers_are_those_of_all_validation_examples(returns):
     )
     assert callback.found["calibration"].examples == 297
     assert set(callback.figures) == {"reliability"}
+
+
+class Logging(Module):
+    """Logs metrics as people do; `seen` are the logits and labels of each validation, in turn."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how, self.seen = how, []
+        self.calibration = metrics.CalibrationMetric(10, from_logits=True)
+        self.smooth = metrics.SmoothCalibrationError(10, from_logits=True)
+        self.many = metrics.calibration_metrics(10, from_logits=True, prefix="val_")
+        self.trained = metrics.CalibrationMetric(10, from_logits=True)
+        self.mixed = MetricCollection(
+            [metrics.CalibrationMetric(10, from_logits=True), metrics.AURC(10, from_logits=True)]
+        )
+
+    def training_step(self, batch, place):
+        if self.how == "steps":
+            with torch.no_grad():
+                logits = self(batch[0])
+            self.trained(logits, batch[1])
+            self.log("brier", self.trained["brier_score"], on_step=True, on_epoch=True)
+            self.seen.append((logits, batch[1]))
+        return super().training_step(batch, place)
+
+    def on_validation_epoch_start(self):
+        if self.how != "steps":
+            self.seen.append(logits_of(self))
+
+    def validation_step(self, batch, place):
+        logits, labels = self(batch[0]), batch[1]
+        if self.how == "all":
+            self.calibration.update(logits, labels)
+            self.log_dict(self.calibration)
+        elif self.how == "named":
+            self.calibration.update(logits, labels)
+            self.log("val_ece", self.calibration["expected_calibration_error"], prog_bar=True)
+            self.log_dict({f"val/{name}": one for name, one in self.calibration.items()})
+        elif self.how == "single":
+            self.smooth(logits, labels)
+            self.log("smooth", self.smooth)
+        elif self.how == "collection":
+            self.many.update(logits, labels)
+            self.log_dict(self.many)
+        elif self.how == "computed":
+            self.mixed.update(logits, labels)
+
+    def on_validation_epoch_end(self):
+        if self.how == "computed":
+            self.log_dict(self.mixed.compute())
+            self.mixed.reset()
+
+
+class Watching(Callback):
+    """Keeps what was logged, epoch after epoch."""
+
+    def __init__(self):
+        self.epochs, self.steps = [], []
+
+    def on_train_batch_end(self, trainer, module, outputs, batch, place):
+        self.steps.append({name: float(value) for name, value in trainer.callback_metrics.items()})
+
+    def on_train_epoch_end(self, trainer, module):  # after the validation of the epoch
+        self.epochs.append({name: float(value) for name, value in trainer.callback_metrics.items()})
+
+
+def numbers(logits, labels):
+    found = measure_calibration(logits, labels, from_logits=True, level=None).scalars()
+    return found | measure_selection(logits, labels, from_logits=True).numbers()
+
+
+@pytest.mark.parametrize("how", ["all", "named", "single", "collection", "computed"])
+def test_metrics_are_logged_and_forgotten_after_each_epoch(how):
+    module, watching = Logging(how), Watching()
+    fitted(module, watching, num_sanity_val_steps=0)
+    assert len(watching.epochs) == len(module.seen) == 2
+    for logged, seen in zip(watching.epochs, module.seen, strict=True):
+        whole = numbers(*seen)
+        names = {
+            "all": {name: name for name in metrics._NAMES},
+            "named": {"val_ece": "expected_calibration_error"}
+            | {f"val/{name}": name for name in metrics._NAMES},
+            "single": {"smooth": "smooth_calibration_error"},
+            "collection": {f"val_{kind.value}": kind.value for kind in metrics.ALL},
+            "computed": {name: name for name in metrics._NAMES} | {"AURC": "aurc"},
+        }[how]
+        assert logged == pytest.approx({name: whole[own] for name, own in names.items()}, rel=1e-5, abs=1e-7)
+    assert watching.epochs[0] != watching.epochs[1]
+    assert module.calibration.update_count == 0  # forgotten after the last one too
+
+
+def test_an_entry_is_logged_after_steps_and_epochs():
+    module, watching = Logging("steps"), Watching()
+    fitted(module, watching)
+    assert len(module.seen) == 24
+    found = [step["brier_step"] for step in watching.steps]
+    assert found == pytest.approx([numbers(*seen)["brier_score"] for seen in module.seen], rel=1e-5)
+    last = [torch.cat(parts) for parts in zip(*module.seen[12:], strict=True)]
+    assert float(module.trainer.callback_metrics["brier_epoch"]) == pytest.approx(
+        numbers(*last)["brier_score"], rel=1e-5
+    )
 
 
 def test_the_plane():

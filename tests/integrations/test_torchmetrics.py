@@ -123,6 +123,35 @@ def test_all_numbers_of_one_metric_in_a_collection():
     assert float(found["AURC"]) == pytest.approx(wanted["aurc"], rel=1e-6)
 
 
+def test_entries_are_metrics_that_share_one_state():
+    logits, labels = some()
+    metric = ours.CalibrationMetric(CLASSES, from_logits=True)
+    wanted = calibration.measure_calibration(logits, labels, from_logits=True, level=None).scalars()
+    assert list(dict(metric.items())) == list(wanted) == list(metric(logits[:9], labels[:9]))
+    metric.reset()
+    for at, batch in enumerate(batches(logits, labels)):
+        if at % 2:
+            assert float(metric["brier_score"](*batch)) == pytest.approx(expected(*batch)["brier_score"])
+            # What Lightning logs after each step: the number of the last batch.
+            assert float(metric["accuracy"]._forward_cache) == pytest.approx(expected(*batch)["accuracy"])
+        else:
+            metric["accuracy"].update(*batch)
+        metric["accuracy"].compute()  # which must not be what it says after the next batch
+    assert metric.update_count == metric["accuracy"].update_count == 6
+    again = pickle.loads(pickle.dumps(metric)).clone()
+    for whole in (metric, again):
+        assert {name: float(one.compute()) for name, one in whole.items()} == pytest.approx(wanted, rel=1e-6)
+    again["accuracy"].reset()
+    assert (again.update_count, metric.update_count) == (0, 6)
+    assert metric.state_dict() == {}
+    better = {name: one.higher_is_better for name, one in metric.items()}
+    assert {name for name, more in better.items() if more} == {"accuracy", "top_5_accuracy"}
+    assert [name for name, more in better.items() if more is None] == ["mean_confidence"]
+    assert repr(metric["accuracy"]) == "CalibrationMetric(num_classes=5, from_logits=True)['accuracy']"
+    with pytest.raises(KeyError, match="'ece'; there are accuracy, top_5_accuracy"):
+        metric["ece"]
+
+
 def test_plots():
     import matplotlib
 
@@ -156,7 +185,7 @@ def _process(rank, file, results):
     whole = ours.CalibrationMetric(CLASSES, from_logits=True)
     whole.update(logits[part], labels[part])
     found = {name: float(value) for name, value in metrics.compute().items()}
-    again = {name: float(value) for name, value in whole.compute().items()}
+    again = {name: float(entry.compute()) for name, entry in whole.items()}
     own = whole.found().examples  # what a process has seen stays its own
     torch.save((found, again, own), f"{results}/{rank}")
     leave(rank, 2, results)

@@ -43,14 +43,13 @@ def print_fields(fields: dict[str, Any]) -> None:
 
 def print_section(name: str, fields: Mapping[str, Any]) -> None:
     """Fields under a heading, as the YAML that recipes are written in: one on each line, short lists within a line."""
-    import yaml
-
+    from softtargets.recipes import dump_yaml
     from softtargets.report import plain_data
 
     typer.echo(f"{name}:")
     for field, value in plain_data(fields).items():
         nested = isinstance(value, dict | list)
         style = None if nested else False  # None: within a line what has nothing nested in it
-        text = yaml.safe_dump({field: value}, sort_keys=False, allow_unicode=True, default_flow_style=style)
+        text = dump_yaml({field: value}, default_flow_style=style)
         for line in text.splitlines():
             typer.echo(printable(f"  {line}"))

@@ -8,10 +8,12 @@ order of all examples and keep two numbers of each.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from softtargets.calibration import Calibration, CalibrationSums, as_scores, calibration_of
 from softtargets.integrations.needs import needs
@@ -37,6 +39,9 @@ class _Scores(Metric):
         self.num_classes = num_classes
         self.from_logits = from_logits
         self.ignore_index = ignore_index
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(num_classes={self.num_classes}, from_logits={self.from_logits})"
 
     def _rows(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         if preds.dim() < 2 or preds.shape[1] != self.num_classes:
@@ -92,6 +97,72 @@ class _Sums(_Scores):
         return torch.tensor(value, device=self.device)
 
 
+# Of all that `Calibration` has, what is one number.
+_NAMES = tuple(one.name for one in fields(Calibration) if one.type == "float")
+
+
+class _Entry(Metric):
+    """One number of a `CalibrationMetric`, which has all the state: updating or resetting one updates or resets all."""
+
+    is_differentiable = False
+    full_state_update = False
+
+    def __init__(self, whole: CalibrationMetric, name: str) -> None:
+        super().__init__(compute_with_cache=False, sync_on_compute=False)
+        self._whole = (whole,)  # in a tuple, since it is not a part of its own part
+        self.name = name
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """Of accuracies more is better, of errors less; confidence is neither."""
+        return None if self.name == "mean_confidence" else self.name.endswith("accuracy")
+
+    def forward(self, preds: Tensor, target: Tensor) -> Tensor:
+        """Add a batch to the whole, and give the number of this batch."""
+        found: dict[str, Tensor] = self._whole[0](preds, target)
+        return found[self.name]
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Add a batch to the whole."""
+        self._whole[0].update(preds, target)
+
+    def compute(self) -> Tensor:
+        """The number; the whole computes all of them once."""
+        return self._whole[0].compute()[self.name]
+
+    def reset(self) -> None:
+        """Reset the whole."""
+        super().reset()
+        self._whole[0].reset()
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """A figure and its axes: the value, or several of them over steps."""
+        return self._plot(val, ax)
+
+    def __repr__(self) -> str:
+        return f"{self._whole[0]!r}[{self.name!r}]"
+
+    # What torchmetrics and Lightning look at besides: the same as that of the whole.
+    @property
+    def _update_count(self) -> int:
+        whole = self.__dict__.get("_whole")
+        return whole[0]._update_count if whole else 0
+
+    @_update_count.setter
+    def _update_count(self, value: int) -> None:
+        pass
+
+    @property
+    def _forward_cache(self) -> Tensor | None:
+        whole = self.__dict__.get("_whole")
+        last = whole[0]._forward_cache if whole else None
+        return None if last is None else last[self.name]
+
+    @_forward_cache.setter
+    def _forward_cache(self, value: Any) -> None:
+        pass
+
+
 class CalibrationMetric(_Sums):
     """All metrics of `Calibration` as a dictionary of numbers; `plot` draws the reliability diagram.
 
@@ -100,11 +171,39 @@ class CalibrationMetric(_Sums):
     >>> metric.compute()["expected_calibration_error"]
     tensor(0.3333)
 
-    ``self.log`` of Lightning takes metrics of one number: use the metrics below, or `calibration_metrics` with
-    ``self.log_dict``.
+    ``self.log`` of Lightning takes metrics of one number. Each entry is one, and ``self.log_dict`` takes them all: they
+    have no state of their own, so that one update, one synchronisation and one reset do for all of them. ::
+
+        self.calibration.update(logits, labels)  # an attribute of the LightningModule
+        self.log_dict(self.calibration)
+        self.log("val_ece", self.calibration["expected_calibration_error"])
     """
 
     higher_is_better = None
+
+    def __init__(
+        self,
+        num_classes: int,
+        *,
+        from_logits: bool,
+        n_bins: int = 15,
+        ignore_index: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            num_classes, from_logits=from_logits, n_bins=n_bins, ignore_index=ignore_index, **options
+        )
+        self.entries = nn.ModuleDict({name: _Entry(self, name) for name in _NAMES})
+
+    def __getitem__(self, name: Any) -> Any:
+        """One of the numbers, as a metric that follows this one."""
+        if name not in self.entries:
+            raise KeyError(f"there is no {name!r}; there are {', '.join(_NAMES)}")
+        return self.entries[name]
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """The numbers by name, each a metric that follows this one: what ``self.log_dict`` of Lightning asks for."""
+        return self.entries.items()
 
     def compute(self) -> dict[str, Tensor]:
         """The metrics by name."""

@@ -74,23 +74,39 @@ _SOURCES = {
         "w <- (1 - lr weight_decay) w, then Adam without decay",
         "Loshchilov & Hutter 2019, algorithm 2; torch.optim.AdamW (weight_decay 0.01)",
     ),
-    ("schedule", "step"): Source("lr factor^(milestones passed)", "He et al. 2016"),
-    ("schedule", "linear"): Source("lr (1 - (1 - end) t)", ""),
+    ("schedule", "step"): Source("lr factor^(milestones passed)", "as in Müller et al. 2019, appendix A.2"),
+    ("schedule", "linear"): Source("lr (1 - (1 - end) t)", "as in Müller et al. 2019, appendix A.5"),
     ("schedule", "cosine"): Source(
-        "lr (end + (1 - end) (1 + cos(pi t)) / 2)", "Loshchilov & Hutter 2017, without restarts"
+        "lr (end + (1 - end) (1 + cos(pi t)) / 2)", "Loshchilov & Hutter 2017 (SGDR), without restarts"
     ),
     ("schedule", "inverse_sqrt"): Source("lr sqrt(warmup / step)", "Vaswani et al. 2017, section 5.3"),
-    ("noise", "symmetric"): Source("T[i, j] = rate / (K - 1), j not i", "van Rooyen et al. 2015"),
-    ("noise", "pair"): Source("T[i, i + 1] = rate", "Han et al. 2018"),
-    ("noise", "class_conditional"): Source("T[i, j] = matrix[i][j]", "Natarajan et al. 2013"),
-    ("noise", "instance"): Source("", "Xia et al. 2020"),
-    ("model", "mlp"): Source("", "Hinton et al. 2015; Müller et al. 2019, appendix A.5"),
-    ("model", "alexnet"): Source("", "TensorFlow's CIFAR-10 tutorial; Müller et al. 2019"),
-    ("model", "preact_resnet"): Source("", "He et al. 2016b"),
-    ("model", "resnet18"): Source("", "He et al. 2016a, for small images"),
+    ("noise", "symmetric"): Source(
+        "T[i, j] = rate / (K - 1), j not i", "as in the released code of Han et al. 2018 (Co-teaching)"
+    ),
+    ("noise", "pair"): Source(
+        "T[i, i + 1] = rate", "as in the released code of Han et al. 2018 (Co-teaching)"
+    ),
+    ("noise", "class_conditional"): Source(
+        "T[i, j] = matrix[i][j]", "two classes: Natarajan et al. 2013; several: Patrini et al. 2017"
+    ),
+    ("noise", "instance"): Source(
+        "r softmax(W_y x) over the other classes, r ~ N(rate, 0.1^2) cut off, W_y drawn once",
+        "the released code of Xia et al. 2020 (part-dependent label noise), cut off evenly so that rate is the mean",
+    ),
+    ("model", "mlp"): Source("", "Müller et al. 2019, appendix A.5"),
+    ("model", "alexnet"): Source("", "TensorFlow's CIFAR-10 tutorial; Müller et al. 2019, appendix A.1"),
+    ("model", "preact_resnet"): Source(
+        "", "He et al. 2016 (Identity Mappings); tensor2tensor, as in Müller et al. 2019, appendix A.2"
+    ),
+    ("model", "resnet18"): Source("", "He et al. 2016 (Deep Residual Learning), for small images"),
+    ("model", "resnet"): Source("", "He et al. 2016 (Deep Residual Learning), as torchvision has it"),
+    ("model", "inception_v4"): Source("", "Szegedy et al. 2016; Müller et al. 2019, appendix A.4"),
     ("model", "mobilenet_v2"): Source("", "Sandler et al. 2018, for small images"),
-    ("model", "resnext29"): Source("", "Xie et al. 2017, section 5.3"),
-    ("model", "transformer"): Source("", "Vaswani et al. 2017"),
+    ("model", "resnext29"): Source(
+        "",
+        "Xie et al. 2017, with the blocks of the released code (those of the paper for CIFAR are pre-activated)",
+    ),
+    ("model", "transformer"): Source("", "Vaswani et al. 2017, the base model"),
 }
 
 
