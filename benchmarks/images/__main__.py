@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
         "--files", type=Path, help="where they are or will be made; else in a temporary directory"
     )
     parser.add_argument(
-        "--size", type=int, default=384, help="pixels that we keep of each, in both directions"
+        "--size", type=int, default=512, help="pixels that we keep of each at most, in both directions"
     )
     parser.add_argument("--crop", type=int, default=224, help="pixels of a crop")
     parser.add_argument("--batch", type=int, default=256)

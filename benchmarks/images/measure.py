@@ -62,9 +62,9 @@ def host_milliseconds(setting: Setting, images: int = 64, turns: int = 5) -> dic
         return best
 
     ways: dict[str, Decoding] = {
-        f"ours, whole in {size}": Decoding(size, keep="whole") for size in (256, setting.size)
+        f"ours, in {size} x {size}": Decoding(size, keep="picture") for size in (256, setting.size)
     }
-    ways["ours, draft in 144"] = Decoding(144, keep="whole", draft=True)
+    ways["ours, drafts in 144 x 144"] = Decoding(144, keep="picture", draft=True)
     found = {name: spent(partial(_decoded, paths, how)) for name, how in ways.items()}
     return found | {"torchvision": spent(photographs.__getitem__)}
 
@@ -108,7 +108,7 @@ def plain_training(batches: Iterator[tuple[Tensor, Tensor]], device: torch.devic
 def our_training(setting: Setting, epochs: int) -> Measured:
     """The engine itself, from files to weights; the time to compile and record is left out."""
     recipe = Recipe(
-        data=ImageFolder(folder=setting.root.name, size=setting.size, keep="whole", draft=setting.draft),
+        data=ImageFolder(folder=setting.root.name, size=setting.size, keep="picture", draft=setting.draft),
         model=ResNetPart(depth=50),
         augmentation=(ResizedCrop(size=setting.crop), Flip()),
         optimiser=SGD(lr=0.1, momentum=0.9, weight_decay=1e-4),

@@ -15,7 +15,7 @@ from PIL import Image
 from softtargets.data import Decoders, Decoding, Memory, decode_file, decoders
 from softtargets.exceptions import DataError
 
-HOW = Decoding(12, keep="whole")
+HOW = Decoding(12, keep="picture")
 
 
 @pytest.fixture

@@ -127,15 +127,15 @@ class CIFAR100(ImageDataset, name="cifar100"):
 
 
 class ImageFiles(ImageDataset):
-    """Images that lie in files of any size; `size` x `size` pixels of each are kept.
+    """Images that lie in files of any size; at most `size` x `size` pixels of each are kept.
 
-    keep:   ``middle`` resizes a picture so that its shorter side is `size` and cuts the middle out; ``whole``
-            squeezes all of it into the square, and `resized_crop` takes its parts by the proportions that it had.
+    keep:   ``middle`` resizes a picture so that its shorter side is `size` and cuts the middle out; ``picture`` keeps
+            all of it as it is (what is larger is made smaller until it fits), for `resized_crop` to take parts of.
     draft:  decode JPEG files at a half, a quarter or an eighth of their size where that is still enough: faster for
             large photographs, and not quite the same pixels.
     """
 
-    keep: Literal["middle", "whole"] = "middle"
+    keep: Literal["middle", "picture"] = "middle"
     draft: bool = False
 
     def reader_options(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def files_of(root, split="train", **options):
     return Streamed(index, how, CPU)
 
 
-@pytest.mark.parametrize("keep", ["middle", "whole"])
+@pytest.mark.parametrize("keep", ["middle", "picture"])
 def test_parts_are_what_would_be_on_the_device(own, keep):
     files = files_of(own, keep=keep)
     whole = load("image-folder", "train", own, folder="own", size=10, keep=keep)
