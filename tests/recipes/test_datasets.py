@@ -162,4 +162,8 @@ def test_a_folder_of_ones_own_is_a_name_and_no_path(folder):
 def test_how_files_are_decoded_is_part_of_an_identity_and_its_defaults_are_not():
     """What was trained before there was a choice keeps its name."""
     assert ImageNet(size=32).canonical() == {"name": "imagenet", "size": 32}
-    assert ImageNet(size=32, keep="picture").canonical() == {"name": "imagenet", "size": 32, "keep": "picture"}
+    assert ImageNet(size=32, keep="picture").canonical() == {
+        "name": "imagenet",
+        "size": 32,
+        "keep": "picture",
+    }

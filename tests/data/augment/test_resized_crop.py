@@ -38,7 +38,9 @@ def test_parts_are_those_that_pillow_crops_and_resizes(size, way):
         drawn = many(kind, 30, (3, 24, 24))
         found = way(kind, torch.from_numpy(images), drawn).numpy()
         for place, image in enumerate(images):
-            top, left, rows, columns = (int(drawn[name][place]) for name in ("top", "left", "rows", "columns"))
+            top, left, rows, columns = (
+                int(drawn[name][place]) for name in ("top", "left", "rows", "columns")
+            )
             part = Image.fromarray(image.transpose(1, 2, 0)).crop((left, top, left + columns, top + rows))
             theirs = part.resize((size, rows), Image.Resampling.BILINEAR)
             theirs = theirs.resize((size, size), Image.Resampling.BILINEAR)
@@ -92,7 +94,9 @@ def test_boxes_are_torchvisions(height, width):
         tries = [(a, b, c, d) for (a, b, _, _), (_, _, c, d) in zip(uniform, exact, strict=True)]
         expected = textbook(tries, height, width, kind.scale, kind.ratio)
         assert tuple(int(drawn[name][place]) for name in ("top", "left", "rows", "columns")) == expected
-        assert box(unsized[place], height, width) == expected  # as decoders find them, who know the size later
+        assert (
+            box(unsized[place], height, width) == expected
+        )  # as decoders find them, who know the size later
 
 
 def test_a_part_of_a_picture_in_a_corner_is_never_of_what_lies_beside_it():
@@ -141,7 +145,9 @@ def test_images_may_lie_in_memory_in_any_way(channels):
         assert ResizedCrop(size=11).apply(each, drawn).equal(expected)
     floating = ResizedCrop(size=11).apply(images.float(), drawn)
     assert floating.equal(expected.float())
-    assert ResizedCrop(size=11).apply(images[:0], {name: values[:0] for name, values in drawn.items()}).shape == (
+    assert ResizedCrop(size=11).apply(
+        images[:0], {name: values[:0] for name, values in drawn.items()}
+    ).shape == (
         0,
         channels,
         11,
