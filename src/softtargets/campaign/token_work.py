@@ -1,4 +1,4 @@
-"""How much work a token is to a Transformer, by which measured speeds are carried over to sizes that nobody measured."""
+"""How much work a token is to a Transformer: by this, measured speeds are carried over to sizes nobody measured."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _MEASURED = Multi30k().vocabulary
 def token_work(model: Transformer, vocabulary: int = _MEASURED) -> int:
     """Multiplications of a forward pass for each token of the target, with a token of the source beside it.
 
-    Of the linear layers: attention to sentences of some ten tokens costs next to nothing beside them. Of the two sizes
-    that were measured on an H200 (benchmarks/translation) the larger has 2.13 times the work and took 2.11 times as long.
+    Of the linear layers: attention to sentences of some ten tokens costs next to nothing beside them. Of two sizes
+    measured on an H200 (benchmarks/translation) the larger has 2.13 times the work and took 2.11 times as long.
 
     >>> token_work(Transformer(width=512, inner=512, encoder_layers=3, decoder_layers=3), vocabulary=8000)
     16678912

@@ -32,7 +32,7 @@ def fill(
     `tries` say for each which part is cut out, where that is wanted.
     """
     room = np.frombuffer(memory, np.uint8, len(paths) * how.bytes, offset).reshape(-1, how.side, how.side, 3)
-    cuts = tries or [None] * len(paths)
+    cuts: Sequence[Tries | None] = tries or [None] * len(paths)
     return [
         put(decode_file(path, how, cut), square) for path, cut, square in zip(paths, cuts, room, strict=True)
     ]

@@ -32,7 +32,7 @@ class Decoding:
     draft:    decode JPEG files at a half, a quarter or an eighth of their size where that is still enough. Faster for
               pictures that are at least twice as large as what is kept, and not quite the same pixels.
     upright:  turn photographs as their EXIF says. The known datasets are used as they lie, as everybody does.
-    cut:      not what is kept is wanted, but a part of each, resized to `cut` x `cut`; which one is drawn with the file.
+    cut:      not what is kept is wanted, but a part of it, resized to `cut` x `cut`; which one is said with each file.
     """
 
     size: int

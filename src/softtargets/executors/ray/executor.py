@@ -14,10 +14,10 @@ from softtargets.exceptions import SofttargetsError, Unfinished
 from softtargets.executors.executor import Executor
 from softtargets.executors.ray.carrying import head_store, probing
 from softtargets.executors.ray.cluster import Cluster
-from softtargets.executors.ray.staff import Staff
 from softtargets.executors.ray.deaths import RETRIES, Deaths
 from softtargets.executors.ray.head import Call, Head
 from softtargets.executors.ray.orders import Place
+from softtargets.executors.ray.staff import Staff
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
 from softtargets.training import (

@@ -11,10 +11,10 @@ from typing import Any
 
 from softtargets.exceptions import RunError, SofttargetsError
 from softtargets.executors.ray.carrying import HeadStore, packed
-from softtargets.executors.ray.staff import FAILED_STARTS, Staff, Station, check_versions, why_died
 from softtargets.executors.ray.deaths import Deaths
 from softtargets.executors.ray.dispatch import Waiting, next_order
 from softtargets.executors.ray.orders import Hello, Inspected, News, Order, Outcome, Refusal
+from softtargets.executors.ray.staff import FAILED_STARTS, Staff, Station, check_versions, why_died
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, progress_of
 from softtargets.training import Watcher, kind_of_run

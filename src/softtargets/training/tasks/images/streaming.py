@@ -28,7 +28,7 @@ Size = tuple[int, int]
 
 
 class Pictures(NamedTuple):
-    """Stored images (n, C, H, W) on a device and, of pictures in the corners of squares, their height and width (n, 2)."""
+    """Stored images (n, C, H, W) on a device; of pictures in the corners of squares also height and width (n, 2)."""
 
     images: Tensor
     sizes: Tensor | None = None
