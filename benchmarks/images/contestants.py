@@ -26,7 +26,7 @@ MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured: crops of `crop` from the files below `root`; ours keeps at most `size` x `size` of their pixels."""
+    """What is measured: crops of `crop` from the files below `root`; ours keeps at most `size` x `size` of each."""
 
     root: Path
     size: int
