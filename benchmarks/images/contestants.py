@@ -19,7 +19,7 @@ from torch import Tensor
 from softtargets.data import image_files
 from softtargets.data.augment import Flip, ResizedCrop, View
 from softtargets.randomness import key_words, permutation
-from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Wanted
+from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Wanted, put_into
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -52,12 +52,17 @@ def ours(setting: Setting, kind: str, epochs: int) -> Iterator[tuple[Tensor, Ten
     )
     labels = torch.from_numpy(files.index.labels).to(setting.device)
 
-    first = 0
+    first, inputs = 0, None
     if setting.device.type == "cpu":  # as in the engine: decoders cut, where there is no other device
         first, files = 1, replace(files, how=replace(how, cut=setting.crop))
+        inputs = torch.zeros(setting.batch, 3, setting.crop, setting.crop)
 
     def prepared(images: Tensor, views: list[dict[str, Tensor]]) -> Tensor:
-        return view.apply(images, views, first).to(torch.float32, copy=True).sub_(mean).div_(deviation)
+        shown = view.apply(images, views, first)
+        return standardised(shown) if inputs is None else put_into(inputs, shown, standardised)
+
+    def standardised(images: Tensor) -> Tensor:
+        return images.to(torch.float32, copy=True).sub_(mean).div_(deviation)
 
     if setting.device.type == "cuda":
         prepared = torch.compile(prepared, dynamic=False)

@@ -21,7 +21,7 @@ from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
 from softtargets.training.tasks.images.feed import IGNORED, ShownImages, Views, judged, looked_at, summed
 from softtargets.training.tasks.images.partners import Partners
-from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Waiting, Wanted
+from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Waiting, Wanted, put_into
 from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Feed
 
@@ -59,7 +59,9 @@ class StreamedFeed(Feed):
 
         def inputs(images: Tensor, views: Views) -> tuple[Tensor, Tensor]:
             shown = view.apply(images, views, first)
-            return shown, standardise(shown)
+            return shown, standardise(shown) if self._inputs is None else put_into(
+                self._inputs, shown, standardise
+            )
 
         self._view, self._plain = view, inputs
         self._brought = replace(self._files, how=replace(self._files.how, cut=self._cut))
@@ -74,6 +76,9 @@ class StreamedFeed(Feed):
         # What a step reads, always at the same addresses.
         rows = max(map(len, map(self._mine, self._shapes)))
         self._room = Room(self._brought, rows * len(seeds) * (2 if self._partners else 1))
+        self._inputs: Tensor | None = None
+        if device.type == "cpu":
+            self._inputs = torch.zeros(rows * len(seeds), *view.output_shape)
         self._chosen = torch.zeros(len(seeds), rows, dtype=torch.int64, device=device)
         self._epochs = torch.zeros(len(seeds), dtype=torch.int64, device=device)
         self._waiting = Waiting(device)
