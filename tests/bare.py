@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 # Rooms that an extra is for; each says so in one line when it is missing.
-EXTRAS = ("integrations", "executors", "kernels", "top_kernel", "tensorboard", "timm")
+EXTRAS = ("integrations", "executors", "kernels", "tensorboard", "timm")
 
 
 def main() -> None:

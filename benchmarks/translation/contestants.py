@@ -19,7 +19,7 @@ from softtargets.recipes import LabelSmoothing, Recipe
 from softtargets.training.machinery import Machinery
 from softtargets.training.pack import Fleet, Start
 from softtargets.training.precision import autocast, float32_products
-from softtargets.translation import BOS, EOS, PAD, decode
+from softtargets.translation import BOS, EOS, PAD, Searcher
 
 SEED = 0
 
@@ -116,10 +116,11 @@ def our_decoding(case: DecodingCase, text: Text, device: torch.device) -> Callab
         model.head.bias[EOS] = -math.inf
     model.to(device)
     sources = _sources(case, text)
+    searcher = Searcher(model, case.beam)
 
     def search() -> list[list[int]]:
         with autocast(case.precision, device):
-            found = decode(model, sources, case.beam, max_length=case.length)
+            found = searcher(sources, case.length)
         return [best[0].tokens for best in found]
 
     return search

@@ -11,9 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from softtargets.models.dropout import Dropout
+from softtargets.models.short_attention import cross_attention, self_attention, takes
 
 # Up to so many keys torch's fast attention on a GPU adds up the gradient in one order, which is one block of keys; it
 # has its threads add up more blocks as they come. Of longer sentences few fit into a batch, and the plain way is quick.
+# Most trainings on a GPU ask torch for neither, but `short_attention`.
 ONE_BLOCK = 64
 
 
@@ -51,6 +53,11 @@ class Attention(nn.Module):
         merged: Tensor = self.merge(found.transpose(1, 2).flatten(2))
         return merged
 
+    def at_once(self, queries: Tensor, keys: Tensor) -> bool:
+        """Whether sentences of these projections are attended to by one operation, which is for training on a GPU."""
+        size = self.merge.in_features // self.heads
+        return self.training and self.dropout.p == 0 and takes(queries, keys, size)
+
     def parts(self, projected: Tensor, count: int) -> tuple[Tensor, ...]:
         """(N, T, count * width) to so many of (N, heads, T, width / heads)."""
         apart = projected.unflatten(-1, (count, self.heads, -1))
@@ -69,8 +76,12 @@ class SelfAttention(Attention):
         self.project = linear(width, 3 * width, bound=sqrt(1.5 / width))
 
     def forward(self, states: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """(N, T, width) to the same shape."""
-        queries, keys, values = self.parts(self.project(states), 3)
+        """(N, T, width) to the same shape; the mask is (N, 1, 1, T)."""
+        projected = self.project(states)
+        if self.at_once(projected, projected):
+            merged: Tensor = self.merge(self_attention(projected, mask, self.heads, causal))
+            return merged
+        queries, keys, values = self.parts(projected, 3)
         return self.attend(queries, keys, values, mask, causal)
 
     def step(self, states: Tensor, keys: Tensor, values: Tensor, place: Tensor, line: Tensor) -> Tensor:
@@ -98,8 +109,17 @@ class CrossAttention(Attention):
         keys, values = self.parts(self.remember(memory), 2)
         return keys, values
 
-    def forward(self, states: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-        """(N, T, width) to the same shape."""
+    def forward(self, states: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
+        """(N, T, width) over (N, S, width) to the shape of the first; the mask is (N, 1, 1, S)."""
+        remembered, projected = self.remember(memory), self.project(states)
+        if self.at_once(projected, remembered):
+            merged: Tensor = self.merge(cross_attention(projected, remembered, mask, self.heads))
+            return merged
+        (queries,), (keys, values) = self.parts(projected, 1), self.parts(remembered, 2)
+        return self.attend(queries, keys, values, mask)
+
+    def step(self, states: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        """The same over keys and values that were `remembered`."""
         (queries,) = self.parts(self.project(states), 1)
         return self.attend(queries, keys, values, mask)
 

@@ -63,8 +63,8 @@ class DecoderLayer(nn.Module):
 
     def forward(self, memory: Tensor, states: Tensor, seen: Tensor) -> Flow:
         """Another target; the source is passed on."""
-        own = partial(self.own, causal=True)
-        return memory, self._decode(states, own, *self.cross.remembered(memory), seen), seen
+        own, cross = partial(self.own, causal=True), partial(self.cross, memory=memory, mask=seen)
+        return memory, self._decode(states, own, cross), seen
 
     def step(
         self,
@@ -77,13 +77,14 @@ class DecoderLayer(nn.Module):
     ) -> Tensor:
         """One position of some hypotheses, (N, beams, width), with keys and values of a `Cache`."""
         own = partial(self.own.step, keys=kept[0], values=kept[1], place=place, line=line)
-        return self._decode(states, own, *source, seen)
+        cross = partial(self.cross.step, keys=source[0], values=source[1], mask=seen)
+        return self._decode(states, own, cross)
 
     def _decode(
-        self, states: Tensor, own: Callable[[Tensor], Tensor], keys: Tensor, values: Tensor, seen: Tensor
+        self, states: Tensor, own: Callable[[Tensor], Tensor], cross: Callable[[Tensor], Tensor]
     ) -> Tensor:
         states = self.around[0](states, own)
-        states = self.around[1](states, partial(self.cross, keys=keys, values=values, mask=seen))
+        states = self.around[1](states, cross)
         decoded: Tensor = self.around[2](states, self.feed_forward)
         return decoded
 

@@ -10,7 +10,7 @@ from softtargets.translation.bleu_statistics import (
     sentence_statistics,
 )
 from softtargets.translation.chrf_statistics import chrf_interval
-from softtargets.translation.decoding import Translator, decode, score
+from softtargets.translation.decoding import Searcher, Translator, decode, score
 from softtargets.translation.frequencies import (
     ChosenProbabilities,
     FrequencySplits,
@@ -49,6 +49,7 @@ __all__ = [
     "Hypothesis",
     "Penalty",
     "Score",
+    "Searcher",
     "SequenceCalibration",
     "TemperatureOptima",
     "TokenCollector",

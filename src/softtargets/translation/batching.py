@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,8 +19,11 @@ def padded(rows: Sequence[Sequence[int]], fill: int = PAD) -> Tensor:
     >>> padded([[5, 2], [6, 7, 2]])
     tensor([[5, 2, 0], [6, 7, 2]])
     """
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows])
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    side_by_side = np.full((len(rows), lengths.max()), fill, np.int64)
+    there = np.arange(side_by_side.shape[1]) < lengths[:, None]
+    side_by_side[there] = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
+    return torch.from_numpy(side_by_side)
 
 
 def prefixes(labels: Tensor) -> Tensor:

@@ -136,7 +136,7 @@ class Beams:
         self.batch, self.beam, self.bos, self.eos, self.nbest = len(limits), beam, bos, eos, nbest
         self.most, self.steps = max(limits), 0
         # Divided by more and more, what is negative can come closer to zero.
-        self._falls = length_penalty >= 0
+        self.falls = length_penalty >= 0
         self.penalties = _penalties(self.most, length_penalty, penalty).to(device)
         shape, kept = (self.batch, beam), (self.batch, nbest)
 
@@ -191,7 +191,8 @@ class Beams:
         """How many of so many tokens `go_on` wants to know of each hypothesis, the likeliest."""
         if not 0 <= self.eos < vocabulary:
             raise SofttargetsError(f"must be one of {vocabulary} tokens, not {self.eos}", argument="eos")
-        return min(2 * self.beam, vocabulary)
+        # As many as may go on, and the end.
+        return min(self.beam + 1, vocabulary)
 
     @torch.no_grad()
     def go_on(self, added: Tensor, tokens: Tensor) -> None:
@@ -227,7 +228,7 @@ class Beams:
         self.parents.copy_((from_here + first).flatten())
         self.place.copy_(length)
         shortest = self.penalties.index_select(0, length + 1)
-        bound = self.penalties[self.limits] if self._falls else shortest
+        bound = self.penalties[self.limits] if self.falls else shortest
         self.done.copy_(self.kept_scores[:, -1] >= (self.log_probs / bound).amax(1))
 
     def asks(self) -> bool:

@@ -6,8 +6,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -16,14 +19,18 @@ from softtargets.exceptions import SofttargetsError
 from softtargets.models import Cache, Transformer, evaluating, known_attention
 from softtargets.translation.batching import longest_first, padded, prefixes, room_for
 from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search
-from softtargets.translation.ranking import likeliest
+from softtargets.translation.kernel_step import KernelStep, Weights, compute_dtype, fits
+from softtargets.translation.ranking import has_triton, likeliest
 from softtargets.translation.symbols import BOS, EOS, PAD
 
 Progress = Callable[[int, int], None]
 # Positions of hypotheses that are kept at a time. A CPU has the smaller number in its cache; a GPU is busy with more.
 _AT_A_TIME = {"cpu": 8192, "cuda": 2**18}
-# On a GPU lengths are rounded up to multiples of this, so that few kinds of steps are recorded.
-_ROUNDED = 16
+# On a GPU lengths of sources and of translations are rounded up to multiples of these, so that few kinds of batches are
+# recorded.
+_SOURCE_ROUNDED, _ROUNDED = 8, 16
+# Shapes of batches that are remembered: each has its keys and values, some gigabytes for a large model.
+_KINDS = 4
 # Steps between two questions to a GPU whether all is done.
 _STEPS_BETWEEN_QUESTIONS = 4
 
@@ -69,28 +76,70 @@ def decode(
     >>> len(best.tokens), nothing
     (4, Hypothesis(tokens=[2], score=0.0, log_prob=0.0, finished=True))
     """
-    if not temperature > 0:
-        raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
-    check_search(beam, 1 if max_length is None else max_length, nbest)
-    checked = checked_sources(model, sources)
-    search = _Search(model, beam, length_penalty, penalty, nbest, temperature)
-    room = room_for(model, _AT_A_TIME) if tokens_at_a_time is None else tokens_at_a_time
-    limits = {
-        place: most_tokens(model, len(each) - 1, max_length)
-        for place, each in enumerate(checked)
-        if len(each) > 1
-    }
-    found: list[list[Hypothesis]] = [[Hypothesis([EOS], 0.0, 0.0)] for _ in checked]
-    done = len(checked) - len(limits)
-    with looking(model):
-        for places in longest_first(limits, room // beam):
-            rows = search.run([checked[place] for place in places], [limits[place] for place in places])
-            for place, hypotheses in zip(places, rows, strict=True):
-                found[place] = hypotheses
-            done += len(places)
-            if progress is not None:
-                progress(done, len(checked))
-    return found
+    searcher = Searcher(model, beam, length_penalty, temperature, nbest, penalty=penalty)
+    return searcher(sources, max_length, tokens_at_a_time=tokens_at_a_time, progress=progress)
+
+
+class Searcher:
+    """`decode` for one model, again and again: what a GPU has recorded for batches of some shape is kept for others.
+
+    Weights may be trained on between two calls. On a CPU nothing is kept, and it is no faster than `decode`.
+
+    >>> net = Transformer(vocabulary=9, width=8, heads=2, inner=16, encoder_layers=1, decoder_layers=1)
+    >>> search = Searcher(net, beam=3)
+    >>> search([[5, 6]]) == decode(net, [[5, 6]], beam=3)
+    True
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        beam: int = 5,
+        length_penalty: float = 1.0,
+        temperature: float = 1.0,
+        nbest: int = 1,
+        *,
+        penalty: Penalty = "length",
+    ) -> None:
+        if not temperature > 0:
+            raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
+        check_search(beam, 1, nbest)
+        self.model, self.beam = model, beam
+        self._search = _Search(model, beam, length_penalty, penalty, nbest, temperature)
+
+    def __call__(
+        self,
+        sources: Sequence[Sequence[int]],
+        max_length: int | None = None,
+        *,
+        tokens_at_a_time: int | None = None,
+        progress: Progress | None = None,
+    ) -> list[list[Hypothesis]]:
+        """The best translations of each source, as `decode` gives them."""
+        if max_length is not None:
+            check_search(self.beam, max_length, 1)
+        model = self.model
+        checked = checked_sources(model, sources)
+        room = room_for(model, _AT_A_TIME) if tokens_at_a_time is None else tokens_at_a_time
+        limits = {
+            place: most_tokens(model, len(each) - 1, max_length)
+            for place, each in enumerate(checked)
+            if len(each) > 1
+        }
+        found: list[list[Hypothesis]] = [[Hypothesis([EOS], 0.0, 0.0)] for _ in checked]
+        done = len(checked) - len(limits)
+        with looking(model):
+            self._search.begin()
+            for places in longest_first(limits, room // self.beam):
+                rows = self._search.run(
+                    [checked[place] for place in places], [limits[place] for place in places]
+                )
+                for place, hypotheses in zip(places, rows, strict=True):
+                    found[place] = hypotheses
+                done += len(places)
+                if progress is not None:
+                    progress(done, len(checked))
+        return found
 
 
 def score(
@@ -144,20 +193,35 @@ class Translator:
 
     def __init__(self, model: Transformer, tokeniser: Codec) -> None:
         self.model, self.tokeniser = model, tokeniser
+        self._last: tuple[dict[str, Any], Searcher] | None = None
 
-    def translate(self, texts: Sequence[str], **options: Any) -> list[str]:
-        """The best translation of each text; options are those of `decode`."""
-        found = decode(self.model, self.tokeniser.encode(texts), **options)
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        max_length: int | None = None,
+        tokens_at_a_time: int | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> list[str]:
+        """The best translation of each text; options are those of `decode`. The same as last time are quicker."""
+        if self._last is None or self._last[0] != options or self._last[1].model is not self.model:
+            self._last = options, Searcher(self.model, **options)
+        found = self._last[1](
+            self.tokeniser.encode(texts), max_length, tokens_at_a_time=tokens_at_a_time, progress=progress
+        )
         return self.tokeniser.decode([best[0].tokens if best else [] for best in found])
 
 
 @dataclass
 class _Kind:
-    """What batches of one shape share: where they are computed and, on a GPU, the recorded step."""
+    """What batches of one shape share: where they are computed, and on a GPU what is recorded."""
 
+    source: Tensor
     cache: Cache
     beams: Beams
-    replay: Callable[[], None]
+    replay: Callable[[], None]  # a step
+    read: Callable[[], None] | None = None  # the source anew, from the second batch on
 
 
 class _Search:
@@ -175,7 +239,21 @@ class _Search:
         self._model, self._beam, self._temperature = model, beam, temperature
         self._options = beam, BOS, EOS, length_penalty, penalty, nbest
         self._kinds: dict[tuple[int, int, int], _Kind] = {}
-        self._graphs: list[torch.cuda.CUDAGraph] = []
+        self._pool: Any = None
+        self._weights: Weights | None = None
+        self._where: tuple[Any, ...] = ()
+
+    def begin(self) -> None:
+        """Look at the model's weights anew; what was recorded with them elsewhere is of no use."""
+        dtype = compute_dtype(self._model)
+        where = dtype, *(each.data_ptr() for each in self._model.parameters())
+        if where != self._where:
+            self._kinds.clear()
+            self._pool, self._weights, self._where = None, None, where
+            if _has_kernels(self._model, dtype):
+                self._weights = Weights(self._model, dtype)
+        elif self._weights is not None:
+            self._weights.refresh()
 
     def run(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> list[list[Hypothesis]]:
         device = self._model.head.weight.device
@@ -184,11 +262,10 @@ class _Search:
         records = _records(device)
         if records:
             # Up to the next shape, with sources that are done after one step.
-            capacity = min(_up(capacity), self._model.longest)
+            capacity = min(_up(capacity, _ROUNDED), self._model.longest)
             blank = _blanks(len(sources))
-            source = functional.pad(
-                source, (0, min(_up(source.shape[1]), self._model.longest) - source.shape[1])
-            )
+            longest = min(_up(source.shape[1], _SOURCE_ROUNDED), self._model.longest)
+            source = functional.pad(source, (0, longest - source.shape[1]))
             source = torch.cat((source, source.new_full((blank, source.shape[1]), PAD)))
             limits += [1] * blank
         kind = self._kind(source.to(device), limits, capacity)
@@ -203,33 +280,59 @@ class _Search:
     def _kind(self, source: Tensor, limits: list[int], capacity: int) -> _Kind:
         """Ready for the first step."""
         shape = *source.shape, capacity
-        memory = self._model.encode(source)
-        if shape not in self._kinds:
-            records = _records(source.device)
-            if not records:
-                self._kinds.clear()  # nothing to gain from keeping it
-            cache = self._model.start(memory, self._beam, capacity)
+        records = _records(source.device)
+        if shape in self._kinds:
+            kind = self._kinds[shape] = self._kinds.pop(shape)  # now the newest
+            kind.source.copy_(source)
+            if kind.read is None:
+                read = partial(self._read, kind.source, kind.cache)
+                kind.read = self._recorded(read) if records else read
+            kind.read()
+        else:
+            # Of those that are kept one stays at least: graphs share memory that goes with the last of them.
+            while len(self._kinds) >= (_KINDS if records else 1):
+                del self._kinds[next(iter(self._kinds))]
+            cache = self._model.start(self._model.encode(source), self._beam, capacity)
             # Room for the whole capacity, so that it serves other limits.
             beams = Beams([*limits[:-1], capacity], *self._options, source.device)
-            kind = _Kind(cache, beams, lambda: self._step(cache, beams))
-            if records:
-                kind.replay = _Recorded(kind.replay, self._graphs)
+            step = self._step(cache, beams)
+            kind = _Kind(source, cache, beams, self._recorded(step) if records else step)
             self._kinds[shape] = kind
-        else:
-            kind = self._kinds[shape]
-            self._model.start(memory, cache=kind.cache)
         kind.beams.begin(limits)
         return kind
 
-    def _step(self, cache: Cache, beams: Beams) -> None:
-        states, _ = self._model.advance(beams.last, cache)
-        logits = self._model.head(states)
-        beams.go_on(*likeliest(logits, beams.wanted(logits.shape[-1]), self._temperature))
-        cache.reorder(beams.parents)
+    def _read(self, source: Tensor, cache: Cache) -> None:
+        kind = source.device.type
+        # What torch keeps of converted weights would be gone when a recording is replayed.
+        with torch.autocast(
+            kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind), cache_enabled=False
+        ):
+            self._model.start(self._model.encode(source), cache=cache)
+
+    def _step(self, cache: Cache, beams: Beams) -> Callable[[], None]:
+        if self._weights is not None:
+            return KernelStep(self._model, self._weights, cache, beams, self._temperature)
+
+        def step() -> None:
+            states, _ = self._model.advance(beams.last, cache)
+            logits = self._model.head(states)
+            beams.go_on(*likeliest(logits, beams.wanted(logits.shape[-1]), self._temperature))
+            cache.reorder(beams.parents)
+
+        return step
+
+    def _recorded(self, step: Callable[[], None]) -> Callable[[], None]:
+        if self._pool is None and torch.cuda.is_available():
+            self._pool = torch.cuda.graph_pool_handle()
+        return _Recorded(step, self._pool)
 
 
 def _records(device: torch.device) -> bool:
     return device.type == "cuda"
+
+
+def _has_kernels(model: Transformer, dtype: torch.dtype) -> bool:
+    return model.head.weight.is_cuda and has_triton() and fits(model, dtype)
 
 
 class _Recorded:
@@ -238,8 +341,8 @@ class _Recorded:
     Graphs of one search have in common where they keep what they need, since one is replayed at a time.
     """
 
-    def __init__(self, step: Callable[[], None], others: list[torch.cuda.CUDAGraph]) -> None:
-        self._step, self._others = step, others
+    def __init__(self, step: Callable[[], None], pool: Any) -> None:
+        self._step, self._pool = step, pool
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self) -> None:
@@ -249,17 +352,15 @@ class _Recorded:
         here, stream = torch.cuda.current_stream(), torch.cuda.Stream()
         stream.wait_stream(here)
         graph = torch.cuda.CUDAGraph()
-        pool = self._others[0].pool() if self._others else torch.cuda.graph_pool_handle()
         with torch.cuda.stream(stream):
             self._step()
             # Not by ``torch.cuda.graph``, which first gives all memory that is free back to the device.
-            graph.capture_begin(pool, capture_error_mode="thread_local")
+            graph.capture_begin(self._pool, capture_error_mode="thread_local")
             try:
                 self._step()
             finally:
                 graph.capture_end()
         here.wait_stream(stream)
-        self._others.append(graph)
         self._graph = graph
 
 
@@ -281,6 +382,9 @@ def checked_sources(model: Transformer, sources: Sequence[Sequence[int]]) -> lis
 
 
 def _check_tokens(model: Transformer, rows: Sequence[Sequence[int]], what: str) -> None:
+    everything = np.fromiter(chain.from_iterable(rows), np.int64)
+    if not everything.size or (everything.min() > PAD and everything.max() < model.vocabulary):
+        return
     for place, row in enumerate(rows):
         for token in row:
             if not PAD < token < model.vocabulary:
@@ -295,8 +399,8 @@ def most_tokens(model: Transformer, pieces: int, max_length: int | None = None) 
     return min(int(1.2 * pieces) + 10 if max_length is None else max_length, model.longest)
 
 
-def _up(length: int) -> int:
-    return -(-length // _ROUNDED) * _ROUNDED
+def _up(length: int, multiple: int) -> int:
+    return -(-length // multiple) * multiple
 
 
 def _blanks(count: int) -> int:

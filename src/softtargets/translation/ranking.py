@@ -54,18 +54,19 @@ def likeliest(logits: Tensor, count: int, temperature: float = 1.0) -> tuple[Ten
     (tensor([[-0.8620, -0.8620]]), tensor([[1, 2]]))
     """
     fits = logits.dtype == torch.float32 and logits.shape[1] <= _LONGEST_ROW
-    if logits.is_cuda and fits and _has_triton():
+    if logits.is_cuda and fits and has_triton():
         return likeliest_by_kernel(logits, count, temperature)
     return best((logits / temperature if temperature != 1 else logits).log_softmax(-1), count)
 
 
 def likeliest_by_kernel(logits: Tensor, count: int, temperature: float) -> tuple[Tensor, Tensor]:
     """The same for logits in single precision, by the kernel."""
-    from softtargets.translation.top_kernel import top_kernel
+    from softtargets.translation.kernels.top import top_kernel
 
     rows, vocabulary = logits.shape
     log_probs, tokens = logits.new_empty(rows, count), logits.new_empty(rows, count, dtype=torch.int64)
     block = max(128, 1 << (vocabulary - 1).bit_length())
+    searched = max(2, 1 << (count - 1).bit_length())
     top_kernel[(rows,)](
         logits.contiguous(),
         log_probs,
@@ -74,6 +75,8 @@ def likeliest_by_kernel(logits: Tensor, count: int, temperature: float) -> tuple
         VOCABULARY=vocabulary,
         COUNT=count,
         BLOCK=block,
+        CHUNK=_CHUNK,
+        SEARCHED=searched if block // _CHUNK > searched else 0,
         SCALED=temperature != 1,
         num_warps=min(16, max(4, block // 1024)),
     )
@@ -81,7 +84,8 @@ def likeliest_by_kernel(logits: Tensor, count: int, temperature: float) -> tuple
 
 
 @cache
-def _has_triton() -> bool:
+def has_triton() -> bool:
+    """Whether kernels can be made."""
     from importlib.util import find_spec
 
     return find_spec("triton") is not None

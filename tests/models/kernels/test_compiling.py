@@ -20,6 +20,8 @@ from softtargets.models.kernels.convolution import convolution_kernel, part_sum_
 from softtargets.models.kernels.launch import Pooling, Shape
 from softtargets.models.kernels.linear import product_kernel
 from softtargets.models.kernels import products
+from softtargets.models.kernels.attending import blocks as attention_blocks
+from softtargets.models.kernels.attention import attention_gradient_kernel, attention_kernel
 from softtargets.models.kernels.dropout import dropout_kernel
 from softtargets.models.kernels.look_up import table_gradient_kernel
 from softtargets.models.kernels.sums import sum_kernel
@@ -31,16 +33,19 @@ TYPES = {"winners": "*u8", "partials": "*fp32", "rows": "i32", "parts": "i32"}
 TYPES |= dict.fromkeys(("alpha", "beta"), "fp32") | dict(bias_partials="*fp32")
 
 
-def compiled(kernel, constants, warps=4, stages=3, **types):
+def compiled(kernel, constants, warps=4, stages=3, made=None, **types):
     types = TYPES | types
     given = [param.name for param in kernel.params]
     signature = {name: "constexpr" if name in constants else types.get(name, "*bf16") for name in given}
     # As at a launch: tensors begin at even addresses, and there are multiples of 16 rows.
     even = {(place,): [["tt.divisibility", 16]] for place, name in enumerate(given) if signature[name] != "fp32"}
-    even = {place: each for place, each in even.items() if given[place[0]] not in constants}
+    any_number = {param.name for param in kernel.params if param.do_not_specialize}
+    even = {place: each for place, each in even.items() if given[place[0]] not in {*constants, *any_number}}
     source = ASTSource(kernel, signature, constants, even)
     options = {"num_warps": warps, "num_stages": stages}
     found = compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    if made is not None:
+        made["shared"] = found.metadata.shared
     # Double precision creeps in through constants too small for single, and is slow or, in assembly, wrong.
     assert "f64" not in found.asm["ttir"], (constants, "computes in double precision")
     assert ".local" not in found.asm["ptx"], (constants, "does not fit into registers")
@@ -136,6 +141,37 @@ for sliced in (False, True):
     ptx = compiled(dropout_kernel, dict(BLOCK=launch.DRAWS, SLICED=sliced), each="i32", **drawn)
     assert "mul.hi.u32" in ptx and (sliced or "mul.lo.s64" not in ptx), "draws in 64 bits"
     assert "ld.global.v4.b32" in ptx, "reads number by number"
+
+
+def check_attention(queries, keys, size, causal, limit, kind="bf16", **none):
+    tensors = "queries keys values results upstream of_queries of_keys of_values".split()
+    types = dict.fromkeys(tensors, "*" + kind) | dict(seen="*i1", scale="fp32")
+    for kernel in (attention_kernel, attention_gradient_kernel):
+        chosen = attention_blocks(queries, keys, size, 4 if kind == "fp32" else 2, kernel is attention_gradient_kernel)
+        constants = dict(D=size, QUERIES=chosen.queries, KEYS=chosen.keys, CAUSAL=causal, PRECISION="tf32") | none
+        if kind == "fp32":
+            constants["PRECISION"] = "ieee"
+        if kernel is attention_gradient_kernel:
+            constants["ONCE"] = queries <= chosen.queries
+        numbers = {param.name: "i32" for param in kernel.params if param.name not in types}
+        made = {}
+        ptx = compiled(kernel, constants, chosen.warps, 1, made=made, **(numbers | types))
+        assert made["shared"] <= limit * 1024, (constants, "shares too much", made["shared"])
+        assert kind == "fp32" or "mma" in ptx, (constants, "does without tensor cores")
+        assert "ld.global.v4.b32" in ptx, (constants, "reads number by number")
+
+
+# Over one's own sentence, and with queries of another length; what other GPUs than those for computing share as well.
+for size in (64, 128):
+    for length in (16, 32, 64, 128):
+        limit = 99 if size * length <= 2**13 else 150
+        check_attention(length, length, size, True, limit, seen=None)
+        if capability == 90:
+            check_attention(length, length, size, False, limit)
+            check_attention(128, length, size, False, limit)
+            check_attention(16, length, size, False, limit)
+if capability == 90:
+    check_attention(48, 48, 16, False, 99)
 summed = dict.fromkeys(("order", "begins"), "*i64") | dict.fromkeys(("upstream", "gradient"), "*fp32")
 ptx = compiled(table_gradient_kernel, dict(PLACES=launch.PLACES, BLOCK=launch.COLUMNS), width="i32", **summed)
 assert "v4.b32" in ptx, "reads number by number"
@@ -157,10 +193,13 @@ for place, (side, channels, new_channels, size, stride, padding) in enumerate(LA
         check_sum(shape)
     if channels > 4:  # images have no gradient
         check_product(Shape(new, new, new_channels, side, side, channels, *rest), True, bias=None)
-# For halves, which no recipe asks for, the response norm is exact and slow: its registers are not looked at.
+# For halves, which no recipe asks for, the response norm is exact and slow, as attention is in single precision: their
+# registers are not looked at.
 os.environ.pop("TRITON_DUMP_PTXAS_LOG")
 if capability == 90:
     check_norm(False)
+    for queries, keys, size in ((16, 16, 64), (32, 32, 64), (64, 64, 64), (128, 16, 64), (32, 32, 128)):
+        check_attention(queries, keys, size, False, 99, kind="fp32")
 print("compiled")
 """
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from softtargets.models import Transformer
-from softtargets.models.attention import ONE_BLOCK
+from softtargets.models.short_attention import MOST_KEYS
 from softtargets.recipes import LABO
 from softtargets.training.machinery import Machinery
 from softtargets.training.pack import Fleet, Pack, Start
@@ -74,7 +74,7 @@ def test_a_step_never_waits_for_the_host(task):
             torch.cuda.set_sync_debug_mode("default")
 
 
-@pytest.mark.parametrize("length", [ONE_BLOCK, ONE_BLOCK + 1, 3 * ONE_BLOCK])
+@pytest.mark.parametrize("length", [48, 65, MOST_KEYS, MOST_KEYS + 1, 2 * MOST_KEYS])
 @pytest.mark.parametrize("heads", [2, 4])
 def test_gradients_of_attention_are_the_same_bits_every_time(length, heads):
     torch.manual_seed(0)

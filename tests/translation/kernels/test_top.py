@@ -61,10 +61,11 @@ def test_what_cannot_be_comes_last_and_what_is_no_number_is_shown():
 PROGRAM = """
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
-from softtargets.translation.top_kernel import top_kernel
+from softtargets.translation.kernels.top import top_kernel
 
 for vocabulary, block, warps in ((8000, 8192, 8), (10_000, 16384, 16), (16_000, 16384, 16)):
-    constants = dict(VOCABULARY=vocabulary, COUNT=10, BLOCK=block, SCALED=vocabulary == 8000)
+    constants = dict(VOCABULARY=vocabulary, COUNT=6, BLOCK=block, CHUNK=128, SEARCHED=8)
+    constants["SCALED"] = vocabulary == 8000
     types = dict(logits="*fp32", log_probs="*fp32", tokens="*i64", temperature="fp32")
     given = [param.name for param in top_kernel.params]
     signature = {name: "constexpr" if name in constants else types[name] for name in given}

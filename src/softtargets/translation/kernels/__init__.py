@@ -1,0 +1,1 @@
+"""Triton kernels of beam search; only to be imported where Triton is."""
