@@ -103,9 +103,8 @@ def _sections(results: Results) -> tuple[Section, ...]:
     ours = (
         "As the paper says: 90 epochs in batches of 256, momentum 0.9, weight decay 1e-4, a rate of 0.1 divided by 10 "
         "at epochs 30, 60 and 80, crops of random size and place, random flips. Crops are cut from photographs of "
-        "which at most 512 x 512 pixels were kept, and resized to 224. LABO has tau 1.25, rho 0.5 and a warm-up of 5,000 "
-        "steps, none of which the paper prints for ImageNet. The other methods have the hyper-parameters "
-        "of the study labo-table-3.",
+        "at most 512 x 512 pixels, and resized to 224. LABO has tau 1.25, rho 0.5 and a warm-up of 5,000 steps, none "
+        "of which the paper prints for ImageNet. The other methods have the hyper-parameters of labo-table-3.",
     )
     return (
         Section.of(

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softtargets.data.augment.base import Augmentation, Drawn, Shape
+from softtargets.data.augment.base import Augmentation, Drawn, Shape, by_hand
 from softtargets.data.boxes import Tries
 from softtargets.data.decoding import resized
 from softtargets.randomness import below, uniforms
@@ -108,7 +108,7 @@ class ResizedCrop(Augmentation):
         """The parts, resized."""
         _, _, height, width = images.shape
         rows, columns = (self.size or length for length in (height, width))
-        if images.device.type == "cpu" and images.dtype == torch.uint8:
+        if by_hand(images) and images.dtype == torch.uint8:
             return _by_pillow(images, drawn, (columns, rows))
         narrow = _resized(images, 3, drawn["left"], drawn["columns"], columns)
         return _resized(narrow, 2, drawn["top"], drawn["rows"], rows)
