@@ -138,6 +138,16 @@ def recording(function, note):
     return recorded
 
 
+@pytest.mark.parametrize("one", [BASE, recipe(augmentation=(), data__keep="middle")])
+def test_what_nets_are_measured_on_lies_by_channels(own, monkeypatch, one):
+    """Layers add up in an order that goes by how images lie in memory."""
+    monkeypatch.setenv("SOFTTARGETS_IMAGES", "streamed")
+    task = prepare(one.data, CPU, own)
+    for shown in task.splits["test"].parts(8):
+        assert not shown.images.is_contiguous()
+        assert task.evaluation_inputs(one, *shown).is_contiguous()
+
+
 def test_what_lies_beside_pictures_is_no_part_of_their_mean(own, monkeypatch):
     """Of 16 x 16 pixels a picture of 12 x 16 has 192."""
     found = []
