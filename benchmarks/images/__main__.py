@@ -13,8 +13,10 @@ import os
 import shlex
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from torch import Tensor
@@ -34,59 +36,80 @@ from softtargets.training.devices import choose_device
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and write."""
+    """Measure, print and write: after each measurement, so that nothing is lost if the time is over."""
     asked = _parser().parse_args(arguments)
-    device = choose_device(asked.device)
+    begun, device = time.perf_counter(), choose_device(asked.device)
     os.environ["SOFTTARGETS_IMAGES"] = "streamed"
+    about = describe(device, shlex.join(["python", "-m", "benchmarks.images", *(arguments or sys.argv[1:])]))
+    found: dict[str, Measured] = {}
     with tempfile.TemporaryDirectory() as made:
         root = make_folder(asked.files or Path(made) / "photographs", asked.images)
+        _say(f"{asked.images} files are there after {time.perf_counter() - begun:.0f} s")
         setting = Setting(root, asked.size, asked.crop, asked.batch, asked.workers, device)
-        found = dict(_measured(setting, asked.epochs, asked.turns, asked.train))
-        host = host_milliseconds(setting)
-    about = describe(device, shlex.join(["python", "-m", "benchmarks.images", *(arguments or sys.argv[1:])]))
-    results = {
-        "about": about,
-        "setting": {"images": asked.images, **{k: str(v) for k, v in asdict(setting).items() if k != "root"}},
-        "rival": rival(),
-        "measured": {name: asdict(one) for name, one in found.items()},
-        "host_milliseconds": host,
-        "difference": {str(size): asdict(difference(size)) for size in (256, 320, 384, 512)},
-    }
-    if asked.out:
-        asked.out.mkdir(parents=True, exist_ok=True)
-        (asked.out / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    for name, one in found.items():
-        waited = "" if one.waited is None else f", waited {one.waited:.0%}"
-        sys.stdout.write(f"{name:34} {one.images_per_second:8.0f} images/s{waited}\n")
+        results: dict[str, object] = {
+            "about": about,
+            "setting": {
+                "images": asked.images,
+                **{k: str(v) for k, v in asdict(setting).items() if k != "root"},
+            },
+            "rival": rival(),
+        }
+        for name, measure in _measurements(setting, asked.epochs, asked.turns, asked.train):
+            if time.perf_counter() - begun > asked.within:
+                _say(f"{name} is left out: {asked.within:g} s are over (--within)")
+                continue
+            one, before = measure(), found.get(name)
+            if before is None or one.images_per_second > before.images_per_second:
+                found[name] = one
+            waited = "" if one.waited is None else f", the device waited for {one.waited:.1%} of the time"
+            _say(f"{name:34} {one.images_per_second:8.0f} images/s{waited}")
+            results["measured"] = {name: asdict(one) for name, one in found.items()}
+            _write(results, asked.out)
+        host = results["host_milliseconds"] = host_milliseconds(setting)
     for name, spent in host.items():
-        sys.stdout.write(f"host: {name:28} {spent:8.2f} ms of a core for each image\n")
+        _say(f"host: {name:28} {spent:8.2f} ms of a core for each image")
+    results["difference"] = {str(size): asdict(difference(size)) for size in (256, 320, 384, 512)}
+    _write(results, asked.out)
+    _say(f"all of it took {time.perf_counter() - begun:.0f} s")
 
 
-def _measured(setting: Setting, epochs: int, turns: int, training: bool) -> list[tuple[str, Measured]]:
-    """The best of several turns, since whatever else runs on a machine only makes slower."""
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _write(results: dict[str, object], out: Path | None) -> None:
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+def _measurements(
+    setting: Setting, epochs: int, turns: int, training: bool
+) -> Iterator[tuple[str, Callable[[], Measured]]]:
+    """What is measured, in turns; the best of them counts, since whatever else runs on a machine only makes slower."""
+    drafts = replace(setting, draft=True, size=144, crop=128)
     ways: dict[str, Callable[[], Iterator[tuple[Tensor, Tensor]]]] = {
         "ours, threads": lambda: ours(setting, "threads", epochs),
-        "ours, processes": lambda: ours(setting, "processes", epochs),
-        "ours, processes, drafts of 144": lambda: ours(
-            replace(setting, draft=True, size=144, crop=128), "processes", epochs
-        ),
         "torchvision": lambda: theirs(setting, epochs),
+        "ours, processes": lambda: ours(setting, "processes", epochs),
     }
-    best: dict[str, Measured] = {}
-    for _ in range(turns):
+    if not training:
+        ways["ours, processes, drafts of 144"] = lambda: ours(drafts, "processes", epochs)
+    for turn in range(turns):
         for name, make in ways.items():
-            one = input_alone(make(), setting.device)
-            if name not in best or one.images_per_second > best[name].images_per_second:
-                best[name] = one
-    found = [(f"input: {name}", one) for name, one in best.items()]
-    if training:
-        found.append(
-            ("training: torchvision", plain_training(theirs(setting, epochs), setting.device, CLASSES))
-        )
-        for kind in ("threads", "processes"):
-            os.environ |= {"SOFTTARGETS_DECODERS": str(setting.workers), "SOFTTARGETS_DECODE_IN": kind}
-            found.append((f"training: ours, {kind}", our_training(setting, epochs)))
-    return found
+            yield f"input: {name}", partial(_input, make, setting)
+        if training and not turn:
+            yield "training: ours, threads", lambda: our_training(setting, "threads", epochs)
+            yield (
+                "training: torchvision",
+                lambda: plain_training(theirs(setting, epochs), setting.device, CLASSES),
+            )
+            yield "training: ours, processes", lambda: our_training(setting, "processes", epochs)
+
+
+def _input(make: Callable[[], Iterator[tuple[Tensor, Tensor]]], setting: Setting) -> Measured:
+    return input_alone(make(), setting.device)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -96,12 +119,17 @@ def _parser() -> argparse.ArgumentParser:
         "--files", type=Path, help="where they are or will be made; else in a temporary directory"
     )
     parser.add_argument(
-        "--size", type=int, default=384, help="pixels that we keep of each, in both directions"
+        "--size", type=int, default=512, help="pixels that we keep of each at most, in both directions"
     )
     parser.add_argument("--crop", type=int, default=224, help="pixels of a crop")
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--turns", type=int, default=2, help="how often each is measured; the best counts")
+    parser.add_argument(
+        "--turns", type=int, default=2, help="how often input alone is measured; the best counts"
+    )
+    parser.add_argument(
+        "--within", type=float, default=100, help="seconds after which no further measurement is begun"
+    )
     parser.add_argument(
         "--workers", type=int, default=len(os.sched_getaffinity(0)), help="threads or processes"
     )

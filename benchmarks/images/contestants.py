@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,14 @@ from torch import Tensor
 from softtargets.data import image_files
 from softtargets.data.augment import Flip, ResizedCrop, View
 from softtargets.randomness import key_words, permutation
-from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed
+from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Wanted, put_into
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured: crops of `crop` from the files below `root`, of which ours keeps `size` x `size` pixels."""
+    """What is measured: crops of `crop` from the files below `root`; ours keeps at most `size` x `size` of each."""
 
     root: Path
     size: int
@@ -41,18 +41,28 @@ def ours(setting: Setting, kind: str, epochs: int) -> Iterator[tuple[Tensor, Ten
     """Decoded by threads or processes, augmented on the device; labels are not needed to take time."""
     os.environ |= {"SOFTTARGETS_DECODERS": str(setting.workers), "SOFTTARGETS_DECODE_IN": kind}
     found = image_files(
-        "image-folder", "train", setting.root, size=setting.size, keep="whole", draft=setting.draft
+        "image-folder", "train", setting.root, size=setting.size, keep="picture", draft=setting.draft
     )
     assert found is not None
-    files = Streamed(*found, setting.device)
+    index, how = found
+    files = Streamed(index, how, setting.device)
     view = View([ResizedCrop(size=setting.crop), Flip()], (3, setting.size, setting.size))
     mean, deviation = (
         torch.tensor(each, device=setting.device).view(1, 3, 1, 1) * 255 for each in (MEAN, DEVIATION)
     )
     labels = torch.from_numpy(files.index.labels).to(setting.device)
 
+    first, inputs = 0, None
+    if setting.device.type == "cpu":  # as in the engine: decoders cut, where there is no other device
+        first, files = 1, replace(files, how=replace(how, cut=setting.crop))
+        inputs = torch.zeros(setting.batch, 3, setting.crop, setting.crop)
+
     def prepared(images: Tensor, views: list[dict[str, Tensor]]) -> Tensor:
-        return (view.apply(images, views).float() - mean) / deviation
+        shown = view.apply(images, views, first)
+        return standardised(shown) if inputs is None else put_into(inputs, shown, standardised)
+
+    def standardised(images: Tensor) -> Tensor:
+        return images.to(torch.float32, copy=True).sub_(mean).div_(deviation)
 
     if setting.device.type == "cuda":
         prepared = torch.compile(prepared, dynamic=False)
@@ -64,11 +74,17 @@ def ours(setting: Setting, kind: str, epochs: int) -> Iterator[tuple[Tensor, Ten
         if len(part) == setting.batch
     ]
     room, key = Room(files, setting.batch), key_words(0, "augmentation", setting.device)
-    coming = Ahead(files, (part.tolist() for _, part in wanted), room)
+
+    def asked() -> Iterator[Wanted]:
+        for epoch, part in wanted:
+            tries = view.tries(key, part, torch.tensor(epoch)) if first else None
+            yield Wanted(part.tolist(), tries)
+
+    coming = Ahead(files, asked(), room)
     for epoch, part in wanted:
         coming.bring()
         stored, chosen = room.pictures(setting.batch, files.how), part.to(setting.device)
-        drawn = view.draw(key, chosen, epoch, stored.sizes)
+        drawn = view.draw(key, chosen, epoch, None if first else stored.sizes)
         yield prepared(stored.images, drawn), labels[chosen]
 
 

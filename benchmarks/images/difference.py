@@ -29,9 +29,9 @@ class Difference:
 
 
 def difference(
-    size: int, keep: str = "whole", draft: bool = False, pictures: int = 16, crops: int = 8
+    size: int, keep: str = "picture", draft: bool = False, pictures: int = 16, crops: int = 8
 ) -> Difference:
-    """The mean distance of crops with the same boxes, ours from `size` x `size` stored pixels."""
+    """The mean distance of crops by the same draws, ours from at most `size` x `size` stored pixels."""
     from PIL import Image, ImageFilter
 
     kind = ResizedCrop(size=CROP)
@@ -41,22 +41,18 @@ def difference(
         photograph(seed).save(file, "jpeg", quality=QUALITY)
         picture = Image.open(file).convert("RGB")
         how = Decoding(size, keep=keep, draft=draft)  # type: ignore[arg-type]
-        stored = torch.from_numpy(decode_file(file, how)[0].copy()).permute(2, 0, 1)  # type: ignore[arg-type]
-        drawn = words(
+        kept = torch.from_numpy(decode_file(file, how).copy()).permute(2, 0, 1)  # type: ignore[arg-type]
+        words_ = words(
             key_words(seed, "difference"), torch.arange(crops)[:, None], 0, torch.arange(kind.blocks)
-        )
-        sizes = torch.tensor([[picture.height, picture.width]] * crops)
-        full = kind.draw(drawn.flatten(-2), (3, picture.height, picture.width))
-        ours = kind.apply(
-            stored.expand(crops, -1, -1, -1), kind.draw(drawn.flatten(-2), (3, size, size), sizes)
-        )
+        ).flatten(-2)
+        boxes = kind.draw(words_, (3, picture.height, picture.width))
+        ours = kind.apply(kept.expand(crops, -1, -1, -1), kind.draw(words_, (3, *kept.shape[1:])))
         for place in range(crops):
             top, left, rows, columns = (
-                round(int(full[name][place]) / 4096) for name in ("top", "left", "rows", "columns")
+                int(boxes[name][place]) for name in ("top", "left", "rows", "columns")
             )
-            theirs = picture.crop((left, top, left + columns, top + rows)).resize(
-                (CROP, CROP), Image.Resampling.BILINEAR
-            )
+            part = picture.crop((left, top, left + columns, top + rows))
+            theirs = part.resize((CROP, CROP), Image.Resampling.BILINEAR)
             blurred = theirs.filter(ImageFilter.GaussianBlur(2))
             whole = np.asarray(theirs, np.float64)
             found.append(np.abs(whole - ours[place].permute(1, 2, 0).numpy()).mean())

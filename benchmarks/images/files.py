@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,8 @@ import numpy as np
 # The usual size of ImageNet's photographs, and what they weigh: 110 kB on average.
 WIDTH, HEIGHT, QUALITY = 500, 375, 90
 CLASSES = 10
-# Different pictures; files repeat them, since drawing one takes longer than decoding it.
-DIFFERENT = 64
+# Different pictures; files repeat them, since drawing one takes much longer than decoding it.
+DIFFERENT = 128
 
 
 def photograph(seed: int, width: int = WIDTH, height: int = HEIGHT) -> Any:
@@ -32,11 +34,22 @@ def photograph(seed: int, width: int = WIDTH, height: int = HEIGHT) -> Any:
 
 def make_folder(root: Path, train: int, test: int = CLASSES) -> Path:
     """A folder of so many JPEG files, a directory for each class; what is there already stays."""
-    pictures = [photograph(seed) for seed in range(DIFFERENT)]
-    for split, count in (("train", train), ("test", test)):
-        for place in range(count):
-            path = root / split / f"class{place % CLASSES}" / f"{place:06d}.jpg"
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                pictures[place % DIFFERENT].save(path, quality=QUALITY)
+    wanted = [
+        (root / split / f"class{place % CLASSES}" / f"{place:06d}.jpg", place % DIFFERENT)
+        for split, count in (("train", train), ("test", test))
+        for place in range(count)
+    ]
+    missing = [(path, seed) for path, seed in wanted if not path.exists()]
+    for folder in {path.parent for path, _ in missing}:
+        folder.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor() as pool:
+        seeds = sorted({seed for _, seed in missing})
+        made = dict(zip(seeds, pool.map(_encoded, seeds), strict=True))
+        list(pool.map(lambda one: one[0].write_bytes(made[one[1]]), missing))
     return root
+
+
+def _encoded(seed: int) -> bytes:
+    file = io.BytesIO()
+    photograph(seed).save(file, "jpeg", quality=QUALITY)
+    return file.getvalue()

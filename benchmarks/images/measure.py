@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +15,12 @@ import torch
 from torch import Tensor
 
 from benchmarks.images.contestants import Photographs, Setting
-from softtargets.data import Decoding, decode_file
+from softtargets.data import Decoding, Tries, decode_file
+from softtargets.data.augment import ResizedCrop
 from softtargets.models import ResNet
-from softtargets.recipes import SGD, Flip, ImageFolder, Recipe, ResizedCrop
+from softtargets.randomness import key_words, words
+from softtargets.recipes import SGD, Flip, ImageFolder, Recipe
+from softtargets.recipes import ResizedCrop as ResizedCropPart
 from softtargets.recipes import ResNet as ResNetPart
 from softtargets.runs import RunStore
 from softtargets.training import train
@@ -46,7 +50,8 @@ def input_alone(batches: Iterator[tuple[Tensor, Tensor]], device: torch.device) 
 def host_milliseconds(setting: Setting, images: int = 64, turns: int = 5) -> dict[str, float]:
     """Processor time for each image on the host, by one thread: what decides how many cores a GPU needs.
 
-    Ours ends with the pixels that are kept, since crops are made on the device; theirs with a tensor of the crop.
+    Ours ends with the pixels that are kept, since crops are made on the device, or, where that is a CPU, with those of
+    the crop; theirs with a tensor of the crop.
     """
     photographs = Photographs(setting)
     places = range(min(images, len(photographs)))
@@ -61,16 +66,18 @@ def host_milliseconds(setting: Setting, images: int = 64, turns: int = 5) -> dic
             best = min(best, 1000 * (time.process_time() - begun) / len(places))
         return best
 
-    ways: dict[str, Decoding] = {
-        f"ours, whole in {size}": Decoding(size, keep="whole") for size in (256, setting.size)
-    }
-    ways["ours, draft in 144"] = Decoding(144, keep="whole", draft=True)
-    found = {name: spent(partial(_decoded, paths, how)) for name, how in ways.items()}
+    tries = ResizedCrop(size=setting.crop).tries(
+        words(key_words(0, "host"), torch.arange(len(paths))[:, None], 0, torch.arange(10)).flatten(-2)
+    )
+    ways = {f"ours, in {size} x {size}": Decoding(size, keep="picture") for size in (256, setting.size)}
+    ways["ours, drafts in 144 x 144"] = Decoding(144, keep="picture", draft=True)
+    ways["ours, crops"] = Decoding(setting.size, keep="picture", cut=setting.crop)
+    found = {name: spent(partial(_decoded, paths, tries, how)) for name, how in ways.items()}
     return found | {"torchvision": spent(photographs.__getitem__)}
 
 
-def _decoded(paths: Sequence[Path], how: Decoding, place: int) -> object:
-    return decode_file(paths[place], how)
+def _decoded(paths: Sequence[Path], tries: Sequence[Tries], how: Decoding, place: int) -> object:
+    return decode_file(paths[place], how, tries[place])
 
 
 def plain_training(batches: Iterator[tuple[Tensor, Tensor]], device: torch.device, classes: int) -> Measured:
@@ -105,12 +112,13 @@ def plain_training(batches: Iterator[tuple[Tensor, Tensor]], device: torch.devic
     return Measured(count / seconds, min(1.0, waiting.taken() / seconds))
 
 
-def our_training(setting: Setting, epochs: int) -> Measured:
+def our_training(setting: Setting, kind: str, epochs: int) -> Measured:
     """The engine itself, from files to weights; the time to compile and record is left out."""
+    os.environ |= {"SOFTTARGETS_DECODERS": str(setting.workers), "SOFTTARGETS_DECODE_IN": kind}
     recipe = Recipe(
-        data=ImageFolder(folder=setting.root.name, size=setting.size, keep="whole", draft=setting.draft),
+        data=ImageFolder(folder=setting.root.name, size=setting.size, keep="picture", draft=setting.draft),
         model=ResNetPart(depth=50),
-        augmentation=(ResizedCrop(size=setting.crop), Flip()),
+        augmentation=(ResizedCropPart(size=setting.crop), Flip()),
         optimiser=SGD(lr=0.1, momentum=0.9, weight_decay=1e-4),
         epochs=epochs,
         batch=setting.batch,

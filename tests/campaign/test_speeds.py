@@ -5,10 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from softtargets.campaign.speeds import Speed, Speeds, read_table
+from softtargets.campaign.token_work import token_work
 from softtargets.exceptions import CampaignError
-from softtargets.recipes import CIFAR10, MLP, MNIST, PreActResNet, Recipe, ResNet18
+from softtargets.models import transformer
+from softtargets.recipes import (
+    CIFAR10,
+    MLP,
+    MNIST,
+    Multi30k,
+    PreActResNet,
+    Recipe,
+    ResNet18,
+    Transformer,
+)
 
 BASE = Recipe(data=MNIST(), model=MLP(), epochs=1)
 TABLE = """
@@ -53,6 +65,108 @@ def test_the_line_of_the_table_that_says_most_decides(speeds):
     assert speeds.of(net.replace({"model.stages": [32, 64, 128]})).points == {4: 10.0}
     assert speeds.of(net.replace({"data": MNIST()})).points == {4: 50.0}
     assert speeds.of(net).source == "table"
+
+
+TRANSLATION = """
+GPU:
+  - model: {name: transformer, width: 512, inner: 512, encoder_layers: 3, decoder_layers: 3}
+    tokens_per_second: {1: 900, 8: 1000}
+    setup_seconds: 15
+  - model: {name: transformer, width: 512, inner: 1024, encoder_layers: 6, decoder_layers: 6}
+    tokens_per_second: {1: 450}
+    setup_seconds: 16
+"""
+SMALL = Transformer(width=512, inner=512, encoder_layers=3, decoder_layers=3)
+LARGE = Transformer(width=512, inner=1024, encoder_layers=6, decoder_layers=6)
+
+
+@pytest.fixture
+def translating(tmp_path):
+    path = tmp_path / "speeds.yaml"
+    path.write_text(TRANSLATION)
+    return Speeds("GPU", "cuda", read_table(path)["GPU"])
+
+
+def multiplications(model, vocabulary):
+    """Of the layers of a real net, matrix by matrix; embeddings are looked up, and norms are no matrices."""
+    shape = {"share": "none", "heads": 8}
+    net = transformer.Transformer(
+        vocabulary=vocabulary,
+        **{**{f: getattr(model, f) for f in ("width", "inner", "encoder_layers", "decoder_layers")}, **shape},
+    )
+    return sum(part.weight.numel() for part in net.modules() if isinstance(part, torch.nn.Linear))
+
+
+@pytest.mark.parametrize(
+    "model", [SMALL, LARGE, Transformer(width=64, inner=96, encoder_layers=2, decoder_layers=1)]
+)
+def test_the_work_of_a_token_is_that_of_the_matrices_it_goes_through(model):
+    assert token_work(model, 1000) == multiplications(model, 1000)
+
+
+def test_the_measured_sizes_took_as_much_longer_as_they_have_more_work():
+    """On an H200: 958 and 454 thousand tokens a second."""
+    assert token_work(LARGE) / token_work(SMALL) == pytest.approx(958 / 454, rel=0.02)
+
+
+def test_a_translation_that_was_measured_goes_as_fast_as_it_did(translating):
+    base = Recipe(data=Multi30k(), model=SMALL, epochs=3, batch=2048)
+    found = translating.of(base)
+    assert (found.points, found.setup, found.source) == ({1: 900.0, 8: 1000.0}, 15.0, "table")
+    assert translating.of(base.replace({"model": LARGE})).points == {1: 450.0}
+    # 29,000 pairs of 15.2 tokens, three times.
+    assert found.seconds([base.units], 1) == pytest.approx(15 + 3 * 29_000 * 15.2 / 900)
+    assert base.replace({"steps": 100}).units == round(2048 * 0.87) * 100
+    more = translating.of(base.replace({"data.vocabulary": 32_000}))
+    assert more.source == "table"
+    assert more.points[1] == pytest.approx(900 * token_work(SMALL) / token_work(SMALL, 32_000))
+
+
+def test_a_translation_of_another_size_is_guessed_by_its_work(translating):
+    for model, nearest, rate in (
+        (Transformer(width=256, inner=1024, encoder_layers=4, decoder_layers=4, heads=4), SMALL, 900),
+        (Transformer(), LARGE, 450),
+    ):
+        found = translating.of(Recipe(data=Multi30k(), model=model, epochs=3, batch=2048))
+        assert found.source == "guessed"
+        assert found.points[1] == pytest.approx(rate * token_work(nearest) / token_work(model))
+
+
+def test_where_no_translation_was_measured_its_work_is_guessed_with_the_device(speeds):
+    """And not that it is as fast as a network for images."""
+    base = Recipe(data=Multi30k(), model=SMALL, epochs=3, batch=2048)
+    fast, slow = speeds.of(base), Speeds("x86_64", "cpu").of(base)
+    assert fast.source == slow.source == "guessed"
+    assert fast.points[1] == pytest.approx(958_000, rel=0.01)
+    assert (
+        slow.points[1]
+        < 2000
+        < Speeds("x86_64", "cpu")
+        .of(base.replace({"model": Transformer(width=16, heads=2, inner=32)}))
+        .points[1]
+    )
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "{model: transformer, images_per_second: {1: 7}, setup_seconds: 3}",
+        "{model: mlp, tokens_per_second: {1: 7}, setup_seconds: 3}",
+        "{model: mlp, images_per_second: {1: 7}, tokens_per_second: {1: 7}, setup_seconds: 3}",
+        "{model: {name: transformer, layers: 3}, tokens_per_second: {1: 7}, setup_seconds: 3}",
+    ],
+)
+def test_tokens_are_of_models_that_translate(tmp_path, row):
+    path = tmp_path / "speeds.yaml"
+    path.write_text(f"GPU:\n  - {row}\n")
+    with pytest.raises(CampaignError, match="says no speed"):
+        read_table(path)
+
+
+def test_the_table_of_the_papers_campaign_knows_translation():
+    rows = read_table(Path(__file__).parents[2] / "results" / "speeds.yaml")["NVIDIA H200"]
+    recipe = Recipe(data=Multi30k(), model=LARGE, epochs=1, batch=4096)
+    assert Speeds("NVIDIA H200", "cuda", rows).of(recipe).points[1] == 454_000
 
 
 def test_what_nobody_has_measured_is_guessed(speeds):

@@ -81,3 +81,11 @@ def test_samples_of_different_length_cannot_be_paired():
 def test_not_a_number_stays_one():
     assert math.isnan(Sample.of([1.0, math.nan, 2.0]).mean)
     assert all(map(math.isnan, Sample.of([1.0, math.nan, 2.0]).interval()))
+
+
+def test_the_spread_of_many_values_takes_time_in_proportion(monkeypatch):
+    """The mean is found once, and not again for every value."""
+    sums = []
+    monkeypatch.setattr(Sample, "mean", property(lambda sample: sums.append(1) or 2.0))
+    assert Sample.of([1.0, 2.0, 3.0] * 50).spread == pytest.approx(math.sqrt(100 / 149))
+    assert len(sums) == 1

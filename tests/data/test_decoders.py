@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from softtargets.data import Decoders, Decoding, Memory, decode_file, decoders
+from softtargets.data import Decoders, Decoding, Memory, Tries, decode_file, decoders
 from softtargets.exceptions import DataError
 
-HOW = Decoding(12, keep="whole")
+HOW = Decoding(12, keep="picture")
 
 
 @pytest.fixture
@@ -42,9 +42,24 @@ def decoded(team, paths, offset=0):
 def test_all_files_are_decoded_in_their_order_where_they_belong(files, kind):
     pixels, sizes = decoded(Decoders(2, kind), files, offset=100)
     for place, path in enumerate(files):
-        expected, size = decode_file(path, HOW)
-        assert np.array_equal(pixels[place], expected)
-        assert sizes[place] == size
+        height, width, _ = decode_file(path, HOW).shape
+        assert np.array_equal(pixels[place, :height, :width], decode_file(path, HOW))
+        assert sizes[place] == (height, width)
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_parts_are_cut_where_files_are_decoded(files, kind):
+    """Each file gets the tries that came with it, in blocks too."""
+    how, memory = Decoding(32, keep="picture", cut=7), Memory(len(files) * 3 * 7 * 7)
+    drawn = np.random.default_rng(0)
+    tries = [
+        Tries([(float(share), 1.1, 1 << 31, 1 << 30)], (0.75, 4 / 3)) for share in drawn.random(len(files))
+    ]
+    coming = Decoders(2, kind).decode(files, how, memory, 0, tries)
+    assert {size for part in coming for size in part.result(timeout=60)} == {(7, 7)}
+    found = np.frombuffer(memory.bytes, np.uint8).reshape(-1, 7, 7, 3)
+    for place, path in enumerate(files):
+        assert np.array_equal(found[place], decode_file(path, how, tries[place]))
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from softtargets.data import Decoding, decode_file
+from softtargets.data import Decoding, Tries, decode_file
+from softtargets.data.boxes import box
+from softtargets.data.decoding import put
 from softtargets.exceptions import DataError
 
 
@@ -22,7 +24,7 @@ def saved(path, image, **options):
 
 
 def pixels(path, size=8, **how):
-    return decode_file(path, Decoding(size, **how))[0].astype(int)
+    return decode_file(path, Decoding(size, **how)).astype(int)
 
 
 @pytest.mark.parametrize(
@@ -32,19 +34,46 @@ def test_the_middle_is_what_pillow_resizes_and_crops(tmp_path, width, height):
     path = saved(tmp_path / "one.png", gradient(width, height))
     image = Image.open(path).convert("RGB")
     shorter = min(width, height)
-    image = image.resize((round(width * 8 / shorter), round(height * 8 / shorter)), Image.Resampling.BILINEAR)
+    image = across_and_down(image, round(width * 8 / shorter), round(height * 8 / shorter))
     left, top = (image.width - 8) // 2, (image.height - 8) // 2
-    found, size = decode_file(path, Decoding(8))
+    found = decode_file(path, Decoding(8))
     assert np.array_equal(found, np.asarray(image.crop((left, top, left + 8, top + 8))))
-    assert (found.shape, size) == ((8, 8, 3), (height, width))
+    assert found.shape == (8, 8, 3)
 
 
-def test_the_whole_is_squeezed_into_the_square(tmp_path):
+def across_and_down(image, width, height):
+    for size in ((width, image.height), (width, height)):
+        image = image.resize(size, Image.Resampling.BILINEAR)
+    return image
+
+
+def test_a_picture_is_kept_as_it_is_or_made_to_fit(tmp_path):
     path = saved(tmp_path / "one.png", gradient())
-    expected = Image.fromarray(gradient()).resize((8, 8), Image.Resampling.BILINEAR)
-    found, size = decode_file(path, Decoding(8, keep="whole"))
-    assert np.array_equal(found, np.asarray(expected))
-    assert size == (30, 40)
+    for size in (40, 64):
+        assert np.array_equal(pixels(path, size, keep="picture"), gradient())
+    for size, width, height in ((39, 39, 29), (8, 8, 6)):
+        expected = np.asarray(across_and_down(Image.fromarray(gradient()), width, height))
+        assert np.array_equal(pixels(path, size, keep="picture"), expected)
+
+
+def test_what_lies_beside_a_picture_is_black():
+    square = np.full((6, 5, 3), 200, np.uint8)
+    assert put(gradient(3, 4) + 1, square) == (4, 3)
+    assert np.array_equal(square[:4, :3], gradient(3, 4) + 1)
+    assert not square[4:].any()
+    assert not square[:, 3:].any()
+
+
+@pytest.mark.parametrize("keep", ["middle", "picture"])
+def test_a_part_is_cut_from_what_is_kept(tmp_path, keep):
+    path = saved(tmp_path / "one.png", np.random.default_rng(3).integers(0, 256, (30, 40, 3), np.uint8))
+    whole = Image.fromarray(decode_file(path, Decoding(32, keep=keep)))
+    tries = Tries([(9.0, 1.0, 0, 0), (0.3, 1.2, 1 << 31, 3 << 30)], (0.75, 4 / 3))
+    top, left, rows, columns = box(tries, whole.height, whole.width)
+    part = whole.crop((left, top, left + columns, top + rows))
+    found = decode_file(path, Decoding(32, keep=keep, cut=12), tries)
+    assert np.array_equal(found, np.asarray(across_and_down(part, 12, 12)))
+    assert min(top, left) > 0
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "CMYK", "P", "LA", "RGBA", "1"])
@@ -84,27 +113,25 @@ def test_photographs_are_turned_as_exif_says_if_wanted(tmp_path, way):
     exif[0x0112] = way
     path = saved(tmp_path / "turned.png", gradient(), exif=exif)
     upright = ImageOps.exif_transpose(Image.open(path))
-    found, size = decode_file(path, Decoding(8, keep="whole", upright=True))
-    assert size == (upright.height, upright.width) == ((40, 30) if way >= 5 else (30, 40))
-    assert np.array_equal(found, np.asarray(upright.resize((8, 8), Image.Resampling.BILINEAR)))
-    assert np.array_equal(
-        pixels(path, keep="whole"), pixels(saved(tmp_path / "plain.png", gradient()), keep="whole")
-    )
+    found = decode_file(path, Decoding(64, keep="picture", upright=True))
+    assert found.shape == ((40, 30, 3) if way >= 5 else (30, 40, 3))
+    assert np.array_equal(found, np.asarray(upright))
+    assert np.array_equal(pixels(path, 64, keep="picture"), gradient())
 
 
-@pytest.mark.parametrize("keep", ["middle", "whole"])
+@pytest.mark.parametrize("keep", ["middle", "picture"])
 @pytest.mark.parametrize("size", [(1, 1), (1, 4000), (3000, 1), (2, 3)])
 def test_tiny_pictures_and_strips_are_pictures(tmp_path, size, keep):
     path = saved(tmp_path / "strip.png", Image.new("RGB", size, (10, 200, 30)))
     assert (pixels(path, 16, keep=keep) == [10, 200, 30]).all()
 
 
-@pytest.mark.parametrize("keep", ["middle", "whole"])
+@pytest.mark.parametrize("keep", ["middle", "picture"])
 def test_a_draft_is_smaller_to_decode_and_nearly_the_same(tmp_path, keep):
     path = saved(tmp_path / "large.jpg", gradient(800, 600), quality=95)
     plain, drafted = (pixels(path, 64, keep=keep, draft=draft) for draft in (False, True))
     assert 0 < np.abs(plain - drafted).mean() < 2
-    assert decode_file(path, Decoding(64, keep=keep, draft=True))[1] == (600, 800)
+    assert drafted.shape == plain.shape == ((64, 64, 3) if keep == "middle" else (48, 64, 3))
 
 
 def test_damage_is_refused_by_name(tmp_path):

@@ -45,8 +45,8 @@ def test_reader_options_are_the_fields_only_this_dataset_has(part):
 def test_reader_options_carry_the_values_given():
     assert CIFAR100(labels="noisy", coarse=True).reader_options() == {"labels": "noisy", "coarse": True}
     assert EMNIST(part="letters").reader_options() == {"part": "letters"}
-    decoded = {"size": 32, "keep": "whole", "draft": True}
-    assert ImageNet(size=32, keep="whole", draft=True, validation=9).reader_options() == decoded
+    decoded = {"size": 32, "keep": "picture", "draft": True}
+    assert ImageNet(size=32, keep="picture", draft=True, validation=9).reader_options() == decoded
     assert Digits(validation=9).reader_options() == {}
 
 
@@ -162,4 +162,8 @@ def test_a_folder_of_ones_own_is_a_name_and_no_path(folder):
 def test_how_files_are_decoded_is_part_of_an_identity_and_its_defaults_are_not():
     """What was trained before there was a choice keeps its name."""
     assert ImageNet(size=32).canonical() == {"name": "imagenet", "size": 32}
-    assert ImageNet(size=32, keep="whole").canonical() == {"name": "imagenet", "size": 32, "keep": "whole"}
+    assert ImageNet(size=32, keep="picture").canonical() == {
+        "name": "imagenet",
+        "size": 32,
+        "keep": "picture",
+    }

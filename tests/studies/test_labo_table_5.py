@@ -20,7 +20,7 @@ def test_recipes_are_those_of_the_paper():
     assert [trial.recipe.model for trial in trials] == [ResNet(depth=50)] * 6 + [ResNet(depth=152)] * 6
     for trial in trials:
         recipe = trial.recipe
-        assert recipe.data == ImageNet(size=384, keep="whole", standardise="channel")
+        assert recipe.data == ImageNet(size=512, keep="picture", standardise="channel")
         assert recipe.augmentation == (ResizedCrop(size=224), Flip())
         assert recipe.optimiser == SGD(lr=0.1, momentum=0.9, weight_decay=1e-4)
         assert recipe.schedule == Step(milestones=(30, 60, 80), factor=0.1, unit="epoch")

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from softtargets.exceptions import CampaignError
-from softtargets.recipes import Recipe, parse_yaml, read_text
+from softtargets.campaign.token_work import token_work, work_of
+from softtargets.exceptions import CampaignError, RecipeError
+from softtargets.recipes import Recipe, Transformer, parse_yaml, read_text
 from softtargets.runs import Run
 from softtargets.training import kind_of_run
 
@@ -21,12 +22,16 @@ Source = Literal["measured", "table", "guessed"]
 # Packs narrower than any that was measured: k times as many runs were 1.4 to 1.9 times as fast for k = 4, and 2.9 to
 # 4.2 times for k = 16, on an H200 (benchmarks/training): k to the power of 0.4.
 _NARROW = 0.4
-# Where nothing is known. For a GPU they are those of a ResNet, the slowest that most campaigns have.
+# Where nothing is known. For a GPU they are those of a ResNet, the slowest that most campaigns have of images.
 _GUESSES: Mapping[str, tuple[Mapping[int, float], float]] = {
     "cuda": ({1: 30_000.0, 4: 50_000.0}, 90.0),
     "cpu": ({1: 5_000.0}, 3.0),
 }
-_ALLOWED = ("model", "data", "images_per_second", "setup_seconds")
+# The same for translation, by its work (`token_work`): multiplications of a forward pass per second of training, as an
+# H200 did with small models; for a CPU no more tokens a second than the second number says, however small the model.
+_GUESSED_WORK: Mapping[str, tuple[float, float]] = {"cuda": (1.6e13, math.inf), "cpu": (1.5e10, 20_000.0)}
+_RATES = ("images_per_second", "tokens_per_second")
+_ALLOWED = ("model", "data", *_RATES, "setup_seconds")
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,10 @@ class Speed:
             return 0.0
         return (0.0 if ready else self.setup) + sum(units) / self.per_second(min(len(units), most_together))
 
+    def times(self, factor: float, source: Source) -> Speed:
+        """So many times as fast, as is known in another way."""
+        return Speed({width: factor * rate for width, rate in self.points.items()}, self.setup, source)
+
 
 @dataclass(frozen=True)
 class _Row:
@@ -75,6 +84,13 @@ class _Row:
         there = {"name": recipe.model.name, **recipe.model.to_dict()}
         same = all(key in there and _plain(there[key]) == _plain(value) for key, value in self.model.items())
         return same and self.data in (None, recipe.data.name)
+
+    @property
+    def work(self) -> int | None:
+        """Of a token, if it is of a model that translates."""
+        if self.model["name"] != Transformer.name:
+            return None
+        return token_work(Transformer(**{key: value for key, value in self.model.items() if key != "name"}))
 
 
 @dataclass
@@ -108,10 +124,22 @@ class Speeds:
     def _beside(self, recipe: Recipe) -> Speed:
         """What is known without runs."""
         fitting = [row for row in self.table if row.fits(recipe)]
+        work = work_of(recipe)
+        if work is not None:
+            return self._translating(work, fitting)
         if fitting:
             return max(fitting, key=lambda row: (len(row.model), row.data is not None)).speed
         points, setup = _GUESSES[self.kind]
         return Speed(points, setup, "guessed")
+
+    def _translating(self, work: int, fitting: Sequence[_Row]) -> Speed:
+        """As fast as the measured model that is nearest in its work, and slower or faster by that."""
+        known = [(row, row.work) for row in fitting or self.table if row.work is not None]
+        if known:
+            row, own = min(known, key=lambda one: abs(math.log(one[1] / work)))
+            return row.speed.times(own / work, "table" if fitting else "guessed")
+        pace, most = _GUESSED_WORK[self.kind]
+        return Speed({1: min(most, pace / work)}, _GUESSES[self.kind][1], "guessed")
 
 
 def read_table(path: Path) -> dict[str, list[_Row]]:
@@ -130,13 +158,16 @@ def _row(path: Path, device: str, row: Any) -> _Row:
     try:
         if unknown := set(row) - set(_ALLOWED):
             raise ValueError(f"'{min(unknown)}' is none of {', '.join(_ALLOWED)}")
-        model, rates = row["model"], row["images_per_second"]
+        model, (rates,) = row["model"], [row[name] for name in _RATES if name in row]
         points = {int(width): float(rate) for width, rate in rates.items()}
         if not points or any(width < 1 or rate <= 0 for width, rate in points.items()):
             raise ValueError("rates must be above 0, for at least 1 run")
         named = {"name": model} if isinstance(model, str) else dict(model)
-        return _Row(named, row.get("data"), Speed(points, float(row["setup_seconds"]), "table"))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        found = _Row(named, row.get("data"), Speed(points, float(row["setup_seconds"]), "table"))
+        if (found.work is None) == ("tokens_per_second" in row):
+            raise ValueError("models that translate have tokens_per_second, others images_per_second")
+        return found
+    except (KeyError, TypeError, ValueError, AttributeError, RecipeError) as error:
         raise CampaignError(
             f"{path}, {device}: {row!r} says no speed ({error}); write it as "
             "{model: mlp, images_per_second: {1: 680000, 128: 3700000}, setup_seconds: 30}"

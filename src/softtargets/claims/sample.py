@@ -40,9 +40,10 @@ class Sample:
     @property
     def spread(self) -> float:
         """The standard deviation over seeds (n - 1 in the denominator); NaN below two values."""
-        if self.n < 2 or math.isnan(self.mean):
+        mean = self.mean  # found once, and not for every value
+        if self.n < 2 or math.isnan(mean):
             return math.nan
-        return math.sqrt(math.fsum((value - self.mean) ** 2 for value in self.values) / (self.n - 1))
+        return math.sqrt(math.fsum((value - mean) ** 2 for value in self.values) / (self.n - 1))
 
     @property
     def estimate(self) -> Estimate:

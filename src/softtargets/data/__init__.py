@@ -4,6 +4,7 @@ from softtargets.data import load
 train = load("cifar10", "train", labels="worse")
 """
 
+from softtargets.data.boxes import Tries
 from softtargets.data.catalogue import CATALOGUE
 from softtargets.data.cifar import CIFAR10_CLASSES, CIFAR100_FINE, CIFAR100_SUPERCLASS
 from softtargets.data.cifar_n import HumanLabels
@@ -45,6 +46,7 @@ __all__ = [
     "Pairs",
     "Patient",
     "Progress",
+    "Tries",
     "adopt_folder",
     "arrays_digest",
     "clean_pairs",

@@ -16,21 +16,26 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from softtargets.data.decoding import Decoding, Size, decode_file
+from softtargets.data.boxes import Tries
+from softtargets.data.decoding import Decoding, Size, decode_file, put
 from softtargets.exceptions import SofttargetsError
 
 # Memories that a process remembers where they are: those of training, evaluation and predictions take turns.
 _MEMORIES = 4
 
 
-def fill(memory: Any, offset: int, paths: Sequence[str], how: Decoding) -> list[Size]:
-    """Decode files one after another into some memory, from a place on; returns the sizes of the whole pictures."""
-    sizes = []
-    room = np.frombuffer(memory, np.uint8, len(paths) * how.bytes, offset).reshape(-1, how.size, how.size, 3)
-    for place, path in enumerate(paths):
-        room[place], size = decode_file(path, how)
-        sizes.append(size)
-    return sizes
+def fill(
+    memory: Any, offset: int, paths: Sequence[str], how: Decoding, tries: Sequence[Tries] | None = None
+) -> list[Size]:
+    """Decode files one after another into some memory, from a place on; returns the sizes of what is kept.
+
+    `tries` say for each which part is cut out, where that is wanted.
+    """
+    room = np.frombuffer(memory, np.uint8, len(paths) * how.bytes, offset).reshape(-1, how.side, how.side, 3)
+    cuts: Sequence[Tries | None] = tries or [None] * len(paths)
+    return [
+        put(decode_file(path, how, cut), square) for path, cut, square in zip(paths, cuts, room, strict=True)
+    ]
 
 
 def answer(questions: TextIO, answers: TextIO) -> None:
@@ -45,7 +50,9 @@ def answer(questions: TextIO, answers: TextIO) -> None:
             known[number] = _opened(path)
         said: dict[str, Any]
         try:
-            said = {"sizes": fill(known[number], asked["offset"], asked["paths"], Decoding(**asked["how"]))}
+            tries = [Tries(*each) for each in asked["tries"]]
+            how = Decoding(**asked["how"])
+            said = {"sizes": fill(known[number], asked["offset"], asked["paths"], how, tries)}
         except SofttargetsError as problem:
             said = {"problem": str(problem)}
         answers.write(f"{json.dumps(said)}\n")

@@ -21,6 +21,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from itertools import count
 
+from softtargets.data.boxes import Tries
 from softtargets.data.decoder import fill
 from softtargets.data.decoding import Decoding, Size
 from softtargets.exceptions import DataError
@@ -64,21 +65,36 @@ class Decoders:
         return f"{self.number} {self.kind}"
 
     def decode(
-        self, paths: Sequence[str], how: Decoding, memory: Memory, offset: int
+        self,
+        paths: Sequence[str],
+        how: Decoding,
+        memory: Memory,
+        offset: int,
+        tries: Sequence[Tries] | None = None,
     ) -> list[Future[list[Size]]]:
-        """Have files decoded into some memory, one after another from a place on; each result is some of the sizes."""
+        """Have files decoded into some memory, one after another from a place on; each result is some of the sizes.
+
+        `tries` say for each file which part is cut out, where that is wanted (`how.cut`).
+        """
         return [
             self._pool.submit(
-                self._block, paths[begin : begin + BLOCK], how, memory, offset + begin * how.bytes
+                self._block,
+                paths[begin : begin + BLOCK],
+                how,
+                memory,
+                offset + begin * how.bytes,
+                (tries or ())[begin : begin + BLOCK],
             )
             for begin in range(0, len(paths), BLOCK)
         ]
 
-    def _block(self, paths: Sequence[str], how: Decoding, memory: Memory, offset: int) -> list[Size]:
+    def _block(
+        self, paths: Sequence[str], how: Decoding, memory: Memory, offset: int, tries: Sequence[Tries]
+    ) -> list[Size]:
         if self.kind == "threads" or memory.path is None:
-            return fill(memory.bytes, offset, paths, how)
+            return fill(memory.bytes, offset, paths, how, tries)
         question = {"memory": [memory.number, memory.path], "offset": offset}
-        question |= {"paths": list(paths), "how": asdict(how)}
+        question |= {"paths": list(paths), "how": asdict(how), "tries": list(tries)}
         for _ in range(2):  # one that was killed is replaced, once
             process: _Process | None = getattr(self._own, "process", None)
             if process is None:

@@ -16,7 +16,7 @@ from softtargets.exceptions import DataError
 class Examples:
     """Images (uint8, N x channels x height x width), their labels (int64, N) and the classes' names.
 
-    Where whole pictures were squeezed into squares, `sizes` (N, 2) are their height and width before.
+    Where pictures lie in the upper left corners of squares, `sizes` (N, 2) are their height and width.
 
     >>> import numpy as np
     >>> pair = Examples(np.zeros((2, 1, 8, 8), np.uint8), np.array([1, 0]), ("cat", "dog"))

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from softtargets.data.decoding import Decoding, decode_file
+from softtargets.data.decoding import Decoding, decode_file, put
 from softtargets.data.examples import Examples
 from softtargets.data.files import read_lines
 from softtargets.data.progress import Progress, Silence
@@ -140,8 +140,8 @@ def decode(
     def fill(start: int) -> int:
         stop = min(start + _BLOCK, len(index))
         for position in range(start, stop):
-            pixels, sizes[position] = decode_file(index.root / index.paths[position], how)
-            images[position] = np.moveaxis(pixels, 2, 0)
+            pixels = decode_file(index.root / index.paths[position], how)
+            sizes[position] = put(pixels, np.moveaxis(images[position], 0, 2))
         return stop - start
 
     listener = progress or Silence()
@@ -153,7 +153,7 @@ def decode(
     finally:
         pool.shutdown(cancel_futures=True)
         listener.finish()
-    return Examples(images, index.labels, index.classes, sizes if how.keep == "whole" else None)
+    return Examples(images, index.labels, index.classes, sizes if how.keep == "picture" else None)
 
 
 def _check_memory(index: ImageIndex, size: int) -> None:

@@ -54,7 +54,7 @@ class ResizedCrop(Augmentation, name="resized_crop"):
     """Cuts a part of random size, proportions and place out of each picture and resizes it to `size` x `size`.
 
     torchvision's ``RandomResizedCrop``, the usual augmentation of ImageNet: `scale` is the smallest and the largest
-    share of the picture, `ratio` of width to height. Of data with ``keep: whole`` it is a part of the whole picture,
+    share of the picture, `ratio` of width to height. Of data with ``keep: picture`` it is a part of the whole picture,
     else of the square in its middle. Evaluation takes the square in the middle whose side is `middle` of the
     picture's shorter one.
     """

@@ -172,7 +172,7 @@ class Recipe(Part):
         100000
         """
         if self.steps:
-            return self.steps * self.batch
+            return self.steps * self.data.step_units(self.batch)
         each = self.data.epoch_units
         return None if each is None else (self.epochs or 0) * each
 

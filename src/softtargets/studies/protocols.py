@@ -130,7 +130,7 @@ FCN_FASHION = FCN_TEACHER.replace({"data": FashionMNIST()})
 # a rate of 0.1 that falls along a cosine for 100 epochs, crops of random size and place, resized to the 299 x 299 that
 # the network was made for, and flips.
 INCEPTION_V4_IMAGENET = Recipe(
-    data=ImageNet(size=384, keep="whole", standardise="channel"),
+    data=ImageNet(size=512, keep="picture", standardise="channel"),
     model=InceptionV4(),
     augmentation=(ResizedCrop(size=299), Flip()),
     optimiser=SGD(lr=0.1, momentum=0.9, nesterov=True, weight_decay=8e-5),

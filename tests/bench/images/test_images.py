@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from benchmarks.images import __main__ as command
 from benchmarks.images.contestants import Photographs, Setting, ours, theirs
 from benchmarks.images.difference import difference
 from benchmarks.images.files import make_folder, photograph
-from benchmarks.images.measure import our_training, plain_training
+from benchmarks.images.measure import Measured, our_training, plain_training
 
 
 @pytest.fixture(autouse=True)
@@ -56,12 +57,16 @@ def test_their_crops_by_hand_are_crops(setting):
 
 
 def test_more_pixels_are_nearer_to_the_file():
-    near, far = (difference(size, pictures=2, crops=3).distance for size in (512, 128))
-    assert 0 < near < far
+    """Up to all of them, which give torchvision's crops: but for Pillow, which may resize down before across."""
+    whole, near, far = (difference(size, pictures=2, crops=3).distance for size in (512, 384, 128))
+    assert whole < 0.3 < near < far
 
 
 def test_trainings_are_measured(setting):
-    for measured in (plain_training(theirs(setting, 3), setting.device, 10), our_training(setting, 1)):
+    for measured in (
+        plain_training(theirs(setting, 3), setting.device, 10),
+        our_training(setting, "threads", 1),
+    ):
         assert measured.images_per_second > 0
         assert 0 <= measured.waited <= 1
 
@@ -77,6 +82,35 @@ def test_the_command_writes_what_it_measured(tmp_path, monkeypatch, capsys):
         for way in ("ours, threads", "ours, processes", "ours, processes, drafts of 144", "torchvision")
     }
     host = results["host_milliseconds"]
-    assert set(host) == {"ours, whole in 256", "ours, whole in 48", "ours, draft in 144", "torchvision"}
+    sizes = {f"ours, in {size} x {size}" for size in (48, 256)}
+    assert set(host) == {*sizes, "ours, drafts in 144 x 144", "ours, crops", "torchvision"}
     assert min(host.values()) > 0
     assert "images/s" in capsys.readouterr().out
+
+
+def test_with_training_input_and_training_of_both_sides_are_measured(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "difference", lambda size: difference(64, pictures=1, crops=1))
+    asked = "--images 48 --size 48 --crop 32 --batch 8 --epochs 1 --turns 1 --workers 2 --device cpu --train"
+    command.main([*asked.split(), "--out", str(tmp_path / "out")])
+    ways = ("ours, threads", "ours, processes", "torchvision")
+    results = json.loads((tmp_path / "out" / "results.json").read_text())["measured"]
+    assert set(results) == {f"{what}: {way}" for what in ("input", "training") for way in ways}
+    assert all(0 <= results[f"training: {way}"]["waited"] <= 1 for way in ways)
+    assert capsys.readouterr().out.count("the device waited for") == len(ways)
+
+
+def test_what_was_measured_before_the_time_was_over_is_kept(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "difference", lambda size: difference(64, pictures=1, crops=1))
+    clock = [0.0]
+    monkeypatch.setattr(command, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+
+    def minutes(batches, device):
+        clock[0] += 120
+        return Measured(7.0)
+
+    monkeypatch.setattr(command, "input_alone", minutes)
+    asked = "--images 24 --size 48 --crop 32 --batch 8 --epochs 1 --workers 1 --device cpu --within 100"
+    command.main([*asked.split(), "--out", str(tmp_path / "out")])
+    measured = json.loads((tmp_path / "out" / "results.json").read_text())["measured"]
+    assert measured == {"input: ours, threads": {"images_per_second": 7.0, "waited": None}}
+    assert "input: torchvision is left out: 100 s are over" in capsys.readouterr().out

@@ -3,7 +3,18 @@ from __future__ import annotations
 import pytest
 import torch
 
-from softtargets.data.augment import Affine, Brightness, Contrast, Crop, Flip, Rotation, Shift, View
+from softtargets.data.augment import (
+    Affine,
+    Brightness,
+    Colour,
+    Contrast,
+    Crop,
+    Flip,
+    ResizedCrop,
+    Rotation,
+    Shift,
+    View,
+)
 from softtargets.randomness import key_words, words
 from softtargets.randomness.draws import stacked_keys
 
@@ -185,3 +196,14 @@ def test_nothing_waits_for_the_device(kinds):
     expected = view.draw(key, indices, 3)
     assert same([{name: values.cpu() for name, values in numbers.items()} for numbers in drawn], expected)
     assert torch.allclose(found.cpu().float(), view.apply(images, expected).float(), atol=1e-3)
+
+
+@pytest.mark.parametrize("kinds", [[], [Colour()], [ResizedCrop(size=5)]])
+def test_images_lie_by_channels_afterwards_however_they_lay_before(kinds):
+    """Layers add up in an order that goes by that."""
+    images = torch.randint(0, 256, (4, 9, 7, 3), dtype=torch.uint8).permute(0, 3, 1, 2)
+    view = View(kinds, (3, 9, 7))
+    drawn = view.draw(key_words(0, "augmentation"), torch.arange(4), epoch=1)
+    found = view.apply(images, drawn)
+    assert found.is_contiguous()
+    assert found.equal(view.apply(images.contiguous(), drawn))

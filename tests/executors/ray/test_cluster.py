@@ -12,7 +12,7 @@ from softtargets.exceptions import SofttargetsError
 from softtargets.executors import RayExecutor, make_executor
 from softtargets.executors.ray import cluster
 from softtargets.executors.ray.cluster import Cluster
-from softtargets.executors.ray.crew import why_died
+from softtargets.executors.ray.staff import why_died
 
 
 class Fake(types.ModuleType):

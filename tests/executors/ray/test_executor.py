@@ -113,8 +113,8 @@ def test_kill_9_of_workers_at_random_moments_loses_and_doubles_nothing(engine, s
 
     def kill():
         while not over.wait(moments.uniform(0.0, 1.0) if killed else 0.005) and len(killed) < 3:
-            crew = engine._crew
-            there = list(crew.stations) if crew else []
+            staff = engine._staff
+            there = list(staff.stations) if staff else []
             at_work = [one for one in there if one.order and one.hello.process not in killed]
             # Once at least after a checkpoint: what is on disk must count.
             saved = [one for one in at_work if any(map(has_checkpoint, one.order.ids))]
@@ -145,7 +145,7 @@ def test_a_run_that_kills_every_worker_is_left_out_and_the_others_go_on(engine, 
         def started(self, recipe, step, total_steps):
             super().started(recipe, step, total_steps)
             if recipe.id == bad.id:
-                for station in engine._crew.stations:
+                for station in engine._staff.stations:
                     if station.order and bad.id in station.order.ids:
                         os.kill(station.hello.process, signal.SIGKILL)
 
@@ -249,10 +249,10 @@ def test_what_a_cluster_cannot_give_is_refused_in_a_line(engine, tmp_path):
 
 
 def test_a_worker_of_another_version_is_refused(engine, tmp_path, monkeypatch):
-    from softtargets.executors.ray import crew
+    from softtargets.executors.ray import staff
 
-    ours = crew.versions()
-    monkeypatch.setattr(crew, "versions", lambda: {**ours, "torch": "1.0"})
+    ours = staff.versions()
+    monkeypatch.setattr(staff, "versions", lambda: {**ours, "torch": "1.0"})
     with pytest.raises(
         SofttargetsError, match=f"^the worker on {platform.node()} has torch {ours['torch']} inst"
     ):

@@ -37,6 +37,11 @@ class Augmentation(ABC):
         return shape
 
 
+def by_hand(images: Tensor) -> bool:
+    """Whether a CPU may go through images one by one, which it does faster, and which cannot be compiled."""
+    return images.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
 def symmetric(word: Tensor, limit: float) -> Tensor:
     """Words as numbers from -limit to just below limit, all equally likely.
 

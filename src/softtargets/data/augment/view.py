@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from softtargets.data.augment.base import Augmentation, Drawn, Shape
+from softtargets.data.augment.resized_crop import ResizedCrop
+from softtargets.data.boxes import Tries
 from softtargets.randomness import words
 
 # Places in the random numbers that each step of the list has for itself.
@@ -51,8 +53,7 @@ class View:
 
         key (..., 2) is that of each run, indices (..., n) are places in its training set, epoch is an int or (...).
         The words of a kind are those at (index, epoch, 16 * number of the kind + block). `sizes` (..., n, 2), height
-        and width, are those of pictures that were squeezed into squares; the first kind that goes by them undoes
-        that.
+        and width, are those of pictures that lie in the corners of squares; the first kind cuts them out.
         """
         if not self.kinds:
             return []
@@ -68,7 +69,7 @@ class View:
         # One call for all kinds: (..., n, blocks of all, 4).
         found = words(key[..., None, None, :], indices[..., None], epoch[..., None, None], torch.cat(blocks))
         parts = found.split([kind.blocks for kind in self.kinds], dim=-2)
-        drawn = []
+        drawn: list[Drawn] = []
         for kind, part, shape in zip(self.kinds, parts, self.shapes[:-1], strict=True):
             if kind.by_size:
                 drawn.append(kind.draw(part.flatten(-2), shape, sizes))  # type: ignore[call-arg]
@@ -77,8 +78,23 @@ class View:
                 drawn.append(kind.draw(part.flatten(-2), shape))
         return drawn
 
-    def apply(self, images: Tensor, drawn: list[Drawn]) -> Tensor:
-        """Images (M, C, H, W), changed by every kind in turn; the drawn tensors are flattened to (M,)."""
-        for kind, numbers in zip(self.kinds, drawn, strict=True):
+    def tries(self, key: Tensor, indices: Tensor, epoch: Tensor) -> list[Tries] | None:
+        """What decoders need to cut parts out of pictures where that is the first kind, else None; one run or several.
+
+        They are the parts that `draw` gives once the sizes of the pictures are known: an entry for each of the indices.
+        """
+        if not self.kinds or not isinstance(self.kinds[0], ResizedCrop):
+            return None
+        blocks = torch.arange(self.kinds[0].blocks)
+        found = words(key[..., None, None, :], indices[..., None], epoch[..., None, None], blocks)
+        return self.kinds[0].tries(found.flatten(-2).flatten(0, -2))
+
+    def apply(self, images: Tensor, drawn: list[Drawn], first: int = 0) -> Tensor:
+        """Images (M, C, H, W), changed by every kind in turn; the drawn tensors are flattened to (M,).
+
+        Kinds before the `first` have been applied where images were decoded.
+        However they lay in memory, they lie by channels then: layers add up in an order that goes by that.
+        """
+        for kind, numbers in [*zip(self.kinds, drawn, strict=True)][first:]:
             images = kind.apply(images, {name: values.reshape(-1) for name, values in numbers.items()})
-        return images
+        return images.contiguous()

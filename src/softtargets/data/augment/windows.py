@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softtargets.data.augment.base import Augmentation, Drawn, Shape, take
+from softtargets.data.augment.base import Augmentation, Drawn, Shape, by_hand, take
 from softtargets.randomness import below, uniforms
 
 
@@ -93,6 +93,11 @@ class Flip(Augmentation):
 
     def apply(self, images: Tensor, drawn: Drawn) -> Tensor:
         """The images, those drawn mirrored."""
+        if by_hand(images):
+            found = images.clone(memory_format=torch.contiguous_format)
+            for place in drawn["mirrored"].nonzero().flatten().tolist():
+                found[place] = found[place].flip(2)
+            return found
         columns = torch.arange(images.shape[-1], device=images.device)
         columns = torch.where(drawn["mirrored"][:, None], columns.flip(0), columns)
         return images.gather(3, columns[:, None, None].expand(images.shape))

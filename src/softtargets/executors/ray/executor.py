@@ -14,10 +14,10 @@ from softtargets.exceptions import SofttargetsError, Unfinished
 from softtargets.executors.executor import Executor
 from softtargets.executors.ray.carrying import head_store, probing
 from softtargets.executors.ray.cluster import Cluster
-from softtargets.executors.ray.crew import Crew
 from softtargets.executors.ray.deaths import RETRIES, Deaths
 from softtargets.executors.ray.head import Call, Head
 from softtargets.executors.ray.orders import Place
+from softtargets.executors.ray.staff import Staff
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
 from softtargets.training import (
@@ -68,7 +68,7 @@ class RayExecutor(Executor):
     retries: int = RETRIES
     carry: bool = False
     _cluster: Cluster | None = field(default=None, init=False, repr=False)
-    _crew: Crew | None = field(default=None, init=False, repr=False)
+    _staff: Staff | None = field(default=None, init=False, repr=False)
     _entered: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -121,11 +121,11 @@ class RayExecutor(Executor):
         again = frozenset([*afresh, *stands.again])
         call = Call(kept, again, checkpoint_seconds, until, wait)
         head = Head(ours, todo, call, watcher, Deaths(self.retries), opening, frozenset(lacking))
-        with self._crew_for(device, workers, watcher) as crew, probing(ours) as probe:
-            place = self._place(crew, ours.root, data_dir)
-            crew.gather(len(todo), place, probe, carry=self.carry or not ours.locks_files)
+        with self._staff_for(device, workers, watcher) as staff, probing(ours) as probe:
+            place = self._place(staff, ours.root, data_dir)
+            staff.gather(len(todo), place, probe, carry=self.carry or not ours.locks_files)
             with graceful_interruption() as asked:
-                head.run(crew, asked)
+                head.run(staff, asked)
         if todo and todo.keys() <= lacking and (until is None or time.monotonic() < until):
             # Only workers that see the directory of runs can add to finished ones.
             train(list(todo.values()), ours, keep=kept, data_dir=data_dir, progress=False)
@@ -145,11 +145,11 @@ class RayExecutor(Executor):
     def close(self) -> None:
         """Send the workers home and disconnect; a Ray that we have started ends."""
         self._entered = False
-        crew, self._crew = self._crew, None
+        staff, self._staff = self._staff, None
         cluster, self._cluster = self._cluster, None
         try:
-            if crew is not None:
-                crew.dismiss()
+            if staff is not None:
+                staff.dismiss()
         finally:
             if cluster is not None:
                 cluster.close()
@@ -167,20 +167,20 @@ class RayExecutor(Executor):
         return self._cluster, size, room, sized
 
     @contextmanager
-    def _crew_for(self, device: str, workers: int | None, watcher: Watcher) -> Iterator[Crew]:
+    def _staff_for(self, device: str, workers: int | None, watcher: Watcher) -> Iterator[Staff]:
         """Workers of the right number and size: those of the last call, or others."""
         try:
             cluster, size, room, sized = self._found(device, workers)
-            if self._crew is None or (self._crew.size, self._crew.sized) != (size, sized):
-                if self._crew is not None:
-                    self._crew.dismiss()
-                self._crew = Crew(cluster, size, sized)
+            if self._staff is None or (self._staff.size, self._staff.sized) != (size, sized):
+                if self._staff is not None:
+                    self._staff.dismiss()
+                self._staff = Staff(cluster, size, sized)
                 if size > room:
                     watcher.noted(
                         f"{size} workers are wanted, and the cluster has room for {room}; the others start when "
                         "there is room for them."
                     )
-            yield self._crew
+            yield self._staff
         finally:
             if not self._entered:
                 self.close()
@@ -204,8 +204,8 @@ class RayExecutor(Executor):
             sized["memory"] = self.memory_per_worker * 1e9
         return sized
 
-    def _place(self, crew: Crew, root: Path, data_dir: Path | None) -> Place:
-        on_gpu = "GPU" in crew.sized
+    def _place(self, staff: Staff, root: Path, data_dir: Path | None) -> Place:
+        on_gpu = "GPU" in staff.sized
         hint = os.environ.get(DATA)
         return Place(
             store=root,
@@ -213,7 +213,7 @@ class RayExecutor(Executor):
             threads=self.cpus_per_worker,
             data_dir=None if data_dir is None else data_dir.absolute(),
             data_hint=Path(hint).absolute() if hint else None,
-            beside=max(1, round(1 / self.gpus_per_worker)) if on_gpu else crew.most_on_a_node(),
+            beside=max(1, round(1 / self.gpus_per_worker)) if on_gpu else staff.most_on_a_node(),
         )
 
 

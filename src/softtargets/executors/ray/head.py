@@ -11,10 +11,10 @@ from typing import Any
 
 from softtargets.exceptions import RunError, SofttargetsError
 from softtargets.executors.ray.carrying import HeadStore, packed
-from softtargets.executors.ray.crew import FAILED_STARTS, Crew, Station, check_versions, why_died
 from softtargets.executors.ray.deaths import Deaths
 from softtargets.executors.ray.dispatch import Waiting, next_order
 from softtargets.executors.ray.orders import Hello, Inspected, News, Order, Outcome, Refusal
+from softtargets.executors.ray.staff import FAILED_STARTS, Staff, Station, check_versions, why_died
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, progress_of
 from softtargets.training import Watcher, kind_of_run
@@ -45,7 +45,7 @@ class Call:
 
 
 class Head:
-    """Trains what is left (`todo`, by id, each after its teacher) on a crew.
+    """Trains what is left (`todo`, by id, each after its teacher) on a staff.
 
     `completing` are finished runs among them that only lack predictions. What has come to its end leaves `todo`; what
     stays there at the end of `run` is not finished. `given_up` are those among them that lost too many workers, and
@@ -72,9 +72,9 @@ class Head:
         self._refusal: Exception | None = None
         self._told_of_waiting = self._told_of_patience = False
 
-    def run(self, crew: Crew, asked_to_stop: Flag) -> None:
+    def run(self, staff: Staff, asked_to_stop: Flag) -> None:
         """Train until nothing is left to do, or the time is up; Ctrl-C ends it as soon as all is saved."""
-        self._crew, self._ray, self._begun = crew, crew.cluster.ray, time.monotonic()
+        self._staff, self._ray, self._begun = staff, staff.cluster.ray, time.monotonic()
         try:
             while self.todo:
                 if asked_to_stop.is_set():
@@ -82,7 +82,7 @@ class Head:
                     raise KeyboardInterrupt
                 late = self._seconds_left() is not None and (self._seconds_left() or 0.0) < -_LATE_SECONDS
                 if late:
-                    self._crew.ask_to_stop()
+                    self._staff.ask_to_stop()
                 self._look_elsewhere()
                 self._give_work()
                 if self._is_over():
@@ -104,7 +104,7 @@ class Head:
         return left is not None and left <= 0
 
     def _busy(self) -> list[Station]:
-        return [station for station in self._crew.stations if station.order is not None]
+        return [station for station in self._staff.stations if station.order is not None]
 
     def _is_over(self) -> bool:
         """Whether nobody trains, and nobody can or should begin to."""
@@ -113,7 +113,7 @@ class Head:
         if self._time_is_up():
             return True
         left = [key for key in self.todo if key not in self.given_up]
-        stations = self._crew.stations
+        stations = self._staff.stations
         if stations and all(station.hello and not station.hello.shares for station in stations):
             left = [key for key in left if key not in self._completing]
         if not left:
@@ -125,21 +125,21 @@ class Head:
             if not self._told_of_waiting:
                 self._watcher.waiting(self.todo[left[0]])
             self._told_of_waiting = True
-        if not self._crew.stations:
+        if not self._staff.stations:
             raise self._refusal or SofttargetsError(
-                self._crew.why_failed or "no worker of the cluster could be started"
+                self._staff.why_failed or "no worker of the cluster could be started"
             )
         self._be_patient()
         return False
 
     def _be_patient(self) -> None:
         """Say once why nothing happens: the cluster has no room for workers yet."""
-        arrived = any(station.hello for station in self._crew.stations)
+        arrived = any(station.hello for station in self._staff.stations)
         if arrived or self._told_of_patience or time.monotonic() - self._begun < PATIENCE_SECONDS:
             return
         self._told_of_patience = True
-        needs = ", ".join(f"{size:g} {name}" for name, size in self._crew.sized.items())
-        free = ", ".join(f"{self._crew.cluster.free(name):g} {name}" for name in self._crew.sized)
+        needs = ", ".join(f"{size:g} {name}" for name, size in self._staff.sized.items())
+        free = ", ".join(f"{self._staff.cluster.free(name):g} {name}" for name in self._staff.sized)
         self._watcher.noted(
             f"No worker has started yet: each needs {needs}, and the cluster has {free} free. Waiting for room; "
             "Ctrl-C ends it."
@@ -176,12 +176,12 @@ class Head:
         return found
 
     def _give_work(self) -> None:
-        idle = [station for station in self._crew.stations if station.is_idle]
+        idle = [station for station in self._staff.stations if station.is_idle]
         if not idle or self._time_is_up():
             return
         if self._inspected is None:
-            if not any(station.asked == "inspect" and station.waits_for for station in self._crew.stations):
-                self._crew.inspect(idle[0], list(self.todo.values()))
+            if not any(station.asked == "inspect" and station.waits_for for station in self._staff.stations):
+                self._staff.inspect(idle[0], list(self.todo.values()))
             return
         for station in idle:
             self._give(station)
@@ -192,7 +192,7 @@ class Head:
         for busy in self._busy():
             assert busy.order is not None
             under_way[busy.kind] += sum(key in self.todo for key in busy.order.ids)
-        ids = next_order(waiting, self._crew.size, under_way, station.kind)
+        ids = next_order(waiting, self._staff.size, under_way, station.kind)
         assert station.hello is not None
         packs: list[Any] = []
         if ids and not station.hello.shares:
@@ -208,7 +208,7 @@ class Head:
             afresh=tuple(key for key in ids if key in self._call.afresh),
         )
         self._told_of_waiting = False
-        self._crew.give(station, order, packs, kind_of_run(recipes[0]))
+        self._staff.give(station, order, packs, kind_of_run(recipes[0]))
 
     def _carried(self, station: Station, ids: list[str]) -> tuple[list[str], list[Any]]:
         """Those of these runs that are ours to give away, with what must travel for them."""
@@ -244,7 +244,7 @@ class Head:
     def _listen(self, seconds: float) -> None:
         """Take what workers have answered."""
         asked = {}
-        for station in self._crew.stations:
+        for station in self._staff.stations:
             for reference in (station.waits_for, station.news):
                 if reference is not None:
                     asked[reference] = station
@@ -255,7 +255,7 @@ class Head:
         if ready and rest:
             ready += self._ray.wait(rest, num_returns=len(rest), timeout=0)[0]
         for station in dict.fromkeys(asked[reference] for reference in ready):
-            if station in self._crew.stations:
+            if station in self._staff.stations:
                 self._hear(station, set(ready))
 
     def _hear(self, station: Station, ready: set[Any]) -> None:
@@ -264,7 +264,7 @@ class Head:
                 news, station.news = self._ray.get(station.news), None
                 self._take_news(news)
                 if station.waits_for not in ready:
-                    self._crew.ask_news(station)
+                    self._staff.ask_news(station)
             if station.waits_for in ready:
                 answer, station.waits_for = self._ray.get(station.waits_for), None
                 self._take_answer(station, answer)
@@ -281,9 +281,9 @@ class Head:
     def _take_answer(self, station: Station, answer: Any) -> None:
         match answer:
             case Hello():
-                self._crew.failed_starts = 0
-                if answer.node in self._crew.shunned:
-                    self._crew.lose(station)
+                self._staff.failed_starts = 0
+                if answer.node in self._staff.shunned:
+                    self._staff.lose(station)
                     return
                 check_versions(answer)
                 station.hello = answer
@@ -312,10 +312,10 @@ class Head:
         if refusal.kind not in _DATA:
             raise refusal.exception()
         error = refusal.exception(node)
-        self._crew.shunned.add(node)
-        for other in [*self._crew.stations]:
+        self._staff.shunned.add(node)
+        for other in [*self._staff.stations]:
             if other is station or (other.node == node and other.is_idle):
-                self._crew.lose(other)
+                self._staff.lose(other)
         self._refusal = error  # told in the end if no other node has the data
         self._watcher.noted(f"Nothing is trained on {node}: {refusal.message}")
 
@@ -356,14 +356,14 @@ class Head:
 
     def _lost(self, station: Station, error: BaseException) -> None:
         """A worker died: others go on with its runs, and another one takes its place."""
-        why, order, node, crew = why_died(self._ray, error), station.order, station.node, self._crew
+        why, order, node, staff = why_died(self._ray, error), station.order, station.node, self._staff
         if station.hello is None:
-            crew.failed_starts += 1
-            crew.why_failed = f"no worker could be started: {why}"
+            staff.failed_starts += 1
+            staff.why_failed = f"no worker could be started: {why}"
             if "softtargets is not installed" in why:
-                crew.failed_starts = FAILED_STARTS
+                staff.failed_starts = FAILED_STARTS
         station.order = None
-        crew.replace(station)
+        staff.replace(station)
         if order is None:
             return
         steps = {
@@ -387,8 +387,8 @@ class Head:
 
     def _stop_all(self) -> None:
         """Let all workers save what they have under way, and hear of it."""
-        self._crew.is_closing = True
-        self._crew.ask_to_stop()
+        self._staff.is_closing = True
+        self._staff.ask_to_stop()
         while self._busy():
             try:
                 self._listen(POLL_SECONDS)

@@ -34,7 +34,7 @@ def folder(root: Path, train=14, test=5) -> Path:
 
 def recipe(**changes) -> Recipe:
     base = Recipe(
-        data=ImageFolder(folder="own", size=16, keep="whole", standardise="channel", validation=7),
+        data=ImageFolder(folder="own", size=16, keep="picture", standardise="channel", validation=7),
         model=CNN(channels=(4, 6), hidden=8),
         augmentation=(ResizedCrop(size=12), Flip(), Colour()),
         optimiser=SGD(lr=0.05, momentum=0.9),

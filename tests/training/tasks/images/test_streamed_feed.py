@@ -23,6 +23,7 @@ from softtargets.recipes import (
     Information,
     Instance,
     OnlineLabelSmoothing,
+    ResizedCrop,
     Symmetric,
 )
 from softtargets.runs import RunStore
@@ -76,14 +77,19 @@ CASES = {
             data__keep="middle", augmentation=(Crop(padding=1, size=12), Flip()), data__standardise="image"
         )
     ],
-    "no augmentation": [recipe(augmentation=())],
+    "no augmentation": [recipe(augmentation=(), data__keep="middle")],
+    "crops of crops": [recipe(data__keep="middle", augmentation=(ResizedCrop(size=12), Flip()))],
     "noise": [recipe(noise=Symmetric(rate=0.3))],
     "partners of the same class": [recipe(regulariser=CSKD())],
     "an averaged net": [recipe(regulariser=BetaSmoothing())],
     "a table by class": [recipe(regulariser=OnlineLabelSmoothing())],
     "a teacher asked about the student's views": [recipe(regulariser=Distillation(teacher=BASE), seed=1)],
     "a teacher asked about its own": [
-        recipe(regulariser=Distillation(teacher=BASE, view="teacher"), augmentation=(Flip(),), seed=1)
+        recipe(
+            regulariser=Distillation(teacher=BASE, view="teacher"),
+            augmentation=(ResizedCrop(size=12, scale=(0.5, 1.0)),),
+            seed=1,
+        )
     ],
     "a teacher asked once": [recipe(regulariser=Distillation(teacher=BASE, view="stored"), seed=1)],
     "stacked runs": [recipe(model=MLP(hidden=(6,)), seed=seed) for seed in range(3)],
@@ -109,6 +115,68 @@ def test_processes_give_the_same_numbers_too(own, tmp_path, monkeypatch):
     (processes,) = trained(monkeypatch, own, tmp_path / "processes", [BASE], "streamed")
     check_alike(threads, processes)
     assert processes.provenance["streamed"] == "decoded by 2 processes"
+
+
+def test_decoders_cut_unless_somebody_looks_at_images_in_another_way(streaming, monkeypatch):
+    cut = []
+    note = recording(Decoders.decode, lambda team, paths, how, *_: cut.append(how.cut))
+    monkeypatch.setattr(Decoders, "decode", note)
+    for one, expected in (
+        (BASE, 12),
+        (recipe(regulariser=CSKD()), None),
+        (recipe(augmentation=(), data__keep="middle"), None),
+    ):
+        advanced(started(one), 2)
+        assert cut[-1] == expected
+
+
+def recording(function, note):
+    def recorded(*given):
+        note(*given)
+        return function(*given)
+
+    return recorded
+
+
+@pytest.mark.parametrize("one", [BASE, recipe(augmentation=(), data__keep="middle")])
+def test_what_nets_are_measured_on_lies_by_channels(own, monkeypatch, one):
+    """Layers add up in an order that goes by how images lie in memory."""
+    monkeypatch.setenv("SOFTTARGETS_IMAGES", "streamed")
+    task = prepare(one.data, CPU, own)
+    for shown in task.splits["test"].parts(8):
+        assert not shown.images.is_contiguous()
+        assert task.evaluation_inputs(one, *shown).is_contiguous()
+
+
+def test_what_lies_beside_pictures_is_no_part_of_their_mean(own, monkeypatch):
+    """Of 16 x 16 pixels a picture of 12 x 16 has 192."""
+    found = []
+    for how in ("kept", "streamed"):
+        monkeypatch.setenv("SOFTTARGETS_IMAGES", how)
+        task = prepare(BASE.data, CPU, own)
+        shades = [
+            shown.images[0, :, : shown.sizes[0, 0], : shown.sizes[0, 1]].flatten(1).double().clone()
+            for shown in task.splits["train"].parts(1)
+        ]
+        every = torch.cat(shades, 1)
+        assert every.shape[1] < 256 * len(task.splits["train"])
+        mean, deviation = every.mean(1), every.std(1, correction=0)
+        given = torch.arange(0, 250, 25, dtype=torch.uint8).expand(1, 3, 1, 10)
+        expected = (given[0, :, 0].double() - mean[:, None]) / deviation[:, None]
+        found.append(task.standardise(given)[0, :, 0])
+        assert torch.allclose(found[-1].double(), expected, atol=1e-5)
+    assert found[0].equal(found[1])
+
+
+@pytest.mark.parametrize("augmentation", [(), (Flip(), ResizedCrop(size=12))])
+def test_pictures_of_many_sizes_must_be_cropped_first(own, tmp_path, monkeypatch, augmentation):
+    with pytest.raises(RecipeError, match="begin the augmentation with resized_crop, or give keep: middle"):
+        trained(monkeypatch, own, tmp_path, [recipe(augmentation=augmentation)], "streamed")
+
+
+def test_pictures_of_many_sizes_are_not_compared_by_their_looks(own, tmp_path, monkeypatch):
+    with pytest.raises(RecipeError, match="pictures of many sizes are none that can be compared"):
+        trained(monkeypatch, own, tmp_path, [recipe(noise=Instance(rate=0.3))], "kept")
 
 
 @pytest.fixture

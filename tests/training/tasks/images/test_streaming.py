@@ -13,7 +13,7 @@ from PIL import Image
 from softtargets.data import Decoding, image_files, load
 from softtargets.exceptions import DataError
 from softtargets.training.tasks.images import streaming
-from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Waiting
+from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Waiting, Wanted
 
 from .files import folder
 
@@ -30,7 +30,7 @@ def files_of(root, split="train", **options):
     return Streamed(index, how, CPU)
 
 
-@pytest.mark.parametrize("keep", ["middle", "whole"])
+@pytest.mark.parametrize("keep", ["middle", "picture"])
 def test_parts_are_what_would_be_on_the_device(own, keep):
     files = files_of(own, keep=keep)
     whole = load("image-folder", "train", own, folder="own", size=10, keep=keep)
@@ -58,7 +58,7 @@ def test_nothing_is_brought_of_nothing(own):
 def test_only_so_many_batches_are_decoded_ahead(own, monkeypatch):
     """However fast decoders are, they wait for the device: what is decoded lies in the memory of a few batches."""
     files, asked = files_of(own), []
-    wanted = (asked.append(batch) or range(batch, batch + 4) for batch in range(0, 40, 4))
+    wanted = (asked.append(batch) or Wanted(range(batch, batch + 4)) for batch in range(0, 40, 4))
     room = Room(files, 4)
     coming = Ahead(files, wanted, room, ahead=2)
     assert asked == [0, 4, 8]
@@ -73,7 +73,7 @@ def test_only_so_many_batches_are_decoded_ahead(own, monkeypatch):
 def test_a_file_that_vanishes_is_named_when_its_turn_comes(own):
     files = files_of(own)
     room = Room(files, 5)
-    coming = Ahead(files, iter([range(5), range(5, 10), range(10, 15)]), room, ahead=0)
+    coming = Ahead(files, map(Wanted, (range(5), range(5, 10), range(10, 15))), room, ahead=0)
     (own / "own" / "train").joinpath(*files.index.paths[7].split("/")).unlink()
     assert coming.bring() == 5
     with pytest.raises(DataError, match=rf"{files.index.paths[7]} is listed but does not exist"):

@@ -25,6 +25,7 @@ from softtargets.recipes import (
 )
 from softtargets.training.tasks import prepare
 from softtargets.training.tasks.images import task as image_task
+from softtargets.training.tasks.images.split import Split
 
 CPU = torch.device("cpu")
 
@@ -142,14 +143,16 @@ def test_channel_standardisation_uses_what_is_trained_on_and_nothing_else(colour
 def test_channel_standardisation_of_many_images_is_exact():
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (5000, 2, 3, 3), generator=generator, dtype=torch.uint8)
-    found = image_task.standardiser("channel", images)(images).double()
+    labels = torch.zeros(len(images), dtype=torch.int64)
+    found = image_task.standardiser("channel", Split(images, labels, labels))(images).double()
     assert found.mean((0, 2, 3)).abs().max().item() < 1e-6
     assert found.var((0, 2, 3), correction=0).tolist() == pytest.approx([1, 1], rel=1e-6)
 
 
 def test_a_channel_that_is_the_same_everywhere_becomes_zero():
     images = torch.full((4, 1, 2, 2), 37, dtype=torch.uint8)
-    assert image_task.standardiser("channel", images)(images).abs().max().item() == 0
+    labels = torch.zeros(len(images), dtype=torch.int64)
+    assert image_task.standardiser("channel", Split(images, labels, labels))(images).abs().max().item() == 0
 
 
 def test_image_standardisation_is_tensorflows(coloured):
@@ -168,7 +171,8 @@ def test_a_flat_image_does_not_blow_up():
     images[0, 0, 0, 0] = 201
     values = [float(value) for value in images.flatten().tolist()]
     mean = sum(values) / 48
-    found = image_task.standardiser("image", images)(images)
+    labels = torch.zeros(len(images), dtype=torch.int64)
+    found = image_task.standardiser("image", Split(images, labels, labels))(images)
     assert found.flatten().tolist() == pytest.approx([(v - mean) * math.sqrt(48) for v in values], abs=1e-4)
 
 

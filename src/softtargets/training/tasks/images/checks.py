@@ -5,7 +5,18 @@ from __future__ import annotations
 import torch
 
 from softtargets.exceptions import RecipeError
-from softtargets.recipes import BLEU, ClassConditional, Crop, Information, Recipe, Shift, Transformer
+from softtargets.recipes import (
+    BLEU,
+    ClassConditional,
+    Crop,
+    ImageFiles,
+    Information,
+    Instance,
+    Recipe,
+    ResizedCrop,
+    Shift,
+    Transformer,
+)
 from softtargets.training.building import check_rows
 from softtargets.training.devices import free_memory
 from softtargets.training.sizing import outline
@@ -26,6 +37,7 @@ def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
     examples = len(task.splits["train"])
     if recipe.batch > examples:
         raise RecipeError(f"{recipe.batch} is larger than the training set of {examples} examples", "batch")
+    _check_pictures(recipe)
     _check_margins(recipe, task)
     task.input_shape(recipe)  # refuses crops that cannot be cut
     if isinstance(recipe.noise, ClassConditional):
@@ -82,6 +94,24 @@ def _takes(teacher: Recipe, student: Recipe, task: ImageTask, taught: ImageTask)
     except RecipeError:  # too small for its layers
         return False
     return other == weights(teacher, taught)
+
+
+def _check_pictures(recipe: Recipe) -> None:
+    """Pictures of many sizes have to become one before anything else is done with them."""
+    if not isinstance(recipe.data, ImageFiles) or recipe.data.keep != "picture":
+        return
+    if not recipe.augmentation or not isinstance(recipe.augmentation[0], ResizedCrop):
+        raise RecipeError(
+            "picture keeps pictures of many sizes, of which resized_crop must take parts before anything else is done "
+            "with them; begin the augmentation with resized_crop, or give keep: middle",
+            "data.keep",
+        )
+    if isinstance(recipe.noise, Instance):
+        raise RecipeError(
+            f"{recipe.noise.name} noise looks at all images at once, and pictures of many sizes are none that can be "
+            "compared; give keep: middle, or noise that goes by class",
+            "noise",
+        )
 
 
 def _check_margins(recipe: Recipe, task: ImageTask) -> None:

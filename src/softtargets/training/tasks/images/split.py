@@ -21,7 +21,7 @@ class Split:
 
     The two kinds of label differ where a recipe asks for synthetic noise. Human labels (CIFAR-N) are read. Images are
     on the device or, where there are too many, streamed there from their files. `sizes` (examples, 2) are there for
-    pictures on the device that were squeezed into squares.
+    pictures on the device that lie in the corners of squares.
     """
 
     images: Tensor | Streamed
@@ -70,48 +70,50 @@ def streamed(index: ImageIndex, which: slice, how: Decoding, device: torch.devic
     return Split(Streamed(part, how, device), labels, labels)
 
 
-def standardiser(kind: str, training_images: Tensor | Streamed) -> Callable[[Tensor], Tensor]:
+def standardiser(kind: str, training: Split) -> Callable[[Tensor], Tensor]:
     """How images as stored become what nets are shown; see `ImageDataset.standardise`."""
     if kind == "unit":
         return lambda images: images.float() / 255
     if kind == "image":
         return _per_image
     # Exact sums make the result the same on every device.
-    total, squares, count = _channel_sums(training_images)
+    total, squares, count = _channel_sums(training)
     mean = total / count
     deviation = (squares / count - mean.square()).clamp(min=1e-12).sqrt()
     shape = (1, -1, 1, 1)
-    centre_, scale = (value.float().view(shape).to(training_images.device) for value in (mean, deviation))
-    return lambda images: (images.float() - centre_) / scale
+    centre_, scale = (value.float().view(shape).to(training.images.device) for value in (mean, deviation))
+    return lambda images: images.to(torch.float32, copy=True).sub_(centre_).div_(scale)
 
 
-def _channel_sums(images: Tensor | Streamed) -> tuple[Tensor, Tensor, int]:
+def _channel_sums(training: Split) -> tuple[Tensor, Tensor, int]:
     """Of each channel the sum of its shades and of their squares, and how many there are.
 
     Of files these are remembered: decoding all of ImageNet takes minutes, and they would be needed at every start.
     """
-    total, squares = (
-        remembered("channels", images.stamp(), lambda: _summed(images))
-        if isinstance(images, Streamed)
-        else _summed(images)
+    files = training.images
+    total, squares, count = (
+        remembered("shades", files.stamp(), lambda: _summed(training))
+        if isinstance(files, Streamed)
+        else _summed(training)
     )
-    count = len(images) * images.shape[2] * images.shape[3]
     return torch.tensor(total, dtype=torch.float64), torch.tensor(squares, dtype=torch.float64), count
 
 
-def _summed(images: Tensor | Streamed) -> tuple[list[int], list[int]]:
-    total, squares = (torch.zeros(images.shape[1], dtype=torch.int64) for _ in range(2))
+def _summed(training: Split) -> tuple[list[int], list[int], int]:
+    total, squares = (torch.zeros(training.images.shape[1], dtype=torch.int64) for _ in range(2))
+    count = 0
     listener = Patient()
-    listener.start("means of the channels of the training images", len(images), 0)
-    for part in images.split(_AT_A_TIME):
-        block = part.images if isinstance(part, Pictures) else part
+    listener.start("means of the channels of the training images", len(training), 0)
+    for block, sizes in training.parts(_AT_A_TIME):
         # A smaller type would overflow; sums of whole numbers are exact in any order.
         values = block.to(torch.int64)
         total += values.sum((0, 2, 3)).cpu()
         squares += values.square().sum((0, 2, 3)).cpu()
+        # Around pictures that are smaller than their squares all is 0, and does not count.
+        count += values[:, 0].numel() if sizes is None else int(sizes.long().prod(-1).sum())
         listener.advance(len(block))
     listener.finish()
-    return total.tolist(), squares.tolist()
+    return total.tolist(), squares.tolist(), count
 
 
 def _per_image(images: Tensor) -> Tensor:

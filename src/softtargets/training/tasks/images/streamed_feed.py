@@ -8,23 +8,36 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from softtargets.data.augment import ResizedCrop, View
 from softtargets.randomness import permutation, stacked_keys
 from softtargets.recipes import CSKD, Recipe
 from softtargets.training.machinery import Machinery
 from softtargets.training.nets import Nets
 from softtargets.training.tasks.images.feed import IGNORED, ShownImages, Views, judged, looked_at, summed
 from softtargets.training.tasks.images.partners import Partners
-from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Waiting
+from softtargets.training.tasks.images.streaming import Ahead, Room, Streamed, Waiting, Wanted, put_into
 from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Feed
 
 Place = tuple[tuple[int, ...], int]  # the epoch of each run, and the step of all in it
 Piece = tuple[str, int]  # a split, and how many of its images are looked at
+
+
+def cut_by_decoders(recipes: Sequence[Recipe], view: View, device: torch.device) -> int | None:
+    """How large the parts are that decoders cut out, where a CPU would have to; None where it is done on the device.
+
+    The parts are the same. Losses that look at images in another way, too, need all of them.
+    """
+    if device.type != "cpu" or not view.kinds or not isinstance(view.kinds[0], ResizedCrop):
+        return None
+    alone = all(recipe.teacher is None and not isinstance(recipe.regulariser, CSKD) for recipe in recipes)
+    return view.shapes[1][1] if alone else None
 
 
 class StreamedFeed(Feed):
@@ -41,12 +54,17 @@ class StreamedFeed(Feed):
         self._last = max(one.steps or (one.epochs or 0) * len(self._shapes) for one in recipes)
         self._machinery, self._share = machinery, machinery.share
         view, standardise = self._task.view(self._recipe), self._task.standardise
+        self._cut = cut_by_decoders(recipes, view, device)
+        first = 0 if self._cut is None else 1
 
         def inputs(images: Tensor, views: Views) -> tuple[Tensor, Tensor]:
-            shown = view.apply(images, views)
-            return shown, standardise(shown)
+            shown = view.apply(images, views, first)
+            return shown, standardise(shown) if self._inputs is None else put_into(
+                self._inputs, shown, standardise
+            )
 
         self._view, self._plain = view, inputs
+        self._brought = replace(self._files, how=replace(self._files.how, cut=self._cut))
         self._compiled = machinery.compiled(inputs)
         seeds = [recipe.seed for recipe in recipes]
         self._order_keys = stacked_keys(seeds, "order")
@@ -57,7 +75,10 @@ class StreamedFeed(Feed):
             self._partners = Partners(seeds[0], self._labels[0].cpu(), len(self._task.classes))
         # What a step reads, always at the same addresses.
         rows = max(map(len, map(self._mine, self._shapes)))
-        self._room = Room(self._files, rows * len(seeds) * (2 if self._partners else 1))
+        self._room = Room(self._brought, rows * len(seeds) * (2 if self._partners else 1))
+        self._inputs: Tensor | None = None
+        if device.type == "cpu":
+            self._inputs = torch.zeros(rows * len(seeds), *view.output_shape)
         self._chosen = torch.zeros(len(seeds), rows, dtype=torch.int64, device=device)
         self._epochs = torch.zeros(len(seeds), dtype=torch.int64, device=device)
         self._waiting = Waiting(device)
@@ -77,7 +98,7 @@ class StreamedFeed(Feed):
         if self._coming is None or not self._known or self._known[0][0] != now:
             # The first step, or the first one after others joined or left.
             self.close()
-            self._coming = Ahead(self._files, self._wanted(now), self._room, waiting=self._waiting)
+            self._coming = Ahead(self._brought, self._wanted(now), self._room, waiting=self._waiting)
         self._coming.bring()
         _, chosen = self._known.popleft()
         own = chosen.pin_memory() if self._chosen.is_cuda else chosen
@@ -94,9 +115,9 @@ class StreamedFeed(Feed):
         """So many images, or as many of them as are this process's share."""
         rows, runs = len(self._mine(shape)), len(self._chosen)
         chosen = self._chosen[:, :rows]
-        brought = self._room.pictures(rows * runs * (2 if self._partners else 1), self._files.how)
+        brought = self._room.pictures(rows * runs * (2 if self._partners else 1), self._brought.how)
         stored = brought.part(slice(rows * runs))
-        sizes = None if stored.sizes is None else stored.sizes.unflatten(0, chosen.shape)
+        sizes = None if stored.sizes is None or self._cut else stored.sizes.unflatten(0, chosen.shape)
         drawn = self._view.draw(self._view_keys, chosen, self._epochs, sizes)
         views = [{name: values.flatten() for name, values in kind.items()} for kind in drawn]
         make = self._compiled if shape == self._recipe.batch else self._plain
@@ -107,7 +128,7 @@ class StreamedFeed(Feed):
         labels = self._labels.gather(1, chosen)
         if self._idle(shape):
             labels = torch.full_like(labels, IGNORED)
-        return ShownImages((inputs,), labels, images, chosen, stored, partners)
+        return ShownImages((inputs,), labels, images, chosen, None if self._cut else stored, partners)
 
     def _idle(self, shape: int) -> bool:
         own = self._share.rows(shape)
@@ -117,8 +138,8 @@ class StreamedFeed(Feed):
         """Which images of a step are this process's; with more processes than images, one that does not count."""
         return range(1) if self._idle(shape) else range(*self._share.rows(shape).indices(shape))
 
-    def _wanted(self, place: Place) -> Iterator[Sequence[int]]:
-        """The places of the images of one step after another, up to the last one of all."""
+    def _wanted(self, place: Place) -> Iterator[Wanted]:
+        """The images of one step after another, up to the last one of all."""
         epochs, step = place
         while min(epochs) * len(self._shapes) + step < self._last:
             begin = step * self._recipe.batch
@@ -128,7 +149,8 @@ class StreamedFeed(Feed):
             wanted = chosen.flatten()
             if self._partners is not None:
                 wanted = torch.cat((wanted, self._partners.of(wanted, torch.tensor(epochs))))
-            yield wanted.tolist()
+            tries = self._view.tries(self._view_keys, chosen, torch.tensor(epochs)) if self._cut else None
+            yield Wanted(wanted.tolist(), tries)
             step += 1
             if step == len(self._shapes):
                 epochs, step = tuple(epoch + 1 for epoch in epochs), 0

@@ -11,7 +11,7 @@ import os
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,15 +20,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softtargets.data import Decoding, ImageIndex, Memory, decoders, sixteen_digits
+from softtargets.data import Decoding, ImageIndex, Memory, Tries, decoders, sixteen_digits
 
 # Batches that are decoded ahead of the one that is shown.
 AHEAD = 3
+# Images that lie in the cache of a core at a time, as floating-point numbers too.
+_FEW = 4
 Size = tuple[int, int]
 
 
 class Pictures(NamedTuple):
-    """Stored images (n, C, H, W) on a device and, of pictures squeezed into squares, their height and width (n, 2)."""
+    """Stored images (n, C, H, W) on a device; of pictures in the corners of squares also height and width (n, 2)."""
 
     images: Tensor
     sizes: Tensor | None = None
@@ -36,6 +38,13 @@ class Pictures(NamedTuple):
     def part(self, which: slice) -> Pictures:
         """Some of them."""
         return Pictures(self.images[which], None if self.sizes is None else self.sizes[which])
+
+
+class Wanted(NamedTuple):
+    """The places of some files and, where parts are cut out as they are decoded, which part of each."""
+
+    places: Sequence[int]
+    tries: Sequence[Tries] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +61,7 @@ class Streamed:
     @property
     def shape(self) -> torch.Size:
         """As a tensor would have it."""
-        return torch.Size((len(self), 3, self.how.size, self.how.size))
+        return torch.Size((len(self), 3, self.how.side, self.how.side))
 
     def same(self, other: object) -> bool:
         """Whether these are the same files, decoded alike."""
@@ -72,7 +81,7 @@ class Streamed:
     def at(self, places: Sequence[int]) -> Pictures:
         """Some of them, decoded now."""
         room = Room(self, max(len(places), 1))
-        Ahead(self, iter([places]), room, ahead=0).bring()
+        Ahead(self, [Wanted(places)], room, ahead=0).bring()
         return room.pictures(len(places), self.how)
 
     def split(self, size: int) -> Iterator[Pictures]:
@@ -85,9 +94,9 @@ class Streamed:
         finally:
             coming.close()
 
-    def parts(self, size: int) -> Iterator[Sequence[int]]:
-        """The places of all of them, so many at a time."""
-        return (range(begin, min(begin + size, len(self))) for begin in range(0, len(self), size))
+    def parts(self, size: int) -> Iterator[Wanted]:
+        """All of them, so many at a time."""
+        return (Wanted(range(begin, min(begin + size, len(self)))) for begin in range(0, len(self), size))
 
 
 class Room:
@@ -98,9 +107,22 @@ class Room:
         self.sizes = torch.ones(rows, 2, dtype=torch.int32, device=files.device)
 
     def pictures(self, rows: int, how: Decoding) -> Pictures:
-        """The first so many, in memory as images on the device are: layers add up in an order that goes by that."""
-        images = self.pixels[:rows].permute(0, 3, 1, 2).contiguous()
-        return Pictures(images, self.sizes[:rows] if how.keep == "whole" else None)
+        """The first so many, which lie in memory pixel by pixel as they were decoded."""
+        images = self.pixels[:rows].permute(0, 3, 1, 2)
+        return Pictures(images, self.sizes[:rows] if how.keep == "picture" else None)
+
+
+def put_into(room: Tensor, images: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+    """Change images a few at a time, into memory that is there: to a CPU new memory costs more than the arithmetic.
+
+    >>> put_into(torch.zeros(3, 1), torch.tensor([[5], [7]]), lambda images: images / 2)
+    tensor([[2.5000],
+            [3.5000]])
+    """
+    found = room[: len(images)]
+    for part, own in zip(images.split(_FEW), found.split(_FEW), strict=True):
+        own.copy_(change(part))
+    return found
 
 
 class Waiting:
@@ -152,7 +174,7 @@ class _Slot:
         self.memory, self.offset = memory, place * rows * how.bytes
         count = rows * how.bytes
         whole = np.frombuffer(memory.bytes, np.uint8, count, self.offset)
-        self.pixels = torch.from_numpy(whole).view(rows, how.size, how.size, 3)
+        self.pixels = torch.from_numpy(whole).view(rows, how.side, how.side, 3)
         self.coming: list[Future[list[Size]]] = []
         self.rows = 0
         self.read: torch.cuda.Event | None = None
@@ -164,7 +186,7 @@ class Ahead:
     def __init__(
         self,
         files: Streamed,
-        wanted: Iterable[Sequence[int]],
+        wanted: Iterable[Wanted],
         room: Room,
         ahead: int = AHEAD,
         waiting: Waiting | None = None,
@@ -246,12 +268,13 @@ class Ahead:
                 if self._coming and not slot.read.query():
                     return  # in time enough: others are on their way
                 slot.read.synchronize()
-            if (places := next(self._wanted, None)) is None:
+            if (wanted := next(self._wanted, None)) is None:
                 return
             self._free.popleft()
             index, how = self._files.index, self._files.how
-            paths = [f"{index.root}/{index.paths[place]}" for place in places]
-            slot.rows, slot.coming = len(paths), self._decoders.decode(paths, how, slot.memory, slot.offset)
+            paths = [f"{index.root}/{index.paths[place]}" for place in wanted.places]
+            slot.rows = len(paths)
+            slot.coming = self._decoders.decode(paths, how, slot.memory, slot.offset, wanted.tries)
             self._coming.append(slot)
 
 

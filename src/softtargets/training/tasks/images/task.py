@@ -87,7 +87,7 @@ class ImageTask(Task):
         if data.validation:
             splits["validation"] = cut[0](which=slice(kept, None))
         splits["test"] = cut[1](which=slice(None))
-        return cls(splits, classes, standardiser(data.standardise, splits["train"].images))
+        return cls(splits, classes, standardiser(data.standardise, splits["train"]))
 
     @property
     def is_streamed(self) -> bool:
@@ -130,7 +130,7 @@ class ImageTask(Task):
                     "goes by class, or fewer or smaller images (data.limit, data.size)",
                     "noise",
                 )
-            inputs = standardiser("channel", self.splits["train"].images)(split.images)
+            inputs = standardiser("channel", self.splits["train"])(split.images)
             options |= {"inputs": inputs, "stream": _STREAMS[name]}
         alike = name == "train" or isinstance(noise, Instance)
         own = derive(seed, "noise") if alike else derive(seed, "noise", name)
@@ -172,14 +172,14 @@ class ImageTask(Task):
     def evaluation_inputs(self, recipe: Recipe, images: Tensor, sizes: Tensor | None = None) -> Tensor:
         """Images as evaluation sees them, standardised: no randomness, the middle where training crops.
 
-        `sizes` are those of pictures that were squeezed into squares.
+        `sizes` are those of pictures that lie in the corners of squares.
         """
         for part in recipe.augmentation:
             if isinstance(part, Crop) and part.size:
                 images = centre(images, part.size)
             if isinstance(part, ResizedCrop):
                 images, sizes = Parts(**vars(part)).centred(images, sizes), None
-        return self.standardise(images)
+        return self.standardise(images.contiguous())  # in memory as images on the device are
 
     # --- training ---
 

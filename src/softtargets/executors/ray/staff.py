@@ -52,7 +52,7 @@ class Station:
 
 
 @dataclass
-class Crew:
+class Staff:
     """All workers, which live from one call of the executor to the next."""
 
     cluster: Cluster
