@@ -11,13 +11,19 @@ from pathlib import Path
 from forking import finish, start
 
 
-def launch(ranks, work, *arguments, folder=None, environment=None):
-    """Start `work(*arguments)` as rank 0, 1, ... of so many; what each prints goes to `folder`/RANK.txt."""
+def launch(ranks, work, *arguments, folder=None, environment=None, daemon=True):
+    """Start `work(*arguments)` as rank 0, 1, ... of so many; what each prints goes to `folder`/RANK.txt.
+
+    Not as a `daemon` it may start processes of its own, as compiling for a GPU does.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     given = environment or {}
-    return [start(as_rank, rank, ranks, port, folder, given, work, arguments) for rank in range(ranks)]
+    return [
+        start(as_rank, rank, ranks, port, folder, given, work, arguments, daemon=daemon)
+        for rank in range(ranks)
+    ]
 
 
 def together(ranks, work, *arguments, **options):

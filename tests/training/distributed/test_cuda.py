@@ -10,7 +10,7 @@ from softtargets.runs import RunStore
 from softtargets.training import train
 
 from ..tasks.translation.counting import write_corpus
-from .launching import together
+from .launching import said, together
 from .test_equality import apart
 from .trainings import BASE, TRANSLATION
 
@@ -33,22 +33,26 @@ def on_gpu(recipes, root, data_dir=None):
     train(recipes, RunStore(root), device="cuda", data_dir=data_dir, progress=False)
 
 
+def both(recipe, tmp_path, data=None):
+    """The run of one process, and that of one that is a rank of one."""
+    assert finish(start(on_gpu, [recipe], tmp_path / "alone", data, daemon=False)) == 0
+    codes = together(1, on_gpu, [recipe], tmp_path / "ranks", data, folder=tmp_path, daemon=False)
+    assert codes == [0], said(tmp_path, 0)
+    one, other = (RunStore(tmp_path / place).find(recipe) for place in ("alone", "ranks"))
+    assert other.provenance["ranks"] == [1]
+    return one, other
+
+
 @pytest.mark.cuda
-def test_a_process_with_nccl_trains_what_one_without_trains(tmp_path):
-    recipes = list(IMAGES.values())
-    assert finish(start(on_gpu, recipes, tmp_path / "alone", daemon=False)) == 0
-    assert together(1, on_gpu, recipes, tmp_path / "ranks") == [0]
-    for name, recipe in IMAGES.items():
-        one, other = RunStore(tmp_path / "alone").find(recipe), RunStore(tmp_path / "ranks").find(recipe)
-        assert other.provenance["ranks"] == [1]
-        assert apart(one, other) < (0.05 if recipe.precision == "bf16" else 1e-3), name
+@pytest.mark.parametrize("name", IMAGES)
+def test_a_process_with_nccl_trains_what_one_without_trains(name, tmp_path):
+    one, other = both(IMAGES[name], tmp_path)
+    assert apart(one, other) < (0.05 if IMAGES[name].precision == "bf16" else 1e-3)
 
 
 @pytest.mark.cuda
 def test_so_does_one_that_translates(tmp_path):
     data = write_corpus(tmp_path / "data")
-    recipe = TRANSLATION.replace({"precision": "bf16", "batch": 256})
-    assert finish(start(on_gpu, [recipe], tmp_path / "alone", data, daemon=False)) == 0
-    assert together(1, on_gpu, [recipe], tmp_path / "ranks", data) == [0]
-    rows = [RunStore(tmp_path / place).find(recipe).history()[-1] for place in ("alone", "ranks")]
-    assert rows[0]["train_loss"] == pytest.approx(rows[1]["train_loss"], rel=1e-2)
+    one, other = both(TRANSLATION.replace({"precision": "bf16", "batch": 256}), tmp_path, data)
+    losses = [run.history()[-1]["train_loss"] for run in (one, other)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-2)
