@@ -82,7 +82,7 @@ def standardiser(kind: str, training: Split) -> Callable[[Tensor], Tensor]:
     deviation = (squares / count - mean.square()).clamp(min=1e-12).sqrt()
     shape = (1, -1, 1, 1)
     centre_, scale = (value.float().view(shape).to(training.images.device) for value in (mean, deviation))
-    return lambda images: images.to(torch.float32, copy=True).sub_(centre_).div_(scale)
+    return lambda images: images.to(torch.get_default_dtype(), copy=True).sub_(centre_).div_(scale)
 
 
 def _channel_sums(training: Split) -> tuple[Tensor, Tensor, int]:
