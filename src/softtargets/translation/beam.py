@@ -157,6 +157,8 @@ class Beams:
         self.kept_scores = torch.zeros(kept, dtype=torch.float64, device=device)
         self.done = torch.zeros(self.batch, dtype=torch.bool, device=device)
         self.wrong = torch.zeros((), dtype=torch.bool, device=device)
+        self._answer: Tensor | None = None  # in memory that a GPU writes to by itself
+        self._answered: Any = None
         self.begin(limits)
 
     def begin(self, limits: Sequence[int]) -> None:
@@ -238,7 +240,27 @@ class Beams:
 
     def all_done(self) -> bool:
         """Whether no hypothesis can come to be among the best any more."""
-        return bool(self.done.all())
+        return self.ask()()
+
+    def ask(self) -> Callable[[], bool]:
+        """The same as of now, for later: what is returned waits for the answer, and for nothing that is asked of a
+        device in the meantime.
+        """
+        if not self.done.is_cuda:
+            done = self.done.all()
+            return lambda: bool(done)
+        if self._answer is None:
+            self._answer = torch.zeros((), dtype=torch.bool, pin_memory=True)
+            self._answered = torch.cuda.Event()
+        answer, answered = self._answer, self._answered
+        answer.copy_(self.done.all(), non_blocking=True)
+        answered.record()
+
+        def wait() -> bool:
+            answered.synchronize()
+            return bool(answer)
+
+        return wait
 
     def hypotheses(self) -> list[list[Hypothesis]]:
         """The best finished hypotheses of each input; to be asked at the end."""

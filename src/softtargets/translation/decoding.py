@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from softtargets.exceptions import SofttargetsError
-from softtargets.models import Cache, Transformer, evaluating, known_attention
+from softtargets.models import Cache, Memory, Transformer, evaluating, known_attention
 from softtargets.translation.batching import longest_first, padded, prefixes, room_for
 from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search
-from softtargets.translation.kernel_step import KernelStep, Weights, compute_dtype, fits
+from softtargets.translation.kernel_step import KernelStep, Weights, compute_dtype, fits, read
 from softtargets.translation.ranking import has_triton, likeliest
 from softtargets.translation.symbols import BOS, EOS, PAD
 
@@ -270,10 +270,15 @@ class _Search:
         source = padded(sources, shape=shape)
         kind = self._kind(source.to(device), limits, capacity)
         most = max(limits)
+        answer: Callable[[], bool] | None = None
         for step in range(1, most + 1):
             kind.replay()
-            ask = not records or step % _STEPS_BETWEEN_QUESTIONS == 0
-            if ask and step < most and kind.beams.all_done():
+            # The device has another step to take while it is waited for.
+            if answer is not None and answer():
+                break
+            asks = step < most and (not records or step % _STEPS_BETWEEN_QUESTIONS == 0)
+            answer = kind.beams.ask() if asks else None
+            if answer is not None and not records and answer():
                 break
         return kind.beams.hypotheses()[: len(sources)]
 
@@ -285,14 +290,14 @@ class _Search:
             kind = self._kinds[shape] = self._kinds.pop(shape)  # now the newest
             kind.source.copy_(source)
             if kind.read is None:
-                read = partial(self._read, kind.source, kind.cache)
-                kind.read = self._recorded(read) if records else read
+                again = partial(self._read, kind.source, kind.cache)
+                kind.read = self._recorded(again) if records else again
             kind.read()
         else:
             # Of those that are kept one stays at least: graphs share memory that goes with the last of them.
             while len(self._kinds) >= (_KINDS if records else 1):
                 del self._kinds[next(iter(self._kinds))]
-            cache = self._model.start(self._model.encode(source), self._beam, capacity)
+            cache = self._model.start(self._encode(source), self._beam, capacity)
             # Room for the whole capacity, so that it serves other limits.
             beams = Beams([*limits[:-1], capacity], *self._options, source.device)
             step = self._step(cache, beams)
@@ -307,7 +312,12 @@ class _Search:
         with torch.autocast(
             kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind), cache_enabled=False
         ):
-            self._model.start(self._model.encode(source), cache=cache)
+            self._model.start(self._encode(source), cache=cache)
+
+    def _encode(self, source: Tensor) -> Memory:
+        if self._weights is None:
+            return self._model.encode(source)
+        return read(self._model, self._weights, source)
 
     def _step(self, cache: Cache, beams: Beams) -> Callable[[], None]:
         if self._weights is not None:

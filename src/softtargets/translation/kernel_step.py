@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from softtargets.models import Cache, Transformer, sinusoids
+from softtargets.models import Cache, Memory, Transformer, sinusoids
 
 if TYPE_CHECKING:
     from softtargets.translation.beam import Beams
@@ -40,7 +41,7 @@ class _Product:
 
 
 class Weights:
-    """The weights of a decoder in the precision that a search computes in; `refresh` reads the model's anew, in place.
+    """The weights of a model in the precision that a search computes in; `refresh` reads the model's anew, in place.
 
     A recorded step has them where they were, so weights that were trained on are seen without another recording.
     """
@@ -58,6 +59,15 @@ class Weights:
                 self._product(layer.feed_forward.narrow),
             )
             for layer in cast("list[Any]", model.decoder)
+        ]
+        self.reading = [
+            (
+                self._product(layer.own.project),
+                self._product(layer.own.merge),
+                self._product(layer.feed_forward.widen),
+                self._product(layer.feed_forward.narrow),
+            )
+            for layer in cast("list[Any]", model.encoder)
         ]
         self.templates = self._copy(model.head.weight)
 
@@ -90,6 +100,26 @@ def compute_dtype(model: Transformer) -> torch.dtype:
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else model.head.weight.dtype
 
 
+def read(model: Transformer, weights: Weights, source: Tensor) -> Memory:
+    """`Transformer.encode` of sources (N, S), up to rounding: sums stay in single precision and are normed at once."""
+    with torch.autocast(source.device.type, enabled=False):
+        placed, seen = model.embed.read(source)
+        states = placed.flatten(0, 1).float()
+        low = states.to(weights.dtype, copy=True)
+        post = model.middle is None
+        norms = iter(_norms(model.encoder, model.middle and model.middle.norm))
+        if not post:
+            _add(states, None, next(norms), low, post)
+        heads = cast("Any", model.encoder)[0].own.heads if weights.reading else 1
+        for project, merge, widen, narrow in weights.reading:
+            apart = project(low).view(*source.shape, 3, heads, -1).unbind(2)
+            queries, keys, values = (each.transpose(1, 2) for each in apart)
+            found = functional.scaled_dot_product_attention(queries, keys, values, seen)
+            _add(states, merge(found.transpose(1, 2).reshape(low.shape)), next(norms), low, post)
+            _add(states, narrow(widen.relu(low)), next(norms), low, post)
+        return Memory(low.view(*source.shape, -1), seen)
+
+
 class KernelStep:
     """One step for one kind of batch: from the last tokens of all hypotheses to the next ones.
 
@@ -112,8 +142,8 @@ class KernelStep:
         self._logits = torch.empty(rows, model.vocabulary, device=table.device)
         self._maxima = torch.empty(rows, -(-model.vocabulary // _CHUNK), device=table.device)
         self._totals = torch.empty_like(self._maxima)
-        self._norms = _norms(model)
         self._pre = not isinstance(model.last.norm, nn.Identity)
+        self._norms = _norms(model.decoder, model.last.norm if self._pre else None)
         self._heads = cache.keys[0].shape[1]
         self._size = self._width // self._heads
         self._heads_and_beams = {"BEAMS": beams.beam, "HEADS": self._heads, "SIZE": self._size}
@@ -135,7 +165,7 @@ class KernelStep:
                 self._add(merge_source(self._found), next(norms))
                 self._add(narrow(widen.relu(self._low)), next(norms))
             go_on(self._beams, self._origins, *self._likeliest())
-            self._cache.place.copy_(self._beams.place)
+            torch._foreach_add_([self._beams.place, self._cache.place], 1)
 
     def _embed(self) -> None:
         from softtargets.translation.kernels.step import embed_kernel
@@ -155,25 +185,7 @@ class KernelStep:
         )
 
     def _add(self, added: Tensor | None, norm: nn.LayerNorm) -> None:
-        from softtargets.translation.kernels.step import sum_norm_kernel
-
-        rows = len(self._states)
-        there = self._states if added is None else added
-        sum_norm_kernel[(-(-rows // _NORM_ROWS),)](
-            self._states,
-            there,
-            norm.weight.detach(),
-            norm.bias.detach(),
-            self._low,
-            rows,
-            norm.eps,
-            WIDTH=self._width,
-            BLOCK=_power_of_2(self._width),
-            ROWS=_NORM_ROWS,
-            ADDS=added is not None,
-            POST=not self._pre,
-            num_warps=_warps(self._width),
-        )
+        _add(self._states, added, norm, self._low, not self._pre)
 
     def _attend_to_own(self, number: int, projected: Tensor) -> None:
         from softtargets.translation.kernels.step import own_attention_kernel
@@ -268,7 +280,7 @@ def go_on(beams: Beams, origins: Tensor, added: Tensor, tokens: Tensor) -> None:
     """`Beams.go_on` in one launch.
 
     `origins` (batch, beam, capacity) say beside which hypothesis what each one looks back at was written, and are moved
-    as `Cache.reorder` moves lines.
+    as `Cache.reorder` moves lines. The place is left for the caller to move on, together with the cache's.
     """
     from softtargets.translation.kernels.beam import go_on_kernel
 
@@ -305,13 +317,34 @@ def go_on(beams: Beams, origins: Tensor, added: Tensor, tokens: Tensor) -> None:
         COLUMNS=_MOVED,
         num_warps=min(8, max(1, picks // 8)),
     )
-    beams.place.add_(1)
 
 
-def _norms(model: Transformer) -> list[nn.LayerNorm]:
-    """In the order in which a step comes to them: behind each sum, or in front of each layer and once at the end."""
-    behind = [around.norm for layer in cast("list[Any]", model.decoder) for around in layer.around]
-    return behind if isinstance(model.last.norm, nn.Identity) else [*behind, model.last.norm]
+def _add(states: Tensor, added: Tensor | None, norm: nn.LayerNorm, low: Tensor, post: bool) -> None:
+    """states += added, and `low` the same normed; if `post`, the states are normed too."""
+    from softtargets.translation.kernels.step import sum_norm_kernel
+
+    rows, width = states.shape
+    sum_norm_kernel[(-(-rows // _NORM_ROWS),)](
+        states,
+        states if added is None else added,
+        norm.weight.detach(),
+        norm.bias.detach(),
+        low,
+        rows,
+        norm.eps,
+        WIDTH=width,
+        BLOCK=_power_of_2(width),
+        ROWS=_NORM_ROWS,
+        ADDS=added is not None,
+        POST=post,
+        num_warps=_warps(width),
+    )
+
+
+def _norms(layers: nn.ModuleList, last: nn.Module | None) -> list[nn.LayerNorm]:
+    """In the order in which states come to them: behind each sum, or in front of each layer and once at the end."""
+    found = [around.norm for layer in cast("list[Any]", layers) for around in layer.around]
+    return found if last is None else [*found, cast("nn.LayerNorm", last)]
 
 
 def _power_of_2(number: int) -> int:

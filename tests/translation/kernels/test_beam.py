@@ -67,6 +67,7 @@ def search(seed, device, batch, beam, nbest, vocabulary, limits, alpha, penalty,
         given = best(logits.log_softmax(-1).to(device), one.wanted(vocabulary))
         written_out(one, lines, *given)
         go_on(other, origins, *given)
+        other.place.add_(1)
         for name in STATE:
             a, b = getattr(one, name), getattr(other, name)
             if name in ("kept_lengths", "kept_ends", "kept_tokens", "kept_log_probs"):
@@ -105,6 +106,7 @@ def test_what_is_no_log_probability_is_noted():
     tokens = torch.tensor([[4, 5, 6]] * 4)
     anything = torch.tensor([[torch.nan] * 3])  # asked of what has probability zero
     go_on(beams, origins, torch.cat([torch.full((1, 3), -1.0), anything] * 2), tokens)
+    beams.place.add_(1)
     assert not beams.wrong
     go_on(beams, origins, torch.tensor([[-1.0, -2.0, torch.nan]] + [[-1.0, -2.0, -3.0]] * 3), tokens)
     assert beams.wrong
