@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -420,6 +420,8 @@ def _blanks(count: int) -> int:
 
 @contextmanager
 def looking(model: Transformer) -> Iterator[None]:
-    """In evaluation mode, without gradients."""
-    with evaluating(model), torch.no_grad(), known_attention():
+    """In evaluation mode, without gradients, on the model's device: kernels are launched on the current one."""
+    device = model.head.weight.device
+    there = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+    with evaluating(model), torch.no_grad(), known_attention(), there:
         yield
