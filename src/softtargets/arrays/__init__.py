@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softtargets.arrays.codes import Codes, decoded, encoded
+    from softtargets.arrays.compiler import has_triton
     from softtargets.arrays.labels import (
         as_labels,
         counts_of_classes,
@@ -55,6 +56,7 @@ __all__ = [
     "decoded",
     "encoded",
     "find_fault",
+    "has_triton",
     "labels_of",
     "over_seeds",
     "predicted_classes",
@@ -66,7 +68,7 @@ __all__ = [
     "wrong_row",
 ]
 
-HOMES = ("tolerances", "stochastic", "seeds", "codes", "scores", "labels", "process_state")
+HOMES = ("compiler", "tolerances", "stochastic", "seeds", "codes", "scores", "labels", "process_state")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import Function
 
+from softtargets.arrays import has_triton
 from softtargets.losses.analytic import losses_and_gradient
 from softtargets.losses.arguments import choice, is_fake
 from softtargets.losses.batch import Batch, is_plain
@@ -25,20 +25,7 @@ if TYPE_CHECKING:
 MODES = ("auto", "always", "never")
 # "auto": on a GPU, where a kernel is faster. "always": wherever one can run. "never": an operation at a time.
 _mode = choice("SOFTTARGETS_KERNELS", os.environ.get("SOFTTARGETS_KERNELS", "auto"), MODES)
-
-
-def _triton_is_there() -> bool:
-    """Kernels are written with tuples, which Triton knows since 3.3, the one that comes with torch 2.7."""
-    for name in ("triton", "pytorch-triton", "triton-windows"):  # without importing it, which takes a while
-        try:
-            major, minor = importlib.metadata.version(name).split(".")[:2]
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        return (int(major), int(minor)) >= (3, 3)
-    return False
-
-
-_TRITON_IS_THERE = _triton_is_there()
+_TRITON_IS_THERE = has_triton()
 # Triton's interpreter runs kernels on the CPU, slowly: for tests.
 _INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 _FUSED_DTYPES = frozenset({torch.float32, torch.bfloat16, torch.float16})

@@ -8,6 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from softtargets.arrays import has_triton
+
+_HAS_KERNELS = has_triton()
+
 
 @torch.library.custom_op("softtargets::look_up", mutates_args=())
 def look_up(weight: Tensor, tokens: Tensor) -> Tensor:
@@ -15,8 +19,8 @@ def look_up(weight: Tensor, tokens: Tensor) -> Tensor:
 
     Compiled for a GPU, torch adds up the gradient of an embedding in whatever order threads come, and two trainings of
     the same recipe differ; in eager mode too, where there are more than some 3,000 tokens. To the compiler this is one
-    operation that it cannot look into; on a GPU its gradient is a kernel of ours, which has one order. A stack of
-    tables (runs, V, D) has tokens (runs, ...), and sums up for each run as if it were alone.
+    operation that it cannot look into; on a GPU its gradient is a kernel of ours, which has one order, where there is
+    Triton. A stack of tables (runs, V, D) has tokens (runs, ...), and sums up for each run as if it were alone.
 
     >>> look_up(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1, 1, 0]))
     tensor([[3., 4.], [3., 4.], [1., 2.]])
@@ -29,7 +33,7 @@ def look_up(weight: Tensor, tokens: Tensor) -> Tensor:
 @torch.library.custom_op("softtargets::look_up_gradient", mutates_args=())
 def look_up_gradient(upstream: Tensor, tokens: Tensor, rows: int, stacked: bool) -> Tensor:
     """The gradient with respect to a table of so many rows, or a stack of them."""
-    if upstream.is_cuda:
+    if upstream.is_cuda and _HAS_KERNELS:
         return _by_kernel(upstream, tokens, rows, stacked)
     backward = torch.ops.aten.embedding_dense_backward
     if not stacked:

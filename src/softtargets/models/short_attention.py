@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from softtargets.arrays import has_triton
+
 if TYPE_CHECKING:
     from softtargets.models.kernels.attending import Parts
 
+HAS_KERNELS = has_triton()
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 SIZES = (16, 32, 64, 128)  # of a head
 # All keys of a sentence are held at once: so many at most, which take so many bytes at most, since a program has little
@@ -23,7 +26,12 @@ MOST_KEYS, MOST_BYTES = 128, 2**14
 
 def takes(queries: Tensor, keys: Tensor, size: int) -> bool:
     """Whether sentences with projections like these, (N, T, ...), and heads of this size, are short enough."""
-    if not keys.is_cuda or queries.dtype != keys.dtype or keys.dtype not in DTYPES or size not in SIZES:
+    if (
+        not (keys.is_cuda and HAS_KERNELS)
+        or queries.dtype != keys.dtype
+        or keys.dtype not in DTYPES
+        or size not in SIZES
+    ):
         return False
     return keys.shape[1] <= min(MOST_BYTES // (size * keys.element_size()), MOST_KEYS)
 

@@ -19,7 +19,7 @@ from softtargets.models import Cache, Memory, Transformer, evaluating, known_att
 from softtargets.translation.batching import longest_first, padded, prefixes, room_for
 from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search
 from softtargets.translation.kernel_step import KernelStep, Weights, compute_dtype, fits, read
-from softtargets.translation.ranking import has_triton, likeliest
+from softtargets.translation.ranking import HAS_KERNELS, likeliest
 from softtargets.translation.symbols import BOS, EOS, PAD
 
 Progress = Callable[[int, int], None]
@@ -342,7 +342,7 @@ def _records(device: torch.device) -> bool:
 
 
 def _has_kernels(model: Transformer, dtype: torch.dtype) -> bool:
-    return model.head.weight.is_cuda and has_triton() and fits(model, dtype)
+    return model.head.weight.is_cuda and HAS_KERNELS and fits(model, dtype)
 
 
 class _Recorded:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 from torch import Tensor
+
+from softtargets.arrays import has_triton
 
 _CHUNK = 128
 # A kernel has whole rows in registers: no longer ones.
 _LONGEST_ROW = 16384
 _LOW = 0xFFFFFFFF
+HAS_KERNELS = has_triton()
 
 
 def best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -54,7 +55,7 @@ def likeliest(logits: Tensor, count: int, temperature: float = 1.0) -> tuple[Ten
     (tensor([[-0.8620, -0.8620]]), tensor([[1, 2]]))
     """
     fits = logits.dtype == torch.float32 and logits.shape[1] <= _LONGEST_ROW
-    if logits.is_cuda and fits and has_triton():
+    if logits.is_cuda and fits and HAS_KERNELS:
         return likeliest_by_kernel(logits, count, temperature)
     return best((logits / temperature if temperature != 1 else logits).log_softmax(-1), count)
 
@@ -81,14 +82,6 @@ def likeliest_by_kernel(logits: Tensor, count: int, temperature: float) -> tuple
         num_warps=min(16, max(4, block // 1024)),
     )
     return log_probs, tokens
-
-
-@cache
-def has_triton() -> bool:
-    """Whether kernels can be made."""
-    from importlib.util import find_spec
-
-    return find_spec("triton") is not None
 
 
 def _keys(values: Tensor, places: Tensor) -> Tensor:

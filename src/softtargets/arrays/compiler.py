@@ -1,0 +1,22 @@
+"""Whether kernels can be made on this machine."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+# Kernels are written with tuples, which Triton knows since this version, the one that comes with torch 2.7.
+OLDEST = (3, 3)
+
+
+def has_triton() -> bool:
+    """Whether there is a Triton that knows what our kernels are written with; on Windows there may be none.
+
+    It is not imported, which takes a while. Ask once, where a module is imported: what is compiled cannot ask.
+    """
+    for name in ("triton", "pytorch-triton", "triton-windows"):
+        try:
+            major, minor = importlib.metadata.version(name).split(".")[:2]
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        return (int(major), int(minor)) >= OLDEST
+    return False
