@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -47,6 +48,7 @@ _SIZES = {
     "512 x 32000": "512, 32,000 classes",
 }
 _MOST = 8
+_VERDICTS = ("reproduced", "contradicted", "no effect", "inconclusive")
 
 
 def code(meta: Mapping[str, Any]) -> str:
@@ -105,20 +107,33 @@ def findings(meta: Mapping[str, Any]) -> str:
         return "No study asks about it yet."
     claims = json.loads((ROOT / "results/atlas.json").read_text())["claims"]
     about = [claim for claim in claims if wanted.search(f"{claim['study']}: {claim['statement']}")]
-    tested = [claim for claim in about if claim["verdict"] != "not run yet"]
-    order = ("reproduced", "contradicted", "no effect", "inconclusive")
-    tested.sort(key=lambda claim: order.index(claim["verdict"]))
+    tested = {verdict: [claim for claim in about if claim["verdict"] == verdict] for verdict in _VERDICTS}
+    count = sum(map(len, tested.values()))
     lines = [
-        f"- **{claim['verdict']}**: {claim['statement']} ({_where(claim)}; ours {claim['in_words']})"
-        for claim in tested[:_MOST]
+        f"- **{claim['verdict']}**: {claim['statement']} ({_where(claim)}{_ours(claim)})"
+        for claim in _in_turn(tested)
     ]
-    if len(tested) > _MOST:
-        lines.append(f"- and {len(tested) - _MOST} more in [the atlas](../results/index.html).")
-    waiting = len(about) - len(tested)
+    if count > _MOST:
+        told = [f"{len(some)} {verdict}" for verdict, some in tested.items() if some]
+        lines = [f"{count} claims about it were tested: {', '.join(told)}. Some of each:", "", *lines]
+        lines.append(f"- and {count - _MOST} more in [the atlas](../results/index.html).")
+    waiting = len(about) - count
     if waiting:
         are = "claim about it is" if waiting == 1 else "claims about it are"
         lines.append(f"- {waiting} {are} not run yet; [the atlas](../results/index.html) lists them.")
     return "\n".join(lines) or "No study asks about it yet."
+
+
+def _in_turn(tested: Mapping[str, list[Any]]) -> list[Any]:
+    """The first few claims, as many of each verdict as there is room for: none hides behind those that went well."""
+    rounds = itertools.zip_longest(*tested.values())
+    chosen = [claim for each in rounds for claim in each if claim is not None][:_MOST]
+    return sorted(chosen, key=lambda claim: _VERDICTS.index(claim["verdict"]))
+
+
+def _ours(claim: Mapping[str, Any]) -> str:
+    """What we found, where that is a number; a claim of a theory is proved or not."""
+    return f"; ours {claim['in_words']}" if claim["in_words"] else ""
 
 
 def _where(claim: Mapping[str, Any]) -> str:
