@@ -42,6 +42,35 @@ from softtargets.losses import NAMES
 train_loss_fn = EXPRESSION  # in the place of SoftTargetCrossEntropy() in train.py
 """,
 }
+# The same for losses that have to be told when an epoch is over (`told: epochs` on their cards).
+_TOLD = {
+    "PyTorch": """
+from softtargets.losses import NAMES
+
+loss = EXPRESSION
+loss(logits, target).backward()
+loss.end_epoch()  # after each epoch
+""",
+    "Hugging Face": """
+from softtargets.integrations.huggingface import loss_function
+from softtargets.losses import NAMES
+
+function = loss_function(EXPRESSION)  # as a callback it hears of epochs
+trainer = Trainer(model, args, train_dataset=data, compute_loss_func=function, callbacks=[function])
+""",
+    "Lightning": f"""
+from softtargets.integrations.lightning import LossCallback
+{_LIBRARIES["Lightning"].strip()}
+
+trainer = Trainer(callbacks=[LossCallback()])  # tells the loss of epochs
+""",
+    "timm": """
+from softtargets.losses import NAMES
+
+train_loss_fn = EXPRESSION  # in the place of SoftTargetCrossEntropy() in train.py
+train_loss_fn.end_epoch()  # after each epoch
+""",
+}
 _SIZES = {
     "32 x 10": "a batch of 32, 10 classes",
     "128 x 1000": "128, 1,000 classes",
@@ -56,7 +85,7 @@ def code(meta: Mapping[str, Any]) -> str:
     expression, names = meta["code"], meta["names"]
     made = {
         library: text.strip().replace("EXPRESSION", expression).replace("NAMES", names)
-        for library, text in _LIBRARIES.items()
+        for library, text in (_TOLD if meta.get("told") == "epochs" else _LIBRARIES).items()
     }
     made |= {library: str(text).strip() for library, text in (meta.get("libraries") or {}).items()}
     tabs = [_tab(library, "python", text) for library, text in made.items()]
