@@ -90,6 +90,8 @@ def test_reprs_are_one_line_that_says_something(tmp_path):
             curve,
             curve.curve,
             st.vector_scaling(logits, labels),
+            st.temperature_scaling(2 * logits, labels.roll(1).where(torch.arange(30) < 9, labels)),
+            st.neural_collapse(logits + 0.1 * torch.randn(30, 3), labels, torch.eye(3)),
             st.calibration.temperature_sweep(logits, labels),
             st.plane_view(logits, labels, torch.eye(3), [0, 1, 2]),
         ],

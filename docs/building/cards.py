@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -41,12 +42,42 @@ from softtargets.losses import NAMES
 train_loss_fn = EXPRESSION  # in the place of SoftTargetCrossEntropy() in train.py
 """,
 }
+# The same for losses that have to be told when an epoch is over (`told: epochs` on their cards).
+_TOLD = {
+    "PyTorch": """
+from softtargets.losses import NAMES
+
+loss = EXPRESSION
+loss(logits, target).backward()
+loss.end_epoch()  # after each epoch
+""",
+    "Hugging Face": """
+from softtargets.integrations.huggingface import loss_function
+from softtargets.losses import NAMES
+
+function = loss_function(EXPRESSION)  # as a callback it hears of epochs
+trainer = Trainer(model, args, train_dataset=data, compute_loss_func=function, callbacks=[function])
+""",
+    "Lightning": f"""
+from softtargets.integrations.lightning import LossCallback
+{_LIBRARIES["Lightning"].strip()}
+
+trainer = Trainer(callbacks=[LossCallback()])  # tells the loss of epochs
+""",
+    "timm": """
+from softtargets.losses import NAMES
+
+train_loss_fn = EXPRESSION  # in the place of SoftTargetCrossEntropy() in train.py
+train_loss_fn.end_epoch()  # after each epoch
+""",
+}
 _SIZES = {
     "32 x 10": "a batch of 32, 10 classes",
     "128 x 1000": "128, 1,000 classes",
     "512 x 32000": "512, 32,000 classes",
 }
 _MOST = 8
+_VERDICTS = ("reproduced", "contradicted", "no effect", "inconclusive")
 
 
 def code(meta: Mapping[str, Any]) -> str:
@@ -54,7 +85,7 @@ def code(meta: Mapping[str, Any]) -> str:
     expression, names = meta["code"], meta["names"]
     made = {
         library: text.strip().replace("EXPRESSION", expression).replace("NAMES", names)
-        for library, text in _LIBRARIES.items()
+        for library, text in (_TOLD if meta.get("told") == "epochs" else _LIBRARIES).items()
     }
     made |= {library: str(text).strip() for library, text in (meta.get("libraries") or {}).items()}
     tabs = [_tab(library, "python", text) for library, text in made.items()]
@@ -105,20 +136,33 @@ def findings(meta: Mapping[str, Any]) -> str:
         return "No study asks about it yet."
     claims = json.loads((ROOT / "results/atlas.json").read_text())["claims"]
     about = [claim for claim in claims if wanted.search(f"{claim['study']}: {claim['statement']}")]
-    tested = [claim for claim in about if claim["verdict"] != "not run yet"]
-    order = ("reproduced", "contradicted", "no effect", "inconclusive")
-    tested.sort(key=lambda claim: order.index(claim["verdict"]))
+    tested = {verdict: [claim for claim in about if claim["verdict"] == verdict] for verdict in _VERDICTS}
+    count = sum(map(len, tested.values()))
     lines = [
-        f"- **{claim['verdict']}**: {claim['statement']} ({_where(claim)}; ours {claim['in_words']})"
-        for claim in tested[:_MOST]
+        f"- **{claim['verdict']}**: {claim['statement']} ({_where(claim)}{_ours(claim)})"
+        for claim in _in_turn(tested)
     ]
-    if len(tested) > _MOST:
-        lines.append(f"- and {len(tested) - _MOST} more in [the atlas](../results/index.html).")
-    waiting = len(about) - len(tested)
+    if count > _MOST:
+        told = [f"{len(some)} {verdict}" for verdict, some in tested.items() if some]
+        lines = [f"{count} claims about it were tested: {', '.join(told)}. Some of each:", "", *lines]
+        lines.append(f"- and {count - _MOST} more in [the atlas](../results/index.html).")
+    waiting = len(about) - count
     if waiting:
         are = "claim about it is" if waiting == 1 else "claims about it are"
         lines.append(f"- {waiting} {are} not run yet; [the atlas](../results/index.html) lists them.")
     return "\n".join(lines) or "No study asks about it yet."
+
+
+def _in_turn(tested: Mapping[str, list[Any]]) -> list[Any]:
+    """The first few claims, as many of each verdict as there is room for: none hides behind those that went well."""
+    rounds = itertools.zip_longest(*tested.values())
+    chosen = [claim for each in rounds for claim in each if claim is not None][:_MOST]
+    return sorted(chosen, key=lambda claim: _VERDICTS.index(claim["verdict"]))
+
+
+def _ours(claim: Mapping[str, Any]) -> str:
+    """What we found, where that is a number; a claim of a theory is proved or not."""
+    return f"; ours {claim['in_words']}" if claim["in_words"] else ""
 
 
 def _where(claim: Mapping[str, Any]) -> str:

@@ -101,6 +101,22 @@ def test_what_is_to_be_filled_in_is_said(tmp_path, capsys):
     assert "is no directory" in err
 
 
+@pytest.mark.parametrize(
+    ("model", "kind", "net"),
+    [("own:mine.nets:Small", "own", "mine.nets:Small"), ("timm:resnet50", "timm", "resnet50")],
+)
+def test_a_network_may_be_named_as_in_a_recipe(tmp_path, capsys, model, kind, net):
+    code, out, err = ran(capsys, "recipe", "init", tmp_path / "r.yaml", "--model", model)
+    assert (code, err) == (0, "")
+    assert "fill in" not in out
+    recipe = Recipe.load(tmp_path / "r.yaml")
+    assert (recipe.model.name, recipe.model.net) == (kind, net)
+    words = ("--model", model, "--data", "arrays:mine.npz", "--regulariser", "distillation")
+    ran(capsys, "recipe", "init", tmp_path / "taught.yaml", *words)
+    teacher = Recipe.load(tmp_path / "taught.yaml").regulariser.teacher
+    assert (teacher.model.net, teacher.data.arrays) == (net, "mine.npz")
+
+
 def test_parts_tell_formula_source_defaults_and_ranges(capsys):
     _, out, _ = ran(capsys, "recipe", "parts", "label_smoothing")
     for words in (
@@ -163,7 +179,7 @@ def test_arrays_of_ones_own_as_a_part(tmp_path, capsys):
     words = ("data", "arrays", tmp_path / "mine.npz", "--data-dir", tmp_path / "data")
     code, out, err = ran(capsys, *words)
     assert (code, err) == (0, "")
-    assert "20 images to train on and 4 to test, 8 x 8, 1 channels, 3 classes" in out
+    assert "20 images to train on and 4 to test, 8 x 8, 1 channel, 3 classes" in out
     recipe = Recipe.from_dict({"model": "cnn", "epochs": 1, **parse_yaml(out)})
     assert (tmp_path / "data" / recipe.data.arrays).exists()
     _, out, _ = ran(capsys, *words, "--json")

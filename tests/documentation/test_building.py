@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import re
+
 import pytest
 import torch
 import yaml
@@ -79,6 +83,46 @@ def test_what_studies_found_is_that_of_the_atlas() -> None:
     assert said.count("- **") == 8
     assert "](../results/quickstart/index.html#claim-1)" in said
     assert cards.findings({}) == "No study asks about it yet."
+
+
+def test_claims_that_went_badly_are_not_cut_off() -> None:
+    said = cards.findings({"found_by": "(?i)smooth"})
+    assert said.count("- **") == 8
+    assert said.count("- **contradicted**") >= 2
+    assert said.count("- **inconclusive**") >= 2
+    assert re.search(r"^\d+ claims about it were tested: \d+ reproduced, \d+ contradicted", said)
+    assert "ours )" not in cards.findings({"found_by": "^chen-theory"})
+
+
+def test_the_page_on_translation_says_what_the_study_found() -> None:
+    """The table of docs/translation.md, computed again from the tables that the study wrote."""
+    results = ROOT / "results"
+    files = {
+        "bleu": "muller-figure-4/tables/trained_multi30k.csv",
+        "ece": "muller-figure-3/tables/temperatures_multi30k.csv",
+    }
+    read = {
+        name: list(csv.DictReader((results / path).open(encoding="utf-8"))) for name, path in files.items()
+    }
+    page = (ROOT / "docs/translation.md").read_text(encoding="utf-8")
+    card = (ROOT / "docs/methods/label_smoothing.md").read_text(encoding="utf-8")
+    for plain, scaled in zip(read["bleu"], read["ece"], strict=True):
+        assert plain["targets"] == scaled["targets"]
+        bleu, nll, ece = (float(plain[f"{name}_mean"]) for name in ("bleu", "nll", "ece"))
+        least, at = float(scaled["scaled_ece_mean"]), float(scaled["temperature_mean"])
+        row = f"| {plain['targets']} | {bleu:.1f} | {nll:.2f} | {ece:.1%} | {least:.1%} at T = {at:.2f} |"
+        assert row.replace("%", " %") in page
+        assert f"{bleu:.1f}" in card
+        assert {plain["bleu_n"], scaled["scaled_ece_n"]} == {"3"}
+
+
+def test_the_card_of_translations_has_all_claims_about_their_calibration() -> None:
+    text = (ROOT / "docs/instruments/token-calibration.md").read_text(encoding="utf-8")
+    wanted = re.compile(yaml.safe_load(text.split("---")[1])["found_by"])
+    claims = json.loads((ROOT / "results/atlas.json").read_text(encoding="utf-8"))["claims"]
+    found = {claim["study"] for claim in claims if wanted.search(f"{claim['study']}: {claim['statement']}")}
+    assert {"muller-figure-3", "muller-figure-4", "beyond-token-labo"} <= found
+    assert "muller-figure-7" not in found  # of clusters, not of calibration
 
 
 @pytest.mark.parametrize("name", sorted(REGULARISERS))

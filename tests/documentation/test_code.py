@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 import shlex
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
 import pytest
 import typer
 import yaml
+from torch import nn
 from typer.testing import CliRunner
 
 from docs.building import cards
 from documentation.blocks import ROOT, Block, blocks, pages
 from documentation.names import made
 from softtargets.cli.app import app
-from softtargets.losses import REGULARISERS
+from softtargets.losses import REGULARISERS, SoftTargetLoss
 
 # What a block with these words would need is not here in seconds; the tests that run the same.
 ELSEWHERE = {
@@ -107,13 +110,71 @@ def test_the_code_of_a_card_makes_the_loss_and_its_recipe_names_it(name: str) ->
     )
 
 
-@pytest.mark.parametrize("name", sorted(REGULARISERS))
-def test_the_pytorch_tab_of_a_card_runs(name: str) -> None:
+def _run_tab(name: str, library: str, names: dict[str, Any]) -> dict[str, Any]:
     meta = yaml.safe_load((ROOT / f"docs/methods/{name}.md").read_text(encoding="utf-8").split("---")[1])
-    tab = cards.code(meta).split('=== "PyTorch"')[1].split("===")[0]
+    tab = cards.code(meta).split(f'=== "{library}"')[1].split("===")[0]
     code = re.search(r"```python\n(.*?)```", tab, re.DOTALL)
     assert code is not None
-    names = dict(made())
-    names["logits"] = names["logits"].detach().clone().requires_grad_()
+    names = made() | names
     exec("\n".join(line[4:] for line in code[1].splitlines()), names)
-    assert names["logits"].grad.isfinite().all()
+    return names
+
+
+@pytest.mark.parametrize("name", sorted(REGULARISERS))
+def test_the_pytorch_tab_of_a_card_runs(name: str) -> None:
+    logits = made()["logits"].detach().clone().requires_grad_()
+    _run_tab(name, "PyTorch", {"logits": logits})
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", sorted(REGULARISERS))
+def test_the_hugging_face_tab_of_a_card_trains(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from transformers import Trainer
+
+    from integrations.huggingface import small
+
+    names = {
+        "Trainer": Trainer,
+        "model": small.classifier(labels=10),
+        "teacher": small.classifier(seed=1, labels=10),
+        "args": small.arguments(tmp_path, num_train_epochs=1),
+        "data": small.labelled(8, labels=10),
+    }
+    trained = _run_tab(name, "Hugging Face", names)["trainer"].train()
+    assert np.isfinite(trained.training_loss)
+
+
+@pytest.mark.parametrize("name", sorted(REGULARISERS))
+def test_the_lightning_tab_of_a_card_trains(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("lightning")
+    from lightning.pytorch import LightningModule, Trainer
+
+    names = _run_tab(
+        name,
+        "Lightning",
+        {"LightningModule": LightningModule, "Trainer": Trainer, "make_network": lambda: nn.Linear(64, 10)},
+    )
+    model = names["Student"](names["teacher"]) if "Student" in names else names["Model"]()
+    assert model.training_step((names["images"], names["labels"]), 0).isfinite()
+    told = type(model.loss).end_epoch is not SoftTargetLoss.end_epoch
+    assert told == ("trainer" in names)  # whose callback tells the loss of epochs
+    if told:
+        (callback,) = (one for one in names["trainer"].callbacks if isinstance(one, names["LossCallback"]))
+        callback.on_train_epoch_end(names["trainer"], model)
+
+
+@pytest.mark.parametrize("name", sorted(REGULARISERS))
+def test_the_timm_tab_of_a_card_makes_a_criterion(name: str) -> None:
+    model = deepcopy(made()["model"])
+    names = _run_tab(name, "timm", {"model": model, "input": made()["images"]})
+    if name == "distillation":  # its tab is a step of the loop
+        assert all(one.grad.isfinite().all() for one in model.parameters())
+        return
+    hard = names["labels"]
+    mixed = 0.7 * nn.functional.one_hot(hard, 10) + 0.3 * nn.functional.one_hot(hard.flip(0), 10)
+    assert names["train_loss_fn"](names["logits"].detach(), hard if name == "cs_kd" else mixed).isfinite()

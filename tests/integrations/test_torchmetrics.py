@@ -200,3 +200,14 @@ def test_two_processes_add_up(tmp_path):
         assert found == pytest.approx({kind.value: wanted[kind.value] for kind in ours.ALL}, rel=1e-6)
         assert again == pytest.approx({name: wanted[name] for name in again}, rel=1e-6)
         assert own == examples
+
+
+@pytest.mark.parametrize("kind", [*ours.ALL, ours.CalibrationMetric])
+def test_batches_in_which_nothing_counts_change_nothing(kind):
+    logits, labels = some()
+    metric = kind(CLASSES, from_logits=True, ignore_index=-100)
+    metric.update(logits, labels)
+    before = metric.compute()
+    metric.update(logits[:0], labels[:0])
+    metric.update(logits, torch.full_like(labels, -100))
+    torch.testing.assert_close(metric.compute(), before)

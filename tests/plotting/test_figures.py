@@ -202,3 +202,19 @@ def test_it_works_without_a_display():
 
     clean = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")}
     subprocess.run([sys.executable, "-c", script], check=True, env=clean)
+
+
+@pytest.mark.parametrize("draw", [reliability_diagram, risk_coverage, temperature_sweep])
+def test_labels_that_do_not_count_are_left_out(draw):
+    labels = Y.clone()
+    labels[::3] = -100
+    counted = labels != -100
+    found = draw(Z, labels, ax=axes(), ignore_index=-100)
+    alone = draw(Z[counted], Y[counted], ax=axes())
+    assert len(found.lines) == len(alone.lines) > 0
+    for one, other in zip(found.lines, alone.lines, strict=True):
+        np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
+    with pytest.raises(ValueError, match="left out by ignore_index"):
+        draw(Z, labels, ax=axes())
+    with pytest.raises(ValueError, match="every label is -100"):
+        draw(Z, torch.full_like(Y, -100), ax=axes(), ignore_index=-100)

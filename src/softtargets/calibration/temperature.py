@@ -71,6 +71,15 @@ class TemperatureFit:
         """The logits divided by the temperature."""
         return scale(logits, self.temperature)
 
+    def __repr__(self) -> str:
+        lowest, highest = self.interval()
+        known = "" if math.isnan(lowest) else f" (95 % interval {lowest:.3g} to {highest:.3g})"
+        ended = "" if self.ending == "converged" else f"; ending {self.ending!r}"
+        return (
+            f"TemperatureFit(T = {self.temperature:.4g}{known}, {self.examples:,} examples, "
+            f"NLL {self.nll_before:.3f} -> {self.nll_after:.3f}{ended})"
+        )
+
 
 def scale(logits: ArrayLike, temperature: float) -> Tensor:
     """Logits divided by a temperature; half precision comes out in single, where a low temperature cannot overflow.

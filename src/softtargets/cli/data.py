@@ -124,6 +124,7 @@ def arrays(
     """
     from softtargets.data import keep_arrays, read_own_arrays
     from softtargets.recipes import dump_yaml
+    from softtargets.report import plural
 
     splits = read_own_arrays(path, labels, test, test_labels)
     name, digest = keep_arrays(splits, data_dir)
@@ -133,7 +134,8 @@ def arrays(
     train, held_out = splits["train"], splits["test"]
     channels, height, width = train.images.shape[1:]
     typer.echo(
-        f"# {len(train)} images to train on and {len(held_out)} to test, {height} x {width}, {channels} channels, "
+        f"# {len(train)} images to train on and {len(held_out)} to test, {height} x {width}, "
+        f"{plural(channels, 'channel')}, "
         f"{len(train.classes)} classes"
     )
     typer.echo(dump_yaml({"data": part}).rstrip())

@@ -32,9 +32,11 @@ _WIDTH = 44
 
 def starting_recipe(data: str, model: str | None, regulariser: str, file: str = "recipe.yaml") -> str:
     """The text of a recipe, which is valid as it is but for what only its owner knows."""
+    data, own_data = _split(Dataset, data)
     part = _chosen(Dataset, data, "--data")
     text = issubclass(part, TranslationDataset)
-    net = _chosen(Model, model or ("transformer" if text else _MODELS.get(data, "resnet18")), "--model")
+    model, own_net = _split(Model, model or ("transformer" if text else _MODELS.get(data, "resnet18")))
+    net = _chosen(Model, model, "--model")
     if text != (net.name == "transformer"):
         wanted = "transformer" if text else "a network for images, such as resnet18"
         raise RecipeError(f"{net.name} is not for {data}; take --model {wanted}")
@@ -50,14 +52,16 @@ def starting_recipe(data: str, model: str | None, regulariser: str, file: str = 
         f"# See it with every default filled in:    softtargets recipe check {file}",
         "# See what else can be written here:      softtargets recipe parts",
         "",
-        *_part("data", part, {"validation": _validation(data, text)}),
+        *_part("data", part, {"validation": _validation(data, text), **own_data}),
         "",
-        *_part("model", net, {"hidden": _HIDDEN.get(data)} if net.name == "mlp" else {}),
+        *_part("model", net, {"hidden": _HIDDEN.get(data)} if net.name == "mlp" else own_net),
         "",
         *_part(
             "regulariser",
             target,
-            {"teacher": _teacher(data, net, text)} if target.name == "distillation" else {},
+            {"teacher": _teacher(data, net, text, own_data, own_net)}
+            if target.name == "distillation"
+            else {},
         ),
         "",
         *_mapping("optimiser", optimiser, "how the weights are updated: sgd, adam or adamw"),
@@ -79,6 +83,13 @@ def starting_recipe(data: str, model: str | None, regulariser: str, file: str = 
     return "\n".join(lines) + "\n"
 
 
+def _split(slot: type[Part], text: str) -> tuple[str, dict[str, str]]:
+    """The name of a part, and the field that what follows a colon is short for: ``own:module:Class``."""
+    name, colon, value = text.partition(":")
+    field = kinds(slot)[name].shorthand if colon and name in kinds(slot) else ""
+    return (name, {field: value}) if field else (text, {})
+
+
 def _chosen(slot: type[Part], name: str, option: str) -> type[Part]:
     known = kinds(slot)
     if name not in known:
@@ -92,12 +103,14 @@ def _validation(data: str, text: bool) -> int | None:
     return {"digits": 200, "mnist": 5000, "fashion-mnist": 5000, "cifar10": 5000, "cifar100": 5000}.get(data)
 
 
-def _teacher(data: str, net: type[Part], text: bool) -> dict[str, Any]:
+def _teacher(
+    data: str, net: type[Part], text: bool, own_data: Mapping[str, str], own_net: Mapping[str, str]
+) -> dict[str, Any]:
     hidden = {"hidden": _HIDDEN[data]} if net.name == "mlp" and data in _HIDDEN else {}
     steady = {"name": "adam", "lr": 0.001} if text else {"name": "sgd", "lr": 0.1, "momentum": 0.9}
     return {
-        "data": {"name": data, **_required(kinds(Dataset)[data])},
-        "model": {"name": net.name, **_required(net), **hidden},
+        "data": {"name": data, **_required(kinds(Dataset)[data]), **own_data},
+        "model": {"name": net.name, **_required(net), **own_net, **hidden},
         "optimiser": steady,
         "epochs": _EPOCHS.get(data, 30),
     }

@@ -37,6 +37,18 @@ class NeuralCollapse:
     nc3: float
     nc4: float
 
+    def __repr__(self) -> str:
+        return (
+            f"NeuralCollapse({self.examples:,} examples, {self.classes} classes: NC1 {self.nc1:.3g}, NC2 of means "
+            f"{_short(self.nc2_means)}, NC2 of weights {_short(self.nc2_weights)}, NC3 {self.nc3:.3g}, "
+            f"NC4 {self.nc4:.3g})"
+        )
+
+
+def _short(found: Simplex) -> str:
+    """Norms, angles and how far the angles are from the greatest, in this order."""
+    return f"{found.equal_norms:.3g}/{found.equal_angles:.3g}/{found.maximal_angles:.3g}"
+
 
 def neural_collapse(
     activations: ArrayLike,

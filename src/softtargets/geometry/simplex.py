@@ -25,6 +25,12 @@ class Simplex:
     maximal_angles: float
     maximal_angles_rms: float
 
+    def __repr__(self) -> str:
+        return (
+            f"Simplex({self.classes} classes: equal norms {self.equal_norms:.3g}, equal angles "
+            f"{self.equal_angles:.3g}, maximal angles {self.maximal_angles:.3g})"
+        )
+
 
 def simplex(vectors: ArrayLike) -> Simplex:
     """Measures of Papyan, Han and Donoho 2020, figures 2 to 4, for vectors (C, D) as they are given.

@@ -97,6 +97,11 @@ def _named(
         if not classes:
             raise ValueError(f"{name} keeps a table: say num_classes in args, or classes=...")
         options = {"classes": int(classes), **options}
+    if name == "forward_correction" and "matrix" not in options:
+        raise ValueError(
+            "forward_correction needs the label noise that it corrects: say matrix=..., where row i has the "
+            "probabilities of the labels that class i is given"
+        )
     return REGULARISERS[name](**options)
 
 

@@ -79,8 +79,10 @@ class _Sums(_Scores):
             self.add_state(name, tensor, dist_reduce_fx="sum")
 
     def update(self, preds: Tensor, target: Tensor) -> None:
-        """Add a batch."""
+        """Add a batch; one without examples changes nothing."""
         scores, labels = self._rows(preds, target)
+        if not len(labels):
+            return
         batch = CalibrationSums.of(
             scores, labels, from_logits=self.from_logits, bins=self.n_bins, ignore_index=self.ignore_index
         )
@@ -314,7 +316,11 @@ class _Area(_Scores):
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Add a batch: of each example its confidence and whether it is right are kept."""
         scores, labels = self._rows(preds, target)
+        if not len(labels):
+            return
         given = as_scores(scores, labels, from_logits=self.from_logits, ignore_index=self.ignore_index)
+        if not given.examples:  # every label is ignore_index
+            return
         rows = ConfidenceRows(from_logits=self.from_logits)
         for start in given.starts:
             rows.add(*given.checked_piece(start))

@@ -50,6 +50,7 @@ def reliability_diagram(
     *,
     ax: Axes | None = None,
     kind: Kind = "auto",
+    ignore_index: int | None = None,
     bins: int = 15,
     level: float | None = 0.95,
     fewest: int = 1,
@@ -60,7 +61,8 @@ def reliability_diagram(
 
     `data` is a `Reliability` or `Calibration`, scores (..., K) with `labels` (...), or a mapping from names to those
     (or to pairs of scores and labels). Scores are logits or probabilities (`kind`, guessed as `softtargets calibrate`
-    does). `level` is that of the intervals, None for none; bins with fewer than `fewest` examples are not drawn.
+    does). Labels of `ignore_index` do not count. `level` is that of the intervals, None for none; bins with fewer
+    than `fewest` examples are not drawn.
 
     >>> ax = reliability_diagram([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]], [0, 1, 1])
     >>> ax.get_xlabel(), ax.get_ylabel()
@@ -68,7 +70,7 @@ def reliability_diagram(
     """
 
     def measured(scores: Any, true: Any) -> Reliability:
-        rows, given, from_logits = scores_of(scores, true, kind)
+        rows, given, from_logits = scores_of(scores, true, kind, ignore_index)
         return calibration_of(
             Sums.of(rows, given, from_logits=from_logits, bins=bins), level=None
         ).reliability
@@ -106,6 +108,7 @@ def risk_coverage(
     *,
     ax: Axes | None = None,
     kind: Kind = "auto",
+    ignore_index: int | None = None,
     level: float = 0.95,
     best: bool = True,
     dark: bool | None = None,
@@ -113,8 +116,9 @@ def risk_coverage(
 ) -> Axes:
     """How often the most confident predictions are wrong, over the share of predictions that are used.
 
-    `data` is a `RiskCoverage` or `Selection`, scores with `labels`, or a mapping from names to those. Bands are
-    intervals of this `level`. `best` draws, for one model, what no order of its predictions could be better than.
+    `data` is a `RiskCoverage` or `Selection`, scores with `labels`, or a mapping from names to those. Labels of
+    `ignore_index` do not count. Bands are intervals of this `level`. `best` draws, for one model, what no order of its
+    predictions could be better than.
 
     >>> ax = risk_coverage([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]], [0, 1, 1])
     >>> ax.get_ylabel()
@@ -122,7 +126,7 @@ def risk_coverage(
     """
 
     def measured(scores: Any, true: Any) -> RiskCoverage:
-        rows, given, from_logits = scores_of(scores, true, kind)
+        rows, given, from_logits = scores_of(scores, true, kind, ignore_index)
         return measure_selection(rows, given, from_logits=from_logits).curve
 
     def taken(one: Any) -> RiskCoverage:
@@ -146,6 +150,7 @@ def temperature_sweep(
     *,
     ax: Axes | None = None,
     kind: Kind = "auto",
+    ignore_index: int | None = None,
     measure: str = "ece",
     temperatures: Sequence[float] | None = None,
     dark: bool | None = None,
@@ -153,8 +158,8 @@ def temperature_sweep(
 ) -> Axes:
     """Calibration error ("ece") or likelihood ("nll") over the temperature that logits are divided by.
 
-    `data` is a `TemperatureSweep`, scores with `labels`, or a mapping from names to those. A point marks the lowest
-    value of each line, and a dashed line T = 1, where nothing is changed.
+    `data` is a `TemperatureSweep`, scores with `labels`, or a mapping from names to those. Labels of `ignore_index`
+    do not count. A point marks the lowest value of each line, and a dashed line T = 1, where nothing is changed.
 
     >>> ax = temperature_sweep([[4.0, 0.0]] * 4, [0, 0, 0, 1], temperatures=[1.0, 2.0, 4.0])
     >>> ax.get_xlabel()
@@ -162,7 +167,7 @@ def temperature_sweep(
     """
 
     def measured(scores: Any, true: Any) -> TemperatureSweep:
-        rows, given, from_logits = scores_of(scores, true, kind)
+        rows, given, from_logits = scores_of(scores, true, kind, ignore_index)
         if not from_logits:
             rows = logits_from_probabilities(rows, floor=zero_floor(rows, given), checked=True)
         return sweep_of(rows, given) if temperatures is None else sweep_of(rows, given, temperatures)

@@ -55,8 +55,11 @@ def _one(
     return make(given, labels)
 
 
-def scores_of(scores: Any, labels: Any, kind: Kind) -> Scores:
-    """Scores with a column for each class, checked; those of one column are of the second of two classes."""
+def scores_of(scores: Any, labels: Any, kind: Kind, ignore_index: int | None = None) -> Scores:
+    """Scores with a column for each class, checked; those of one column are of the second of two classes.
+
+    Rows whose label is `ignore_index` are left out.
+    """
     found = as_tensor(np.asarray(scores) if not isinstance(scores, Tensor) else scores).detach()
     judged = kind_of_scores(
         found.reshape(-1, found.shape[-1]) if found.ndim > 1 else found, None if kind == "auto" else kind
@@ -69,4 +72,9 @@ def scores_of(scores: Any, labels: Any, kind: Kind) -> Scores:
         found = torch.stack([torch.zeros_like(one) if from_logits else 1 - one, one], -1)
     rows = found.reshape(-1, found.shape[-1])
     true = as_tensor(np.asarray(labels) if not isinstance(labels, Tensor) else labels).detach().reshape(-1)
+    if ignore_index is not None and len(true) == len(rows):
+        counted = true != ignore_index
+        if len(true) and not counted.any():
+            raise ValueError(f"there is nothing to draw: every label is {ignore_index}")
+        rows, true = rows[counted.to(rows.device)], true[counted]
     return checked_scores(rows, judged), true, from_logits
