@@ -247,12 +247,12 @@ class _Search:
     def begin(self) -> None:
         """Look at the model's weights anew; what was recorded with them elsewhere is of no use."""
         dtype = compute_dtype(self._model)
-        where = dtype, *(each.data_ptr() for each in self._model.parameters())
+        has_kernels = _has_kernels(self._model, dtype)
+        where = dtype, has_kernels, *(each.data_ptr() for each in self._model.parameters())
         if where != self._where:
             self._kinds.clear()
-            self._pool, self._weights, self._where = None, None, where
-            if _has_kernels(self._model, dtype):
-                self._weights = Weights(self._model, dtype)
+            self._pool, self._where = None, where
+            self._weights = Weights(self._model, dtype) if has_kernels else None
         elif self._weights is not None:
             self._weights.refresh()
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _NORM_ROWS, _POSITIONS, _MOVED = 4, 32, 32
 # Keys of a source that are looked at at a time, and tokens whose logits one program makes.
 _SOURCE_KEYS, _CHUNK = 32, 128
+# What a Transformer is made of besides our own modules.
+_TORCHS = (nn.Linear, nn.LayerNorm, nn.Embedding, nn.Identity, nn.ModuleList)
 # A program of a norm has whole rows in registers.
 _WIDEST = 4096
 
@@ -90,8 +92,19 @@ class Weights:
 
 
 def fits(model: Transformer, dtype: torch.dtype) -> bool:
-    """Whether the kernels compute what this model computes: not in double precision, nor with very wide rows."""
-    return torch.float64 not in (dtype, model.head.weight.dtype) and model.head.weight.shape[1] <= _WIDEST
+    """Whether the kernels compute what this model computes.
+
+    Not in double precision, nor with very wide rows; nor if anybody has put layers of another kind into it, or hooks,
+    since kernels read weights and ask no layer.
+    """
+    if torch.float64 in (dtype, model.head.weight.dtype) or model.head.weight.shape[1] > _WIDEST:
+        return False
+    return all(_is_as_made(module) for module in model.modules())
+
+
+def _is_as_made(module: nn.Module) -> bool:
+    ours = type(module).__module__.startswith(Transformer.__module__.rpartition(".")[0] + ".")
+    return (ours or type(module) in _TORCHS) and not (module._forward_hooks or module._forward_pre_hooks)
 
 
 def compute_dtype(model: Transformer) -> torch.dtype:

@@ -102,6 +102,40 @@ def test_weights_that_were_trained_on_are_seen(by_kernels):
     assert again == decode(nets[2], sources, 2, max_length=3) != expected[2]
 
 
+class Doubled(torch.nn.Linear):
+    """As adapters do: a layer in the place of another, with more than its weights."""
+
+    def forward(self, values):
+        return 2 * super().forward(values)
+
+
+class Other(Transformer):
+    """What somebody else derives."""
+
+
+def test_models_that_others_have_changed_are_asked_themselves():
+    net = make(dtype=torch.float32)
+    assert fits(net, torch.float32)
+    handle = net.decoder[0].cross.merge.register_forward_hook(lambda layer, given, found: 2 * found)
+    assert not fits(net, torch.float32)
+    handle.remove()
+    assert fits(net, torch.float32)
+    net.decoder[0].cross.merge = Doubled(16, 16)
+    assert not fits(net, torch.float32)
+    torch.nn.utils.parametrizations.weight_norm((other := make(dtype=torch.float32)).decoder[0].own.merge)
+    assert not fits(other, torch.float32)
+    assert not fits(Other(23, 16, 2, 24, 1, 1), torch.float32)
+
+
+@interpreted
+def test_a_hook_that_comes_between_two_searches_is_heard(by_kernels):
+    net, sources = make(dtype=torch.float32, decoder_layers=1), [[5, 6]]
+    search = Searcher(net, 2)
+    before = search(sources, 3)
+    net.decoder[0].cross.merge.register_forward_hook(lambda layer, given, found: 2 * found)
+    assert search(sources, 3) == decode(net, sources, 2, max_length=3) != before
+
+
 def test_double_precision_is_not_for_kernels():
     assert not fits(make(), torch.float64)
     assert not fits(make(), torch.bfloat16)
