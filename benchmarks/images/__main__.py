@@ -87,25 +87,30 @@ def _write(results: dict[str, object], out: Path | None) -> None:
 def _measurements(
     setting: Setting, epochs: int, turns: int, training: bool
 ) -> Iterator[tuple[str, Callable[[], Measured]]]:
-    """What is measured, in turns; the best of them counts, since whatever else runs on a machine only makes slower."""
+    """What is measured, in turns; the best of them counts, since whatever else runs on a machine only makes slower.
+
+    Training is measured once. What is likely to be slow comes last, so that it can be left out (``--within``).
+    """
     drafts = replace(setting, draft=True, size=144, crop=128)
     ways: dict[str, Callable[[], Iterator[tuple[Tensor, Tensor]]]] = {
-        "ours, threads": lambda: ours(setting, "threads", epochs),
-        "torchvision": lambda: theirs(setting, epochs),
         "ours, processes": lambda: ours(setting, "processes", epochs),
+        "torchvision": lambda: theirs(setting, epochs),
+        "ours, threads": lambda: ours(setting, "threads", epochs),
     }
-    if not training:
+    trainings: dict[str, Callable[[], Measured]] = {}
+    if training:
+        trainings = {
+            "ours, processes": lambda: our_training(setting, "processes", epochs),
+            "torchvision": lambda: plain_training(theirs(setting, epochs), setting.device, CLASSES),
+            "ours, threads": lambda: our_training(setting, "threads", epochs),
+        }
+    else:
         ways["ours, processes, drafts of 144"] = lambda: ours(drafts, "processes", epochs)
     for turn in range(turns):
         for name, make in ways.items():
             yield f"input: {name}", partial(_input, make, setting)
-        if training and not turn:
-            yield "training: ours, threads", lambda: our_training(setting, "threads", epochs)
-            yield (
-                "training: torchvision",
-                lambda: plain_training(theirs(setting, epochs), setting.device, CLASSES),
-            )
-            yield "training: ours, processes", lambda: our_training(setting, "processes", epochs)
+            if not turn and name in trainings:
+                yield f"training: {name}", trainings[name]
 
 
 def _input(make: Callable[[], Iterator[tuple[Tensor, Tensor]]], setting: Setting) -> Measured:

@@ -54,6 +54,7 @@ def host_milliseconds(setting: Setting, images: int = 64, turns: int = 5) -> dic
     the crop; theirs with a tensor of the crop.
     """
     photographs = Photographs(setting)
+    torch.set_num_threads(1)  # others would spin, and their time would count
     places = range(min(images, len(photographs)))
     paths = [photographs.path(place) for place in places]
 
@@ -136,7 +137,7 @@ def our_training(setting: Setting, kind: str, epochs: int) -> Measured:
         about = run.provenance
     seconds = about["seconds"] - about["setup_seconds"]
     count = about["images"] - setting.batch  # the first step is set-up
-    return Measured(count / seconds, min(1.0, about["waited_seconds"] / about["seconds"]))
+    return Measured(count / seconds, min(1.0, about["waited_seconds"] / seconds))
 
 
 def _finish(device: torch.device) -> None:

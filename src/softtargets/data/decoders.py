@@ -1,8 +1,9 @@
 """Those who decode image files: threads of this process, or processes that threads of this one ask.
 
-Pillow lets go of the interpreter's lock while it decodes, so threads do most of what processes do, and nobody has to
-start them. What they cannot do at the same time is the Python between two pictures, which counts on many cores. Both
-put pixels where they are told to, in memory that processes can share, and neither changes a single one.
+Pillow lets go of the interpreter's lock while it decodes, so that a few threads do what processes do, and nobody has to
+start them. Many threads only wait for each other: on 16 cores they decoded a seventh of what processes did
+(docs/images.md). Both put pixels where they are told to, in memory that processes can share, and neither changes a
+single one.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from softtargets.exceptions import DataError
 
 NUMBER, KIND = "SOFTTARGETS_DECODERS", "SOFTTARGETS_DECODE_IN"
 KINDS = ("threads", "processes")
+# More threads than these wait for each other: for the interpreter's lock, and for the memory that all of them map.
+FEW_THREADS = 4
 # Pictures that are decoded by one and the same: enough that asking costs nothing, few enough that all have work.
 BLOCK = 8
 # Processes of this machine that share its cores where one run is trained by several (as torchrun says).
@@ -156,7 +159,8 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def decoders() -> Decoders:
     """Those of this process, as many and of the kind that the environment says."""
-    return _decoders(os.getpid(), _number(), _kind())
+    number = _number()
+    return _decoders(os.getpid(), number, _kind(number))
 
 
 @lru_cache(maxsize=1)
@@ -177,8 +181,8 @@ def _number() -> int:
     return int(said)
 
 
-def _kind() -> str:
-    said = os.environ.get(KIND, "") or KINDS[0]
+def _kind(number: int) -> str:
+    said = os.environ.get(KIND, "") or KINDS[number > FEW_THREADS]
     if said not in KINDS:
         raise DataError(f"{KIND} is {said!r}; give one of {', '.join(KINDS)}")
     return said

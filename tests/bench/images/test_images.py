@@ -112,5 +112,5 @@ def test_what_was_measured_before_the_time_was_over_is_kept(tmp_path, monkeypatc
     asked = "--images 24 --size 48 --crop 32 --batch 8 --epochs 1 --workers 1 --device cpu --within 100"
     command.main([*asked.split(), "--out", str(tmp_path / "out")])
     measured = json.loads((tmp_path / "out" / "results.json").read_text())["measured"]
-    assert measured == {"input: ours, threads": {"images_per_second": 7.0, "waited": None}}
+    assert measured == {"input: ours, processes": {"images_per_second": 7.0, "waited": None}}
     assert "input: torchvision is left out: 100 s are over" in capsys.readouterr().out
