@@ -72,10 +72,12 @@ def check_size(shape: tuple[int, int, int], least: int, reason: str) -> None:
         )
 
 
-def normalised(before: int, after: int, kernel: int, stride: int = 1, groups: int = 1) -> list[nn.Module]:
+def normalised(
+    before: int, after: int, kernel: int, stride: int = 1, groups: int = 1
+) -> tuple[nn.Conv2d, nn.BatchNorm2d]:
     """A convolution that keeps the size of maps but for its stride, without bias, and the batch norm behind it."""
     convolution = nn.Conv2d(before, after, kernel, stride, padding=kernel // 2, groups=groups, bias=False)
-    return [convolution, nn.BatchNorm2d(after)]
+    return convolution, nn.BatchNorm2d(after)
 
 
 class ResidualNet(Classifier):

@@ -21,6 +21,10 @@ ENGINES = {
         "In fp32 and tf32 a GPU multiplies the matrices of a stack otherwise (fp32 as three products on tensor cores); "
         "bf16 and CPUs are as in version 3 (16 November 2026)."
     ),
+    5: (
+        "In bf16 a GPU computes whole blocks of pre-activation ResNets, with variances from sums of tiles and sums and "
+        "norms before they are rounded; everything else is as in version 4 (18 November 2026)."
+    ),
 }
 ENGINE = max(ENGINES)
 # Runs of before say nothing; which of the first two made them follows from their commit.

@@ -229,11 +229,16 @@ class Single(Nets):
 
     def collected(self, gradients: Sequence[Tensor]) -> list[Tensor]:
         """Side by side, as the weights."""
-        room = self.apart(self._gradients)
-        # Of one precision at a time: a list of several would be copied tensor by tensor.
-        for dtype in {gradient.dtype for gradient in gradients}:
-            chosen = [index for index, gradient in enumerate(gradients) if gradient.dtype == dtype]
-            torch._foreach_copy_([room[index] for index in chosen], [gradients[index] for index in chosen])
+        # Of one precision at a time, and apart what lies otherwise in memory: a list that is not of one kind would be
+        # copied tensor by tensor.
+        kinds: dict[object, tuple[list[Tensor], list[Tensor]]] = {}
+        for place, gradient in zip(self.apart(self._gradients), gradients, strict=True):
+            kind = gradient.dtype, gradient.stride() == place.stride()
+            into, of = kinds.setdefault(kind, ([], []))
+            into.append(place)
+            of.append(gradient)
+        for into, of in kinds.values():
+            torch._foreach_copy_(into, of)
         return self._gradients
 
     def apart(self, tensors: Sequence[Tensor]) -> list[Tensor]:

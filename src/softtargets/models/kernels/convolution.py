@@ -9,6 +9,8 @@ on what the others hold nor on how many there are.
 import triton
 import triton.language as tl
 
+from softtargets.models.kernels.batch_norm import gradient_sums, is_open, normed, tile_sums
+
 # Further outside of a map than any tap reaches.
 OUTSIDE = tl.constexpr(1 << 20)
 
@@ -57,10 +59,40 @@ def read(
 
 
 @triton.jit
+def written(
+    row,
+    column,
+    NEW_HEIGHT: tl.constexpr,
+    NEW_WIDTH: tl.constexpr,
+    NEW_CHANNELS: tl.constexpr,
+    FOLD: tl.constexpr,
+):
+    """Where results lie, and the channel of each column.
+
+    With FOLD a row is a square of FOLD x FOLD places, and the columns are the channels of one place after another: the
+    same convolution with fewer, wider rows, since neighbours see nearly the same (`lay_kernel` makes such weights).
+    """
+    if FOLD == 1:
+        return row[:, None] * NEW_CHANNELS + column[None, :], column
+    CHANNELS: tl.constexpr = NEW_CHANNELS // (FOLD * FOLD)
+    part, channel = column // CHANNELS, column % CHANNELS
+    image, place = row // (NEW_HEIGHT * NEW_WIDTH), row % (NEW_HEIGHT * NEW_WIDTH)
+    y = (place // NEW_WIDTH * FOLD)[:, None] + (part // FOLD)[None, :]
+    x = (place % NEW_WIDTH * FOLD)[:, None] + (part % FOLD)[None, :]
+    place = (image * (FOLD * NEW_HEIGHT))[:, None] + y
+    return (place * (FOLD * NEW_WIDTH) + x) * CHANNELS + channel[None, :], channel
+
+
+@triton.jit
 def convolution_kernel(
     maps,
     weights,
     bias,  # (runs, new channels), added at every place; or None
+    added,  # of one run: maps like the results, added to them, with `added_norm` after that norm; or None
+    added_norm,
+    before,  # of one run: maps like the results, of whose `norm` and ReLU the gradient goes on; or None
+    norm,
+    sums,  # of one run: (tiles, places of a square, 2, channels) of the results, for their norm or `norm`; or None
     results,
     rows,  # of a run
     HEIGHT: tl.constexpr,  # of the maps read
@@ -77,6 +109,7 @@ def convolution_kernel(
     COLUMNS: tl.constexpr,
     DEPTH: tl.constexpr,
     PRECISION: tl.constexpr,
+    FOLD: tl.constexpr = 1,  # see `written`
 ):
     """Results (runs, images, new height, new width, new channels); weights are (runs, taps, channels, new channels)."""
     DEEP: tl.constexpr = KERNEL * KERNEL * CHANNELS
@@ -112,9 +145,29 @@ def convolution_kernel(
     if bias is not None:
         known = column < NEW_CHANNELS
         total += tl.load(bias + run * NEW_CHANNELS + column, mask=known, other=0.0).to(tl.float32)[None, :]
-    target = row[:, None] * NEW_CHANNELS + column[None, :]
-    there = (row < rows)[:, None] & (column < NEW_CHANNELS)[None, :]
-    tl.store(results + target, total.to(results.dtype.element_ty), mask=there)
+    target, channel = written(row, column, NEW_HEIGHT, NEW_WIDTH, NEW_CHANNELS, FOLD)
+    OUT: tl.constexpr = NEW_CHANNELS // (FOLD * FOLD)
+    known = column < NEW_CHANNELS
+    there = (row < rows)[:, None] & known[None, :]
+    if added is not None:
+        more = tl.load(added + target, mask=there, other=0.0).to(tl.float32)
+        if added_norm is not None:
+            more = normed(more, added_norm, channel, known, OUT)
+        total += more
+    if before is not None:
+        seen = tl.load(before + target, mask=there, other=0.0).to(tl.float32)
+        total = tl.where(is_open(seen, norm, channel, known, OUT), total, 0.0)
+    rounded = total.to(results.dtype.element_ty)
+    tl.store(results + target, rounded, mask=there)
+    if sums is not None:
+        place = tl.program_id(0) % tiles * (FOLD * FOLD) + column // OUT
+        values = tl.where(there, rounded.to(tl.float32), 0.0)
+        if before is not None:
+            first, second = gradient_sums(values, seen, norm, channel, known, OUT)
+        else:
+            first, second = tile_sums(values, there, row, rows)
+        tl.store(sums + (place * (2 * OUT) + channel), first, mask=known)
+        tl.store(sums + (place * (2 * OUT) + OUT + channel), second, mask=known)
 
 
 @triton.jit
@@ -139,6 +192,7 @@ def weight_gradient_kernel(
     COLUMNS: tl.constexpr,
     DEPTH: tl.constexpr,
     PRECISION: tl.constexpr,
+    FOLD: tl.constexpr = 1,
 ):
     """Sums over one part of the rows each: partials (runs, parts, taps * channels, new channels)."""
     DEEP: tl.constexpr = KERNEL * KERNEL * CHANNELS
@@ -173,7 +227,8 @@ def weight_gradient_kernel(
         image, y, x = corner(row, rows, NEW_HEIGHT, NEW_WIDTH, STRIDE, PADDING)
         left = read(maps, image[:, None], y[:, None] + i, x[:, None] + j, channel, HEIGHT, WIDTH, CHANNELS, 1)
         there = (row < rows)[:, None] & (column < NEW_CHANNELS)[None, :]
-        right = tl.load(upstream + (row[:, None] * NEW_CHANNELS + column[None, :]), mask=there, other=0.0)
+        source, _ = written(row, column, NEW_HEIGHT, NEW_WIDTH, NEW_CHANNELS, FOLD)
+        right = tl.load(upstream + source, mask=there, other=0.0)
         total = tl.dot(tl.trans(left), right, total, input_precision=PRECISION)
     partials += (run * parts + part) * (DEEP * NEW_CHANNELS)
     target = deep[:, None] * NEW_CHANNELS + column[None, :]
@@ -206,3 +261,35 @@ def part_sum_kernel(
     channel, tap = deep % CHANNELS, deep // CHANNELS
     target = (new * CHANNELS + channel) * TAPS + tap
     tl.store(gradients + run * SIZE + target, tl.sum(total, 0), mask=inside)
+
+
+@triton.jit
+def folded_part_sum_kernel(
+    partials,
+    gradients,
+    parts,
+    CHANNELS: tl.constexpr,
+    NEW_CHANNELS: tl.constexpr,
+    KERNEL: tl.constexpr,
+    FOLD: tl.constexpr,
+    BLOCK: tl.constexpr,
+    AT_A_TIME: tl.constexpr,
+):
+    """As `part_sum_kernel`, of one run and of partials by folded rows: a tap is seen from every place of a square."""
+    SIDE: tl.constexpr = KERNEL + FOLD - 1
+    WIDE: tl.constexpr = FOLD * FOLD * NEW_CHANNELS
+    SIZE: tl.constexpr = SIDE * SIDE * CHANNELS * WIDE
+    element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = element < KERNEL * KERNEL * CHANNELS * NEW_CHANNELS
+    new, deep = element % NEW_CHANNELS, element // NEW_CHANNELS
+    channel, tap = deep % CHANNELS, deep // CHANNELS
+    total = tl.zeros((AT_A_TIME, BLOCK), tl.float32)
+    for place in tl.static_range(FOLD * FOLD):
+        y, x = tap // KERNEL + place // FOLD, tap % KERNEL + place % FOLD
+        source = ((y * SIDE + x) * CHANNELS + channel) * WIDE + place * NEW_CHANNELS + new
+        for start in range(0, parts, AT_A_TIME):
+            part = start + tl.arange(0, AT_A_TIME)
+            there = (part < parts)[:, None] & inside[None, :]
+            total += tl.load(partials + (part[:, None] * SIZE + source[None, :]), mask=there, other=0.0)
+    target = (new * CHANNELS + channel) * (KERNEL * KERNEL) + tap
+    tl.store(gradients + target, tl.sum(total, 0), mask=inside)

@@ -108,7 +108,7 @@ def convolve(
     results = maps.new_empty(runs, images, shape.new_height, shape.new_width, shape.new_channels)
     laid = _laid(weights, (0, 3, 4, 2, 1), maps.dtype)
     tiles = tiles or product_tiles(shape.channels, shape.new_channels, shape.kernel**2)
-    _product(maps, laid, bias, results, shape, False, tiles)
+    product(maps, laid, bias, results, shape, False, tiles)
     return results
 
 
@@ -129,7 +129,7 @@ def gradient_of_maps(
     # The roles change: what is read is the upstream gradient.
     shape = Shape(new_height, new_width, new_channels, height, width, channels, kernel, stride, padding)
     tiles = tiles or product_tiles(new_channels, channels, kernel**2)
-    _product(upstream, laid, None, gradient, shape, True, tiles)
+    product(upstream, laid, None, gradient, shape, True, tiles)
     return gradient
 
 
@@ -170,7 +170,7 @@ def gradients_of_layer(
             rows,
             parts,
             PART=tiles.part,
-            **_numbers(shape, tiles, maps),
+            **numbers_of(shape, tiles, maps),
         )
         _add_parts(partials, gradients, channels, kernel * kernel)
         if bias_partials is not None:
@@ -193,7 +193,20 @@ def _add_parts(partials: Tensor, gradients: Tensor, channels: int, taps: int) ->
     )
 
 
-def _product(
+class Ending(NamedTuple):
+    """What else becomes of the results of a product before they are written, in one net: see `convolution_kernel`."""
+
+    added: Tensor | None = None
+    added_norm: Tensor | None = None
+    before: Tensor | None = None
+    norm: Tensor | None = None
+    sums: Tensor | None = None
+
+
+NO_ENDING = Ending()
+
+
+def product(
     maps: Tensor,
     weights: Tensor,
     bias: Tensor | None,
@@ -201,16 +214,20 @@ def _product(
     shape: Shape,
     backwards: bool,
     tiles: Tiles,
+    ending: Ending = NO_ENDING,
+    fold: int = 1,
 ) -> None:
+    """Maps times weights that are laid as the kernel reads them."""
     runs, images = maps.shape[:2]
     rows = images * shape.new_height * shape.new_width
+    numbers = numbers_of(shape, tiles, maps) | {"BACKWARDS": backwards, "FOLD": fold}
     with on_device(maps):
         convolution_kernel[(runs * -(-rows // tiles.rows), -(-shape.new_channels // tiles.columns))](
-            maps, weights, bias, results, rows, BACKWARDS=backwards, **_numbers(shape, tiles, maps)
+            maps, weights, bias, *ending, results, rows, **numbers
         )
 
 
-def _numbers(shape: Shape, tiles: Tiles, maps: Tensor) -> dict[str, Any]:
+def numbers_of(shape: Shape, tiles: Tiles, maps: Tensor) -> dict[str, Any]:
     """What both kernels of products are compiled for."""
     return {
         **{name.upper(): number for name, number in shape._asdict().items()},

@@ -8,6 +8,7 @@ next layer wants them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +17,11 @@ from torch.nn import functional
 from softtargets.models.alexnet import LocalResponseNorm
 from softtargets.models.dropout import Dropout
 from softtargets.models.kernels import ops
+from softtargets.models.kernels.blocks import FusedPreActBlock
 from softtargets.models.kernels.launch import Pooling
+from softtargets.models.kernels.maps import asked_for, channels_last
 from softtargets.models.pooling import SameMaxPool
+from softtargets.models.preact_resnet import PreActBlock
 
 # Wider layers of a net alone are faster in NVIDIA's library.
 WIDEST_ALONE = 64
@@ -32,12 +36,12 @@ class Convolution(nn.Conv2d):
 
     def forward(self, maps: Tensor) -> Tensor:
         """As ``nn.Conv2d``."""
-        dtype = _asked_for(maps)
+        dtype = asked_for(maps)
         stride, padding = self.stride[0], self.padding[0]
         assert isinstance(padding, int)
         if dtype is None or self._most_numbers(maps, padding) >= MOST_NUMBERS:
             return super().forward(maps)
-        last, weight = _last(maps, dtype), self.weight
+        last, weight = channels_last(maps, dtype), self.weight
         if missing := -self.in_channels % 4 if self.in_channels > 1 else 0:
             # Pixels of three colours would be read number by number.
             last = functional.pad(last, (0, missing))
@@ -58,7 +62,7 @@ class StackedLinear(nn.Linear):
 
     def forward(self, rows: Tensor) -> Tensor:
         """As ``nn.Linear``."""
-        dtype = _asked_for(rows) or rows.dtype
+        dtype = asked_for(rows) or rows.dtype
         flat, weight = rows.to(dtype).reshape(-1, self.in_features), self.weight.to(dtype)
         bias = None if self.bias is None else self.bias.float().unsqueeze(0)
         found: Tensor = ops.linear(flat.unsqueeze(0), weight.unsqueeze(0), bias)
@@ -95,10 +99,12 @@ class ResponseNorm(LocalResponseNorm):
 
     def forward(self, maps: Tensor) -> Tensor:
         """As the layer it stands for."""
-        dtype = _asked_for(maps)
+        dtype = asked_for(maps)
         if dtype is None:
             return super().forward(maps)
-        found: Tensor = ops.response_norm(_last(maps, dtype), self.radius, self.bias, self.alpha, self.beta)
+        found: Tensor = ops.response_norm(
+            channels_last(maps, dtype), self.radius, self.bias, self.alpha, self.beta
+        )
         return found.permute(0, 3, 1, 2)
 
 
@@ -107,7 +113,7 @@ class MaxPool(nn.MaxPool2d):
 
     def forward(self, maps: Tensor) -> Tensor:
         """As ``nn.MaxPool2d``."""
-        dtype = _asked_for(maps)
+        dtype = asked_for(maps)
         if dtype is None:
             found: Tensor = super().forward(maps)
             return found
@@ -123,7 +129,7 @@ class OverlappingMaxPool(SameMaxPool):
 
     def forward(self, maps: Tensor) -> Tensor:
         """As the layer it stands for."""
-        dtype = _asked_for(maps)
+        dtype = asked_for(maps)
         if dtype is None:
             return super().forward(maps)
         height, width = maps.shape[2:]
@@ -153,6 +159,10 @@ def use_kernels(model: nn.Module, stacked: bool) -> None:
     for module in model.modules():
         if (found := OURS.get(type(module))) and found[1](module, stacked):
             module.__class__ = found[0]
+    links = getattr(model, "links", [])
+    for one, other in pairwise(links):
+        if isinstance(one, FusedPreActBlock) and isinstance(other, FusedPreActBlock):
+            one.hands_on = True
 
 
 def _suits(layer: nn.Conv2d, stacked: bool) -> bool:
@@ -173,6 +183,21 @@ def _suits(layer: nn.Conv2d, stacked: bool) -> bool:
 def _averages(layer: nn.BatchNorm2d, stacked: bool) -> bool:
     """Whether it has a scale and a shift, and keeps moving averages that forget."""
     return stacked and layer.affine and layer.track_running_stats and layer.momentum is not None
+
+
+def _fuses(block: PreActBlock, stacked: bool) -> bool:
+    """Whether a block's shortcut is none or a convolution with a norm, and its norms are of torch's own kind."""
+    shortcut, norms = block.shortcut, [block.norm1, block.norm2]
+    if stacked or (shortcut is not None and len(list(shortcut.children())) != 2):
+        return False
+    if shortcut is not None:
+        convolution, norm = shortcut.children()
+        if type(norm) is not nn.BatchNorm2d or not isinstance(convolution, nn.Conv2d):
+            return False
+        norms.append(norm)
+    widths = block.norm1.num_features, block.norm2.num_features
+    plain = all(type(norm) is nn.BatchNorm2d and _averages(norm, True) for norm in norms)
+    return plain and not any(width % 16 for width in widths)
 
 
 def _is_plain(layer: nn.MaxPool2d, stacked: bool) -> bool:
@@ -205,20 +230,10 @@ OURS: dict[type[nn.Module], tuple[type[nn.Module], Callable[..., bool]]] = {
     SameMaxPool: (OverlappingMaxPool, _always),
     nn.MaxPool2d: (MaxPool, _is_plain),
     Dropout: (KernelDropout, _is_alone),
+    PreActBlock: (FusedPreActBlock, _fuses),
 }
 
 
-def _asked_for(maps: Tensor) -> torch.dtype | None:
-    """The low precision that autocast asks for, if it does."""
-    kind = maps.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
-
-
-def _last(maps: Tensor, dtype: torch.dtype) -> Tensor:
-    """The same maps with the channels last, in memory as well."""
-    return maps.to(dtype).permute(0, 2, 3, 1).contiguous()
-
-
 def _pooled(maps: Tensor, dtype: torch.dtype, pooling: Pooling) -> Tensor:
-    found: Tensor = ops.max_pool(_last(maps, dtype), list(pooling))[0]
+    found: Tensor = ops.max_pool(channels_last(maps, dtype), list(pooling))[0]
     return found.permute(0, 3, 1, 2)
