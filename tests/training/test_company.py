@@ -68,7 +68,11 @@ STACKED = {
         "clip": 0.5,
     },
 }
-SIDE_BY_SIDE = {"resnet18": {"name": "resnet18"}, "preact_resnet": {"name": "preact_resnet", "depth": 8}}
+SIDE_BY_SIDE = {
+    "resnet18": {"name": "resnet18"},
+    "preact_resnet": {"name": "preact_resnet", "depth": 8},
+    "tensor2tensor": {"name": "preact_resnet", "depth": 14, "variant": "tensor2tensor"},
+}
 
 
 def company(recipe: Recipe, count: int) -> list[Recipe]:
