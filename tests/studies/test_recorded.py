@@ -145,8 +145,8 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path):
     [
         ("mnist-distillation", "mnist-distillation"),
         ("chen-mnist", "chen-mnist"),
-        ("cifar10-resnet56", "cifar10-resnet56"),
-        ("cifar10-resnet56-he", "cifar10-resnet56"),
+        ("chen-forward-correction", "chen-forward-correction"),
+        ("wagner-table-3", "wagner-table-3"),
     ],
 )
 def test_committed_pages_are_those_of_their_results_by_todays_rule(directory, name):
