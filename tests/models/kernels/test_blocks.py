@@ -188,19 +188,22 @@ def test_on_a_gpu_a_block_is_near_the_truth_and_always_the_same(before, after, s
     layers = block(before, after, stride, before != after).cuda()
     maps = torch.randn(images, before, side, side, device="cuda").bfloat16().float()
     upstream = torch.randn(images, after, side // stride, side // stride, device="cuda").bfloat16().float()
-    truth = deepcopy(layers).double()
-    given = maps.double().requires_grad_()
-    expected = truth(given)
-    expected.backward(upstream.double())
-    expected = [expected, given.grad, *(weight.grad for weight in truth.parameters())]
-    kept = None
-    for _ in range(3):
-        kernels, given = fused(layers), maps.clone().requires_grad_()
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            found, _ = kernels(given)
-        found.backward(upstream.bfloat16())
-        values = [found.detach(), given.grad, *(weight.grad for weight in kernels.parameters())]
-        for value, right in zip(values, expected, strict=True):
-            assert (value.double() - right).norm() < 0.03 * right.norm()
-        assert kept is None or all(torch.equal(one, other) for one, other in zip(values, kept, strict=True))
-        kept = values
+
+    def learnt(net, dtype):
+        given = maps.to(dtype).requires_grad_()
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype == torch.float32):
+            found = net(given)
+        found = found[0] if isinstance(found, tuple) else found
+        found.backward(upstream.to(found.dtype))
+        return [found.detach(), given.grad, *(weight.grad for weight in net.parameters())]
+
+    expected, plain = (
+        learnt(deepcopy(layers).double(), torch.float64),
+        learnt(deepcopy(layers), torch.float32),
+    )
+    first, *others = (learnt(fused(layers), torch.float32) for _ in range(3))
+    assert all(torch.equal(one, same) for other in others for one, same in zip(first, other, strict=True))
+    for value, known, right in zip(first, plain, expected, strict=True):
+        # Rounding to bf16 moves inputs of ReLUs across 0, for the layers as well.
+        errors = [(one.double() - right).norm() / right.norm() for one in (value, known)]
+        assert errors[0] < 1.3 * errors[1] + 1e-3

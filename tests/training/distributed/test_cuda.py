@@ -29,6 +29,11 @@ IMAGES = {
 }
 
 
+# Of half a million inputs of ReLUs some lie so near to 0 that rounding decides, and one that goes the other way changes
+# a gradient by some per cent: 0.03 was seen, and so it is between two libraries on a CPU.
+TOLERANCES = {"bf16": 0.05, "norms": 0.2, "beta_smoothing": 0.2}
+
+
 def on_gpu(recipes, root, data_dir=None):
     train(recipes, RunStore(root), device="cuda", data_dir=data_dir, progress=False)
 
@@ -47,7 +52,9 @@ def both(recipe, tmp_path, data=None):
 @pytest.mark.parametrize("name", IMAGES)
 def test_a_process_with_nccl_trains_what_one_without_trains(name, tmp_path):
     one, other = both(IMAGES[name], tmp_path)
-    assert apart(one, other) < (0.05 if IMAGES[name].precision == "bf16" else 1e-3)
+    first, second = (run.history()[0]["train_loss"] for run in (one, other))
+    assert first == pytest.approx(second, rel=1e-2 if IMAGES[name].precision == "bf16" else 1e-5)
+    assert apart(one, other) < TOLERANCES.get(name, 1e-3)
 
 
 @pytest.mark.cuda
