@@ -27,6 +27,8 @@ ENGINES = {
     ),
 }
 ENGINE = max(ENGINES)
+# Versions that compute a few models otherwise, and all others as the version before.
+CONCERNED = {5: ("preact_resnet", "resnet18", "resnet")}
 # Runs of before say nothing; which of the first two made them follows from their commit.
 _UNSAID = "1 or 2"
 
@@ -40,13 +42,17 @@ def engine_of(provenance: Mapping[str, Any]) -> str:
     return str(provenance.get("engine", _UNSAID))
 
 
-def mixed_engines(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
+def mixed_engines(made: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """What a reader must know where runs of several versions stand beside each other: a sentence, or none.
 
-    >>> mixed_engines([{"engine": 3}, {}])[0]
+    Of each run the name of its model and its provenance.
+
+    >>> mixed_engines([("mlp", {"engine": 3}), ("mlp", {})])[0]
     'The runs were made by several versions of the engine (1 or 2: 1 run, 3: 1 run), which may round differently.'
+    >>> mixed_engines([("mlp", {"engine": 4}), ("mlp", {"engine": 5})])
+    []
     """
-    found = [engine_of(provenance) for provenance in provenances]
+    found = [_rounds_as(model, provenance) for model, provenance in made]
     if len(set(found)) < 2:
         return []
     counted = (
@@ -54,3 +60,11 @@ def mixed_engines(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
     )
     listed = ", ".join(counted)
     return [f"The runs were made by several versions of the engine ({listed}), which may round differently."]
+
+
+def _rounds_as(model: str, provenance: Mapping[str, Any]) -> str:
+    """The first version that computes such a model as the one does that made the run."""
+    version = provenance.get("engine")
+    while version in CONCERNED and model not in CONCERNED[version]:
+        version -= 1
+    return _UNSAID if version is None else str(version)

@@ -76,7 +76,11 @@ def run_study(
             "command": command,
             "provenance": _provenance(runs, time.monotonic() - started) | _measured_earlier(found.kept),
             "runs": _run_table(trained, outcomes) if trained else None,
-            "warnings": [*failed, *found.warnings, *mixed_engines(run.provenance for run in runs)],
+            "warnings": [
+                *failed,
+                *found.warnings,
+                *mixed_engines((run.recipe.model.name, run.provenance) for run in runs),
+            ],
         }
         earlier = {run: {"code": one.code, "measured": one.at} for run, one in found.kept.items()}
         page = _write(study, Results(tuple(outcomes)), directory, earlier, **made)
