@@ -169,6 +169,22 @@ def test_what_is_alike_is_still_alike_with_kernels(stacked, compiled):
     assert [links.index(link) for link in links] == expected
 
 
+def test_basic_blocks_are_alike_too_and_pass_on_what_the_next_one_asks_for(compiled, monkeypatch):
+    from softtargets.models.kernels import basic_blocks
+
+    net = ResNet18(SHAPE, 7, width=16)
+    forward = Forward(net, stacked=False, worth=batches_of(4))
+    links = [link for *_, link in forward._links]
+    assert [links.index(link) for link in links] == [0, 1, 1, *range(3, 11)]
+    assert len(compiled.given) == 3  # all but the blocks: stem, mean and head
+    monkeypatch.setattr(basic_blocks, "asked_for", lambda maps: torch.float32)
+    images = torch.randn(4, *SHAPE)
+    for training in (True, False):
+        with torch.no_grad():
+            found = forward(*weights(deepcopy(net)), (images,), training, shared=True)
+            torch.testing.assert_close(found, deepcopy(net).train(training)(images), rtol=1e-3, atol=1e-3)
+
+
 def test_a_stage_of_one_width_differs_only_where_it_halves(compiled):
     """Blocks are alike whatever the size of the maps that they see."""
     links = kinds_of(PreActResNet(SHAPE, 7, depth=20, stages=(4, 4, 4), stem_channels=4))

@@ -22,8 +22,8 @@ ENGINES = {
         "bf16 and CPUs are as in version 3 (16 November 2026)."
     ),
     5: (
-        "In bf16 a GPU computes whole blocks of pre-activation ResNets, with variances from sums of tiles and sums and "
-        "norms before they are rounded; everything else is as in version 4 (18 November 2026)."
+        "In bf16 a GPU computes whole blocks of ResNets, pre-activation or basic, with variances from sums of tiles "
+        "and sums and norms before they are rounded; everything else is as in version 4 (18 November 2026)."
     ),
 }
 ENGINE = max(ENGINES)

@@ -1,8 +1,9 @@
-"""Convolutions by the kernels, and by plain PyTorch in double precision."""
+"""Convolutions and blocks by the kernels, and by plain PyTorch in double precision."""
 
 from __future__ import annotations
 
 import os
+from copy import deepcopy
 
 import pytest
 import torch
@@ -77,3 +78,28 @@ def near(found, exact, lost):
     rounding = 0.5001 * kind.eps * (exact.abs() + lost) + kind.smallest_normal * kind.eps
     excess = (found.double() - exact).abs() - lost - rounding
     assert excess.max() <= 0, excess.max()
+
+
+def check_block_on_a_gpu(layers, fused, before, after, stride, side, images):
+    """A fused block is as near to the truth as its layers are, and always the same."""
+    maps = torch.randn(images, before, side, side, device="cuda").bfloat16().float()
+    upstream = torch.randn(images, after, side // stride, side // stride, device="cuda").bfloat16().float()
+
+    def learnt(net, dtype):
+        given = maps.to(dtype).requires_grad_()
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype == torch.float32):
+            found = net(given)
+        found = found[0] if isinstance(found, tuple) else found
+        found.backward(upstream.to(found.dtype))
+        return [found.detach(), given.grad, *(weight.grad for weight in net.parameters())]
+
+    expected, plain = (
+        learnt(deepcopy(layers).double(), torch.float64),
+        learnt(deepcopy(layers), torch.float32),
+    )
+    first, *others = (learnt(fused(layers), torch.float32) for _ in range(3))
+    assert all(torch.equal(one, same) for other in others for one, same in zip(first, other, strict=True))
+    for value, known, right in zip(first, plain, expected, strict=True):
+        # Rounding to bf16 moves inputs of ReLUs across 0, for the layers as well.
+        errors = [(one.double() - right).norm() / right.norm() for one in (value, known)]
+        assert errors[0] < 1.3 * errors[1] + 1e-3

@@ -15,6 +15,8 @@ from softtargets.models.kernels import blocks, norms, use_kernels
 from softtargets.models.kernels.blocks import FusedPreActBlock
 from softtargets.models.preact_resnet import PreActBlock
 
+from .running import check_block_on_a_gpu
+
 
 def block(before, after, stride, shortcut):
     sides = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
@@ -186,24 +188,4 @@ ON_A_GPU = [
 def test_on_a_gpu_a_block_is_near_the_truth_and_always_the_same(before, after, stride, side, images):
     torch.manual_seed(5)
     layers = block(before, after, stride, before != after).cuda()
-    maps = torch.randn(images, before, side, side, device="cuda").bfloat16().float()
-    upstream = torch.randn(images, after, side // stride, side // stride, device="cuda").bfloat16().float()
-
-    def learnt(net, dtype):
-        given = maps.to(dtype).requires_grad_()
-        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype == torch.float32):
-            found = net(given)
-        found = found[0] if isinstance(found, tuple) else found
-        found.backward(upstream.to(found.dtype))
-        return [found.detach(), given.grad, *(weight.grad for weight in net.parameters())]
-
-    expected, plain = (
-        learnt(deepcopy(layers).double(), torch.float64),
-        learnt(deepcopy(layers), torch.float32),
-    )
-    first, *others = (learnt(fused(layers), torch.float32) for _ in range(3))
-    assert all(torch.equal(one, same) for other in others for one, same in zip(first, other, strict=True))
-    for value, known, right in zip(first, plain, expected, strict=True):
-        # Rounding to bf16 moves inputs of ReLUs across 0, for the layers as well.
-        errors = [(one.double() - right).norm() / right.norm() for one in (value, known)]
-        assert errors[0] < 1.3 * errors[1] + 1e-3
+    check_block_on_a_gpu(layers, fused, before, after, stride, side, images)

@@ -17,8 +17,8 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
 from softtargets.models.kernels import launch
-from softtargets.models.kernels.batch_norm import apply_kernel, gradient_sum_kernel, lay_kernel, map_gradient_kernel
-from softtargets.models.kernels.batch_norm import norm_gradient_kernel, tile_sum_kernel
+from softtargets.models.kernels.batch_norm import apply_kernel, end_gradient_kernel, gradient_sum_kernel, lay_kernel
+from softtargets.models.kernels.batch_norm import map_gradient_kernel, norm_gradient_kernel, tile_sum_kernel
 from softtargets.models.kernels.batch_norm import norm_kernel as batch_norm_kernel
 from softtargets.models.kernels.convolution import convolution_kernel, part_sum_kernel, weight_gradient_kernel
 from softtargets.models.kernels.convolution import folded_part_sum_kernel
@@ -31,6 +31,7 @@ from softtargets.models.kernels.attention import attention_gradient_kernel, atte
 from softtargets.models.kernels.dropout import dropout_kernel
 from softtargets.models.kernels.look_up import table_gradient_kernel
 from softtargets.models.kernels.sums import sum_kernel
+from softtargets.models.kernels.turning import turn_kernel
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
 from softtargets.models.kernels.response_norm import norm_kernel
 
@@ -112,10 +113,11 @@ LAYERS = [
 
 # Blocks: side, channels before and after, stride.
 BLOCKS = [(32, 16, 16, 1), (32, 32, 32, 1), (16, 64, 64, 1), (8, 128, 128, 1), (32, 16, 32, 1), (16, 64, 128, 2)]
+BASIC_BLOCKS = [(32, 64, 64, 1), (32, 32, 64, 2)]  # wider ones are NVIDIA's
 SUMS = dict.fromkeys(("norm", "added_norm", "sums"), "*fp32")
 
 
-def check_block(side, channels, new_channels, stride):
+def check_block(side, channels, new_channels, stride, basic=False):
     maps, fold = torch.empty(128, side, side, channels, device='meta'), 1
     if channels == new_channels:
         fold = norms.fold_of(channels, side, side)
@@ -126,6 +128,9 @@ def check_block(side, channels, new_channels, stride):
     back = layer.shape_backwards(upstream, maps)
     forwards = dict(before=None, norm=None), dict(before=None, norm=None, added=None, added_norm=None)
     backwards = dict(added_norm=None), dict(added_norm=None, added=None)
+    if basic:
+        nothing = dict(added_norm=None, before=None, norm=None, sums=None)
+        forwards, backwards = forwards[1:], (backwards[1], nothing, nothing | dict(added=None))
     for shape, is_back, endings in ((shape, False, forwards), (back, True, backwards)):
         tiles = norms.product_tiles(shape.channels, shape.new_channels, is_back)
         for ending in endings:
@@ -142,18 +147,38 @@ def check_block(side, channels, new_channels, stride):
 
 for layer in BLOCKS if capability == 90 else []:
     check_block(*layer)
+for layer in BASIC_BLOCKS if capability == 90 else []:
+    check_block(*layer, basic=True)
 learnt = "gains biases running_mean running_variance gradients of_gains of_biases".split()
 numbers = dict.fromkeys(learnt, "*fp32")
-numbers |= SUMS | dict(batches="*i64", tiles="i32", share="fp32", eps="fp32", weights="*fp32")
-held = dict(CHANNELS=32, ROWS=128, WIDE=32)
-for kernel in (tile_sum_kernel, gradient_sum_kernel, apply_kernel, map_gradient_kernel):
-    compiled(kernel, held, **numbers)
-compiled(map_gradient_kernel, held | dict(added=None), **numbers)
-together = dict(CHANNELS=32, TILES=1024, WIDE=8)
+numbers |= SUMS | dict(batches="*i64", tiles="i32", channels="i32", share="fp32", eps="fp32", weights="*fp32")
+numbers |= dict(side_norm="*fp32", side_sums="*fp32")
+
+
+def check_pass(kernel, wide, rows, **constants):
+    ptx = compiled(kernel, dict(ROWS=rows, WIDE=wide) | constants, **numbers)
+    assert "ld.global.b16" not in ptx and "ld.global.v4.b32" in ptx, (kernel, wide, "reads number by number")
+
+
+nothing, no_norm, no_more = dict(added=None, added_norm=None), dict(added_norm=None), dict(more=None)
+no_side = dict.fromkeys(("side", "side_norm", "side_sums"))
+for wide in (32, 128):
+    for constants in (nothing, no_norm, {}):
+        check_pass(apply_kernel, wide, norms.HELD // wide, **constants)
+    for constants in (dict(norm=None), dict(norm=None, added=None), dict(added=None)):
+        check_pass(map_gradient_kernel, wide, norms.HELD // wide, **constants)
+check_pass(tile_sum_kernel, 32, 128)
+for masked in (False, True):
+    check_pass(gradient_sum_kernel, 32, 128, MASKED=masked)
+for constants in (no_side, no_side | no_more, no_more, {}):
+    check_pass(end_gradient_kernel, 32, 128, **constants)
+together = dict(TILES=1024, WIDE=8)
 compiled(batch_norm_kernel, together | dict(ROWS=128, PLACES=4), 8, **numbers)
 compiled(norm_gradient_kernel, together, 8, **numbers)
 for fold in (1, 2):
     compiled(lay_kernel, dict(CHANNELS=32, NEW_CHANNELS=32, KERNEL=3, FOLD=fold, BLOCK=1024), **numbers)
+for back, types in ((False, dict(source="*fp32")), (True, dict(target="*fp32"))):
+    compiled(turn_kernel, dict(BACK=back, TAPS=9, HELD_TAPS=16, WIDE=128), channels="i32", **types)
 
 
 def pooled(pooling, side, channels):

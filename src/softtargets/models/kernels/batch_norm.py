@@ -7,6 +7,8 @@ order.
 
 A norm is four rows of numbers by channel: mean, 1 / standard deviation, and scale and shift, of which the result is
 ``maps * scale + shift``; a gradient is ``a * upstream + b * maps + c`` with three rows more (`norm_gradient_kernel`).
+
+How many channels there are is no constant of kernels that go over maps: one that is compiled serves nets of all widths.
 """
 
 import triton
@@ -20,23 +22,23 @@ SHIFT = tl.constexpr(3)
 
 
 @triton.jit
-def of_norm(norm, place, channel, known, CHANNELS: tl.constexpr):
+def of_norm(norm, place, channel, known, channels):
     """One row of a norm, for channels that are `known`."""
-    return tl.load(norm + place * CHANNELS + channel, mask=known, other=0.0)
+    return tl.load(norm + place * channels + channel, mask=known, other=0.0)
 
 
 @triton.jit
-def normed(maps, norm, channel, known, CHANNELS: tl.constexpr):
+def normed(maps, norm, channel, known, channels):
     """What comes out of the norm, in single precision, before the ReLU."""
-    scale = of_norm(norm, SCALE, channel, known, CHANNELS)
-    shift = of_norm(norm, SHIFT, channel, known, CHANNELS)
+    scale = of_norm(norm, SCALE, channel, known, channels)
+    shift = of_norm(norm, SHIFT, channel, known, channels)
     return maps * scale[None, :] + shift[None, :]
 
 
 @triton.jit
-def is_open(maps, norm, channel, known, CHANNELS: tl.constexpr):
+def is_open(maps, norm, channel, known, channels):
     """Where the ReLU behind the norm lets a gradient through."""
-    return normed(maps, norm, channel, known, CHANNELS) > 0
+    return normed(maps, norm, channel, known, channels) > 0
 
 
 @triton.jit
@@ -49,45 +51,94 @@ def tile_sums(values, there, row, rows):
 
 
 @triton.jit
-def gradient_sums(upstream, maps, norm, channel, known, CHANNELS: tl.constexpr):
+def gradient_sums(upstream, maps, norm, channel, known, channels):
     """By channel the sum of a tile's gradients behind the norm, and of those times the maps less their mean."""
-    mean = of_norm(norm, MEAN, channel, known, CHANNELS)
+    mean = of_norm(norm, MEAN, channel, known, channels)
     return tl.sum(upstream, 0), tl.sum(upstream * (maps - mean[None, :]), 0)
 
 
 @triton.jit
-def held(rows, CHANNELS: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr):
+def held(rows, channels, ROWS: tl.constexpr, WIDE: tl.constexpr):
     """The rows of this program, its channels, where both lie, and which of them are there."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     channel = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
-    there = (row < rows)[:, None] & (channel < CHANNELS)[None, :]
-    return row, channel, row.to(tl.int64)[:, None] * CHANNELS + channel[None, :], there
+    there = (row < rows)[:, None] & (channel < channels)[None, :]
+    return row, channel, row.to(tl.int64)[:, None] * channels + channel[None, :], there
 
 
 @triton.jit
-def tile_sum_kernel(maps, sums, rows, CHANNELS: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr):
+def tile_sum_kernel(maps, sums, rows, channels, ROWS: tl.constexpr, WIDE: tl.constexpr):
     """`tile_sums` of maps that came without: sums (tiles, 2, channels)."""
-    row, channel, source, there = held(rows, CHANNELS, ROWS, WIDE)
+    row, channel, source, there = held(rows, channels, ROWS, WIDE)
     values = tl.load(maps + source, mask=there, other=0.0).to(tl.float32)
     total, squares = tile_sums(values, there, row, rows)
-    sums += tl.program_id(0) * (2 * CHANNELS) + channel
-    tl.store(sums, total, mask=channel < CHANNELS)
-    tl.store(sums + CHANNELS, squares, mask=channel < CHANNELS)
+    sums += tl.program_id(0) * (2 * channels) + channel
+    tl.store(sums, total, mask=channel < channels)
+    tl.store(sums + channels, squares, mask=channel < channels)
 
 
 @triton.jit
 def gradient_sum_kernel(
-    upstream, maps, norm, sums, rows, CHANNELS: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr
+    upstream,
+    maps,
+    norm,
+    sums,
+    rows,
+    channels,
+    MASKED: tl.constexpr,  # upstream is the gradient behind the norm's ReLU
+    ROWS: tl.constexpr,
+    WIDE: tl.constexpr,
 ):
     """`gradient_sums` of a gradient behind a norm that came without."""
-    _, channel, source, there = held(rows, CHANNELS, ROWS, WIDE)
-    known = channel < CHANNELS
+    _, channel, source, there = held(rows, channels, ROWS, WIDE)
+    known = channel < channels
     values = tl.load(upstream + source, mask=there, other=0.0).to(tl.float32)
     seen = tl.load(maps + source, mask=there, other=0.0).to(tl.float32)
-    first, second = gradient_sums(values, seen, norm, channel, known, CHANNELS)
-    sums += tl.program_id(0) * (2 * CHANNELS) + channel
+    if MASKED:
+        values = tl.where(is_open(seen, norm, channel, known, channels), values, 0.0)
+    first, second = gradient_sums(values, seen, norm, channel, known, channels)
+    sums += tl.program_id(0) * (2 * channels) + channel
     tl.store(sums, first, mask=known)
-    tl.store(sums + CHANNELS, second, mask=known)
+    tl.store(sums + channels, second, mask=known)
+
+
+@triton.jit
+def end_gradient_kernel(
+    upstream,
+    more,  # what comes to the same results another way, or None
+    results,  # of the ReLU
+    maps,
+    norm,
+    side,  # what was added to norm(maps) was the `side_norm` of these, or None
+    side_norm,
+    behind,
+    sums,
+    side_sums,
+    rows,
+    channels,
+    ROWS: tl.constexpr,
+    WIDE: tl.constexpr,
+):
+    """The gradient before the ReLU of relu(norm(maps) + ...), and its `gradient_sums` for one norm or for both."""
+    _, channel, source, there = held(rows, channels, ROWS, WIDE)
+    known = channel < channels
+    total = tl.load(upstream + source, mask=there, other=0.0).to(tl.float32)
+    if more is not None:
+        total += tl.load(more + source, mask=there, other=0.0).to(tl.float32)
+    is_on = tl.load(results + source, mask=there, other=0.0).to(tl.float32) > 0
+    rounded = tl.where(is_on, total, 0.0).to(behind.dtype.element_ty)
+    tl.store(behind + source, rounded, mask=there)
+    values = rounded.to(tl.float32)
+    seen = tl.load(maps + source, mask=there, other=0.0).to(tl.float32)
+    first, second = gradient_sums(values, seen, norm, channel, known, channels)
+    target = tl.program_id(0) * (2 * channels) + channel
+    tl.store(sums + target, first, mask=known)
+    tl.store(sums + target + channels, second, mask=known)
+    if side is not None:
+        seen = tl.load(side + source, mask=there, other=0.0).to(tl.float32)
+        _, second = gradient_sums(values, seen, side_norm, channel, known, channels)
+        tl.store(side_sums + target, first, mask=known)
+        tl.store(side_sums + target + channels, second, mask=known)
 
 
 @triton.jit
@@ -103,7 +154,7 @@ def norm_kernel(
     tiles,
     share,
     eps,
-    CHANNELS: tl.constexpr,
+    channels,
     ROWS: tl.constexpr,  # of a tile
     PLACES: tl.constexpr,  # of a square: the rows of so many tiles lie among each other, see `written`
     TILES: tl.constexpr,  # at a time
@@ -111,31 +162,31 @@ def norm_kernel(
 ):
     """The norm (4, channels) of all tiles together; the moving averages move on by `share`."""
     channel = tl.program_id(0) * WIDE + tl.arange(0, WIDE)
-    known = channel < CHANNELS
+    known = channel < channels
     total = tl.zeros((TILES, WIDE), tl.float32)
     for start in range(0, tiles, TILES):
         tile = start + tl.arange(0, TILES)
         there = (tile < tiles)[:, None] & known[None, :]
-        total += tl.load(sums + (tile[:, None] * (2 * CHANNELS) + channel[None, :]), mask=there, other=0.0)
+        total += tl.load(sums + (tile[:, None] * (2 * channels) + channel[None, :]), mask=there, other=0.0)
     mean = tl.sum(total, 0) / rows
     squares = tl.zeros((TILES, WIDE), tl.float32)
     for start in range(0, tiles, TILES):
         tile = start + tl.arange(0, TILES)
         there = (tile < tiles)[:, None] & known[None, :]
-        source = sums + (tile[:, None] * (2 * CHANNELS) + channel[None, :])
+        source = sums + (tile[:, None] * (2 * channels) + channel[None, :])
         count = tl.minimum(rows // PLACES - tile // PLACES * ROWS, ROWS).to(tl.float32)[:, None]
         apart = tl.load(source, mask=there, other=0.0) / count - mean[None, :]
         squares += tl.where(
-            there, tl.load(source + CHANNELS, mask=there, other=0.0) + count * apart * apart, 0.0
+            there, tl.load(source + channels, mask=there, other=0.0) + count * apart * apart, 0.0
         )
     squared = tl.sum(squares, 0)
     inverse = tl.rsqrt(squared / rows + eps)
     scale = tl.load(gains + channel, mask=known, other=0.0) * inverse
     shift = tl.load(biases + channel, mask=known, other=0.0) - mean * scale
-    tl.store(norm + MEAN * CHANNELS + channel, mean, mask=known)
-    tl.store(norm + INVERSE * CHANNELS + channel, inverse, mask=known)
-    tl.store(norm + SCALE * CHANNELS + channel, scale, mask=known)
-    tl.store(norm + SHIFT * CHANNELS + channel, shift, mask=known)
+    tl.store(norm + MEAN * channels + channel, mean, mask=known)
+    tl.store(norm + INVERSE * channels + channel, inverse, mask=known)
+    tl.store(norm + SCALE * channels + channel, scale, mask=known)
+    tl.store(norm + SHIFT * channels + channel, shift, mask=known)
     # Moving averages are of the variance without bias.
     old = tl.load(running_mean + channel, mask=known, other=0.0)
     tl.store(running_mean + channel, old * (1 - share) + mean * share, mask=known)
@@ -155,40 +206,56 @@ def norm_gradient_kernel(
     of_biases,
     rows,
     tiles,
-    CHANNELS: tl.constexpr,
+    channels,
     TILES: tl.constexpr,
     WIDE: tl.constexpr,
 ):
     """Of `gradient_sums` of all tiles the gradients of gain and bias, and a, b, c of that of the maps."""
     channel = tl.program_id(0) * WIDE + tl.arange(0, WIDE)
-    known = channel < CHANNELS
+    known = channel < channels
     first = tl.zeros((TILES, WIDE), tl.float32)
     second = tl.zeros((TILES, WIDE), tl.float32)
     for start in range(0, tiles, TILES):
         tile = start + tl.arange(0, TILES)
         there = (tile < tiles)[:, None] & known[None, :]
-        source = sums + (tile[:, None] * (2 * CHANNELS) + channel[None, :])
+        source = sums + (tile[:, None] * (2 * channels) + channel[None, :])
         first += tl.load(source, mask=there, other=0.0)
-        second += tl.load(source + CHANNELS, mask=there, other=0.0)
+        second += tl.load(source + channels, mask=there, other=0.0)
     total, leaning = tl.sum(first, 0), tl.sum(second, 0)
-    mean = of_norm(norm, MEAN, channel, known, CHANNELS)
-    inverse = of_norm(norm, INVERSE, channel, known, CHANNELS)
-    scale = of_norm(norm, SCALE, channel, known, CHANNELS)
+    mean = of_norm(norm, MEAN, channel, known, channels)
+    inverse = of_norm(norm, INVERSE, channel, known, channels)
+    scale = of_norm(norm, SCALE, channel, known, channels)
     tl.store(of_gains + channel, leaning * inverse, mask=known)
     tl.store(of_biases + channel, total, mask=known)
     slope = -scale * inverse * inverse * leaning / rows
     tl.store(gradients + channel, scale, mask=known)
-    tl.store(gradients + CHANNELS + channel, slope, mask=known)
-    tl.store(gradients + 2 * CHANNELS + channel, -scale * total / rows - slope * mean, mask=known)
+    tl.store(gradients + channels + channel, slope, mask=known)
+    tl.store(gradients + 2 * channels + channel, -scale * total / rows - slope * mean, mask=known)
 
 
 @triton.jit
-def apply_kernel(maps, norm, results, rows, CHANNELS: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr):
-    """relu(maps * scale + shift)."""
-    _, channel, source, there = held(rows, CHANNELS, ROWS, WIDE)
+def apply_kernel(
+    maps,
+    norm,
+    added,
+    added_norm,
+    results,
+    rows,
+    channels,
+    ROWS: tl.constexpr,
+    WIDE: tl.constexpr,
+):
+    """relu(norm(maps)), or that of norm(maps) plus what is `added`, perhaps after a norm of its own."""
+    _, channel, source, there = held(rows, channels, ROWS, WIDE)
+    known = channel < channels
     values = tl.load(maps + source, mask=there, other=0.0).to(tl.float32)
-    found = normed(values, norm, channel, channel < CHANNELS, CHANNELS)
-    tl.store(results + source, tl.maximum(found, 0.0).to(results.dtype.element_ty), mask=there)
+    total = normed(values, norm, channel, known, channels)
+    if added is not None:
+        more = tl.load(added + source, mask=there, other=0.0).to(tl.float32)
+        if added_norm is not None:
+            more = normed(more, added_norm, channel, known, channels)
+        total += more
+    tl.store(results + source, tl.maximum(total, 0.0).to(results.dtype.element_ty), mask=there)
 
 
 @triton.jit
@@ -196,21 +263,26 @@ def map_gradient_kernel(
     upstream,
     maps,
     added,
+    norm,  # upstream is the gradient behind this norm's ReLU; or None
     gradients,
     results,
     rows,
-    CHANNELS: tl.constexpr,
+    channels,
     ROWS: tl.constexpr,
     WIDE: tl.constexpr,
 ):
     """a * upstream + b * maps + c, plus what comes another way (`added`, or None)."""
-    _, channel, source, there = held(rows, CHANNELS, ROWS, WIDE)
-    known = channel < CHANNELS
-    a = of_norm(gradients, 0, channel, known, CHANNELS)[None, :]
-    b = of_norm(gradients, 1, channel, known, CHANNELS)[None, :]
-    c = of_norm(gradients, 2, channel, known, CHANNELS)[None, :]
-    total = tl.load(upstream + source, mask=there, other=0.0).to(tl.float32) * a
-    total += tl.load(maps + source, mask=there, other=0.0).to(tl.float32) * b + c
+    _, channel, source, there = held(rows, channels, ROWS, WIDE)
+    known = channel < channels
+    a = of_norm(gradients, 0, channel, known, channels)[None, :]
+    b = of_norm(gradients, 1, channel, known, channels)[None, :]
+    c = of_norm(gradients, 2, channel, known, channels)[None, :]
+    values = tl.load(upstream + source, mask=there, other=0.0).to(tl.float32)
+    seen = tl.load(maps + source, mask=there, other=0.0).to(tl.float32)
+    if norm is not None:
+        values = tl.where(is_open(seen, norm, channel, known, channels), values, 0.0)
+    total = values * a
+    total += seen * b + c
     if added is not None:
         total += tl.load(added + source, mask=there, other=0.0).to(tl.float32)
     tl.store(results + source, total.to(results.dtype.element_ty), mask=there)

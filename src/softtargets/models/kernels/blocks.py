@@ -8,19 +8,15 @@ its result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from softtargets.models.kernels import norms
-from softtargets.models.kernels.maps import asked_for, channels_last
-from softtargets.models.kernels.norms import Layer, Norm
+from softtargets.models.kernels.maps import MOST_NUMBERS, asked_for, channels_last
+from softtargets.models.kernels.parts import Parts, gradients_of, learnt_by
 from softtargets.models.preact_resnet import PreActBlock
-
-# The kernels count numbers in 31 bits.
-MOST_NUMBERS = 2**31
 
 
 class FusedPreActBlock(PreActBlock):
@@ -38,8 +34,7 @@ class FusedPreActBlock(PreActBlock):
         layers: list[Any] = [(self.conv1, self.norm1), (self.conv2, self.norm2)]
         if self.shortcut is not None:
             layers.append(tuple(self.shortcut.children()))
-        learnt = [value for _, norm in layers for value in _norm(norm)]
-        learnt += [convolution.weight for convolution, _ in layers]
+        learnt = learnt_by(layers)
         stride = self.conv1.stride[0]
         if not self.training:
             return _evaluated(last, Parts.of(learnt), stride).permute(0, 3, 1, 2)
@@ -52,34 +47,6 @@ class FusedPreActBlock(PreActBlock):
         return "hands on" if self.hands_on else ""
 
 
-class Parts(NamedTuple):
-    """What a block has learnt: of the two layers of its branch, and of the shortcut's, if it has one."""
-
-    norms: list[Norm]
-    weights: list[Tensor]
-
-    @classmethod
-    def of(cls, learnt: Sequence[Any]) -> Parts:
-        """Of all in a row, as autograd wants them: the fields of the norms, then the weights."""
-        size = len(Norm._fields)
-        count = len(learnt) // (size + 1)
-        found = [Norm(*learnt[size * place : size * (place + 1)]) for place in range(count)]
-        return cls(found, list(learnt[size * count :]))
-
-    def layers(self, maps: Tensor, stride: int) -> list[Layer]:
-        """The convolutions of a block of such maps."""
-        _, height, width, channels = maps.shape
-        weight1, weight2, *sides = self.weights
-        keeps = stride == 1 and len(weight1) == channels
-        fold1 = norms.fold_of(channels, height, width) if keeps else 1
-        fold2 = norms.fold_of(len(weight2), -(-height // stride), -(-width // stride))
-        first, second = (
-            norms.lay(weight1, maps.dtype, stride, fold1),
-            norms.lay(weight2, maps.dtype, 1, fold2),
-        )
-        return [first, second, *(norms.lay(weight, maps.dtype, stride) for weight in sides)]
-
-
 class _Block(torch.autograd.Function):
     """The block in training. Its gradient takes account of the norms' sums, which nothing else depends on."""
 
@@ -88,7 +55,7 @@ class _Block(torch.autograd.Function):
         ctx: Any, maps: Tensor, sums: Tensor | None, stride: int, *learnt: Any
     ) -> tuple[Tensor, Tensor]:
         parts = Parts.of(learnt)
-        layer1, layer2, *sides = layers = parts.layers(maps, stride)
+        layer1, layer2, *sides = layers = parts.layers(maps, stride, norms.lay)
         # The block before ends with a 3 x 3 convolution that keeps the number of channels.
         _, height, width, channels = maps.shape
         fold = 1 if sums is None else norms.fold_of(channels, height, width)
@@ -128,27 +95,15 @@ class _Block(torch.autograd.Function):
             aside, straight = norms.gradient_of_maps(of_side, layer, maps), None
         behind = norms.gradient_behind(of_inner, layer1, maps, norm1, aside)
         of_maps, *of_norm1 = norms.gradient_before(*behind, maps, norm1, straight)
-        unlearnt = [None] * (len(Norm._fields) - 2)
-        flat = [value for of_norm in (of_norm1, *of_norms) for value in (*of_norm, *unlearnt)]
-        return of_maps, None, None, *flat, *of_weights
+        return of_maps, None, None, *gradients_of([of_norm1, *of_norms], of_weights)
 
 
 def _evaluated(maps: Tensor, parts: Parts, stride: int) -> Tensor:
     norm1, norm2, *thirds = (norms.known_norm(norm) for norm in parts.norms)
-    layer1, layer2, *sides = parts.layers(maps, stride)
+    layer1, layer2, *sides = parts.layers(maps, stride, norms.lay)
     seen = norms.activated(maps, norm1)
     inner, _ = norms.convolve(seen, layer1)
     kept: list[Tensor] = [maps]
     for layer, norm3 in zip(sides, thirds, strict=True):
         kept = [norms.convolve(seen, layer)[0], norm3]
     return norms.convolve(norms.activated(inner, norm2), layer2, *kept)[0]
-
-
-def _norm(layer: nn.Module) -> Norm:
-    assert isinstance(layer, nn.BatchNorm2d)
-    mean, variance, batches = layer.running_mean, layer.running_var, layer.num_batches_tracked
-    assert mean is not None
-    assert variance is not None
-    assert batches is not None
-    assert layer.momentum is not None
-    return Norm(layer.weight, layer.bias, mean, variance, batches, layer.momentum, layer.eps)

@@ -17,16 +17,16 @@ from torch.nn import functional
 from softtargets.models.alexnet import LocalResponseNorm
 from softtargets.models.dropout import Dropout
 from softtargets.models.kernels import ops
+from softtargets.models.kernels.basic_blocks import FusedBasicBlock
 from softtargets.models.kernels.blocks import FusedPreActBlock
 from softtargets.models.kernels.launch import Pooling
-from softtargets.models.kernels.maps import asked_for, channels_last
+from softtargets.models.kernels.maps import MOST_NUMBERS, asked_for, channels_last
 from softtargets.models.pooling import SameMaxPool
 from softtargets.models.preact_resnet import PreActBlock
+from softtargets.models.resnet18 import BasicBlock
 
 # Wider layers of a net alone are faster in NVIDIA's library.
 WIDEST_ALONE = 64
-# The convolution kernels count the numbers of a run in 31 bits.
-MOST_NUMBERS = 2**31
 # The place that won is kept in a byte.
 LARGEST_WINDOW = 16
 
@@ -161,7 +161,7 @@ def use_kernels(model: nn.Module, stacked: bool) -> None:
             module.__class__ = found[0]
     links = getattr(model, "links", [])
     for one, other in pairwise(links):
-        if isinstance(one, FusedPreActBlock) and isinstance(other, FusedPreActBlock):
+        if isinstance(one, FusedPreActBlock | FusedBasicBlock) and type(one) is type(other):
             one.hands_on = True
 
 
@@ -185,19 +185,23 @@ def _averages(layer: nn.BatchNorm2d, stacked: bool) -> bool:
     return stacked and layer.affine and layer.track_running_stats and layer.momentum is not None
 
 
-def _fuses(block: PreActBlock, stacked: bool) -> bool:
+def _fuses(block: PreActBlock | BasicBlock, stacked: bool) -> bool:
     """Whether a block's shortcut is none or a convolution with a norm, and its norms are of torch's own kind."""
-    shortcut, norms = block.shortcut, [block.norm1, block.norm2]
-    if stacked or (shortcut is not None and len(list(shortcut.children())) != 2):
+    norms, widths = [block.norm1, block.norm2], [block.conv1.in_channels, block.conv2.out_channels]
+    if stacked:
         return False
-    if shortcut is not None:
-        convolution, norm = shortcut.children()
-        if type(norm) is not nn.BatchNorm2d or not isinstance(convolution, nn.Conv2d):
+    if not _is_identity(block.shortcut, isinstance(block, BasicBlock)):
+        sides = [] if block.shortcut is None else list(block.shortcut.children())
+        if len(sides) != 2 or not isinstance(sides[0], nn.Conv2d) or not isinstance(sides[1], nn.BatchNorm2d):
             return False
-        norms.append(norm)
-    widths = block.norm1.num_features, block.norm2.num_features
+        norms.append(sides[1])
     plain = all(type(norm) is nn.BatchNorm2d and _averages(norm, True) for norm in norms)
     return plain and not any(width % 16 for width in widths)
+
+
+def _is_identity(shortcut: nn.Module | None, is_basic: bool) -> bool:
+    """Basic blocks have a shortcut of no layers then, the others, whose shortcut is of activated maps, have none."""
+    return type(shortcut) is nn.Sequential and not len(shortcut) if is_basic else shortcut is None
 
 
 def _is_plain(layer: nn.MaxPool2d, stacked: bool) -> bool:
@@ -231,6 +235,7 @@ OURS: dict[type[nn.Module], tuple[type[nn.Module], Callable[..., bool]]] = {
     nn.MaxPool2d: (MaxPool, _is_plain),
     Dropout: (KernelDropout, _is_alone),
     PreActBlock: (FusedPreActBlock, _fuses),
+    BasicBlock: (FusedBasicBlock, _fuses),
 }
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+# Kernels count the numbers of the maps of a run in 31 bits.
+MOST_NUMBERS = 2**31
+
 
 def asked_for(maps: Tensor) -> torch.dtype | None:
     """The low precision that autocast asks for, if it does."""

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softtargets.models.kernels import launch
+from softtargets.models.kernels import launch, library
 from softtargets.models.kernels.batch_norm import (
     apply_kernel,
+    end_gradient_kernel,
     gradient_sum_kernel,
     lay_kernel,
     map_gradient_kernel,
@@ -123,7 +124,7 @@ def sums_of(maps: Tensor) -> Tensor:
     found = _room(maps)
     grid, numbers = _by_tiles(maps)
     with on_device(maps):
-        tile_sum_kernel[grid](maps, found, maps.shape[:-1].numel(), **numbers)
+        tile_sum_kernel[grid](maps, found, *_size(maps), **numbers)
     return found
 
 
@@ -136,7 +137,7 @@ def norm_of(sums: Tensor, maps: Tensor, norm: Norm, fold: int = 1) -> Tensor:
         norm_kernel[(-(-channels // wide),)](
             sums, norm.gains, norm.biases, norm.mean, norm.variance, norm.batches, found,
             maps.shape[:-1].numel(), tiles, norm.share, norm.eps,
-            CHANNELS=channels, ROWS=ROWS, PLACES=fold * fold, TILES=min(TOGETHER, power_of_2(tiles)), WIDE=wide,
+            channels, ROWS=ROWS, PLACES=fold * fold, TILES=min(TOGETHER, power_of_2(tiles)), WIDE=wide,
             num_warps=8,
         )  # fmt: skip
     return found
@@ -149,28 +150,64 @@ def known_norm(norm: Norm) -> Tensor:
     return torch.stack((norm.mean, inverse, scale, norm.biases - norm.mean * scale))
 
 
-def activated(maps: Tensor, norm: Tensor) -> Tensor:
-    """relu(norm(maps))."""
+def activated(
+    maps: Tensor, norm: Tensor, added: Tensor | None = None, added_norm: Tensor | None = None
+) -> Tensor:
+    """relu(norm(maps)), or relu(norm(maps) + added), where what is added may have a norm of its own."""
     results = torch.empty_like(maps)
     grid, numbers = _pass(maps)
     with on_device(maps):
-        apply_kernel[grid](maps, norm, results, maps.shape[:-1].numel(), **numbers)
+        apply_kernel[grid](maps, norm, added, added_norm, results, *_size(maps), **numbers)
     return results
 
 
-def gradient_sums_of(upstream: Tensor, maps: Tensor, norm: Tensor) -> Tensor:
-    """What the gradient of a norm needs of the gradient behind it, where nobody has left it."""
+def gradient_sums_of(upstream: Tensor, maps: Tensor, norm: Tensor, masked: bool = False) -> Tensor:
+    """What the gradient of a norm needs of the gradient behind it, where nobody has left it.
+
+    With `masked` of the one behind its ReLU.
+    """
     found = _room(maps)
     grid, numbers = _by_tiles(maps)
     with on_device(maps):
-        gradient_sum_kernel[grid](upstream, maps, norm, found, maps.shape[:-1].numel(), **numbers)
+        gradient_sum_kernel[grid](upstream, maps, norm, found, *_size(maps), MASKED=masked, **numbers)
     return found
 
 
+def gradient_before_end(
+    upstream: Tensor,
+    more: Tensor | None,
+    results: Tensor,
+    maps: Tensor,
+    norm: Tensor,
+    side: Tensor | None = None,
+    side_norm: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The gradient of what `activated` adds up, of that of its results, of which two parts may come apart.
+
+    With the sums that the norms' gradients need.
+    """
+    behind, sums = torch.empty_like(maps), _room(maps)
+    side_sums = None if side is None else torch.empty_like(sums)
+    grid, numbers = _by_tiles(maps)
+    with on_device(maps):
+        end_gradient_kernel[grid](
+            upstream, more, results, maps, norm, side, side_norm, behind, sums, side_sums, *_size(maps), **numbers
+        )  # fmt: skip
+    return behind, sums, side_sums
+
+
 def gradient_before(
-    upstream: Tensor, sums: Tensor, maps: Tensor, norm: Tensor, added: Tensor | None = None
+    upstream: Tensor,
+    sums: Tensor,
+    maps: Tensor,
+    norm: Tensor,
+    added: Tensor | None = None,
+    masked: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of a norm's maps, plus what is `added`, of its gains and of its biases, of the one behind it."""
+    """Gradients of a norm's maps, plus what is `added`, of its gains and of its biases, of the one behind it.
+
+    With `masked` of the one behind its ReLU; the sums are the same.
+    """
     tiles, _, channels = sums.shape
     rows = maps.shape[:-1].numel()
     found = torch.empty(5, channels, device=maps.device)
@@ -181,9 +218,11 @@ def gradient_before(
     with on_device(maps):
         norm_gradient_kernel[(-(-channels // wide),)](
             sums, norm, parts, gains, biases, rows, tiles,
-            CHANNELS=channels, TILES=min(TOGETHER, power_of_2(tiles)), WIDE=wide, num_warps=8,
+            channels, TILES=min(TOGETHER, power_of_2(tiles)), WIDE=wide, num_warps=8,
         )  # fmt: skip
-        map_gradient_kernel[grid](upstream, maps, added, parts, results, rows, **numbers)
+        map_gradient_kernel[grid](
+            upstream, maps, added, norm if masked else None, parts, results, rows, channels, **numbers
+        )
     return results, gains, biases
 
 
@@ -217,10 +256,10 @@ def gradient_behind(
     return results, sums
 
 
-def gradient_of_maps(upstream: Tensor, layer: Layer, maps: Tensor) -> Tensor:
-    """The gradient of what a convolution sees."""
+def gradient_of_maps(upstream: Tensor, layer: Layer, maps: Tensor, added: Tensor | None = None) -> Tensor:
+    """The gradient of what a convolution sees, plus what is `added`."""
     results, shape, tiles = _backwards(upstream, layer, maps)
-    _multiply_back(upstream, layer, results, shape, tiles, launch.NO_ENDING)
+    _multiply_back(upstream, layer, results, shape, tiles, Ending(added=added))
     return results
 
 
@@ -242,7 +281,9 @@ def gradient_of_weights(maps: Tensor, upstream: Tensor, layer: Layer) -> Tensor:
     """Of a convolution of maps, in single precision (new channels, channels, k, k)."""
     kernel, stride, channels, new = layer.kernel, layer.stride, layer.channels, layer.new_channels
     if maps.is_cuda and kernel == 3 and max(channels, new) > WIDEST:
-        return _library_gradient(maps, upstream, layer)
+        # Only the shape of weights matters, and that their channels come last too.
+        like = maps.new_empty(new, kernel, kernel, channels).permute(0, 3, 1, 2)
+        return library.gradient_of_weights(maps, upstream, like, stride)
     tiles = gradient_tiles(upstream.shape[:-1].numel(), channels, new, kernel, layer.fold)
     if layer.fold == 1:
         given = maps.unsqueeze(0), upstream.unsqueeze(0), kernel, stride, kernel // 2, tiles
@@ -265,39 +306,24 @@ def gradient_of_weights(maps: Tensor, upstream: Tensor, layer: Layer) -> Tensor:
     return gradients
 
 
-def _library_gradient(maps: Tensor, upstream: Tensor, layer: Layer) -> Tensor:
-    """The same by NVIDIA's library, in the precision of the maps."""
-    channels, new, kernel, stride = layer.channels, layer.new_channels, layer.kernel, layer.stride
-    # Only the shape of weights matters, and that their channels come last too.
-    like = maps.new_empty(new, kernel, kernel, channels).permute(0, 3, 1, 2)
-    found: Tensor
-    _, found, _ = torch.ops.aten.convolution_backward(
-        upstream.permute(0, 3, 1, 2), maps.permute(0, 3, 1, 2), like, None,
-        (stride, stride), (kernel // 2, kernel // 2), (1, 1), False, (0, 0), 1, (False, True, False),
-    )  # fmt: skip
-    return found.to(torch.float32, memory_format=torch.contiguous_format)
-
-
 def _room(maps: Tensor, fold: int = 1, rows: int = ROWS) -> Tensor:
     """For sums of tiles of maps."""
     squares = maps.shape[:-1].numel() // fold**2
     return maps.new_empty(-(-squares // rows) * fold**2, 2, maps.shape[-1], dtype=torch.float32)
 
 
+def _size(maps: Tensor) -> tuple[int, int]:
+    return maps.shape[:-1].numel(), maps.shape[-1]
+
+
 def _by_tiles(maps: Tensor) -> tuple[tuple[int, int], dict[str, int]]:
-    rows, channels = maps.shape[:-1].numel(), maps.shape[-1]
+    rows, channels = _size(maps)
     wide = min(32, power_of_2(channels))
-    return (-(-rows // ROWS), -(-channels // wide)), {
-        "CHANNELS": channels,
-        "ROWS": ROWS,
-        "WIDE": wide,
-        "num_warps": 4,
-    }
+    return (-(-rows // ROWS), -(-channels // wide)), {"ROWS": ROWS, "WIDE": wide, "num_warps": 4}
 
 
 def _pass(maps: Tensor) -> tuple[tuple[int, int], dict[str, int]]:
-    rows, channels = maps.shape[:-1].numel(), maps.shape[-1]
+    rows, channels = _size(maps)
     wide = min(128, power_of_2(channels))
     held = HELD // wide
-    sizes = {"CHANNELS": channels, "ROWS": held, "WIDE": wide, "num_warps": 4}
-    return (-(-rows // held), -(-channels // wide)), sizes
+    return (-(-rows // held), -(-channels // wide)), {"ROWS": held, "WIDE": wide, "num_warps": 4}
