@@ -80,7 +80,7 @@ def run_study(
             "warnings": [
                 *failed,
                 *found.warnings,
-                *mixed_engines((run.recipe.model.name, run.provenance) for run in runs),
+                *mixed_engines(made_by),
             ],
         }
         earlier = {run: {"code": one.code, "measured": one.at} for run, one in found.kept.items()}
