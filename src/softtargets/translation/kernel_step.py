@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _NORM_ROWS, _POSITIONS, _MOVED = 4, 32, 32
 # Keys of a source that are looked at at a time, and tokens whose logits one program makes.
 _SOURCE_KEYS, _CHUNK = 32, 128
+# Products behind attention are made together with the norm behind them, so many rows at a time, unless the weights, all
+# of which each program reads, are so large that two launches are quicker; in single precision torch's are.
+_MERGES, _MERGED_ROWS, _WIDEST_MERGED = True, 64, 256
 # What a Transformer is made of besides our own modules.
 _TORCHS = (nn.Linear, nn.LayerNorm, nn.Embedding, nn.Identity, nn.ModuleList)
 _OURS = Transformer.__module__.rpartition(".")[0] + "."
@@ -158,6 +161,8 @@ class KernelStep:
         self._totals = torch.empty_like(self._maxima)
         self._pre = not isinstance(model.last.norm, nn.Identity)
         self._norms = norms_of(model.decoder, model.last.norm if self._pre else None)
+        low = weights.dtype in (torch.bfloat16, torch.float16)
+        self._merges = _MERGES and low and self._width <= _WIDEST_MERGED
         self._heads = cache.keys[0].shape[1]
         self._size = self._width // self._heads
         self._heads_and_beams = {"BEAMS": beams.beam, "HEADS": self._heads, "SIZE": self._size}
@@ -174,9 +179,8 @@ class KernelStep:
             for number, layer in enumerate(self._weights.layers):
                 project, merge, ask, merge_source, widen, narrow = layer
                 self._attend_to_own(number, project(self._low))
-                self._add(merge(self._found), next(norms))
-                self._attend_to_source(number, ask(self._low))
-                self._add(merge_source(self._found), next(norms))
+                self._attend_to_source(number, self._merge(merge, next(norms), ask))
+                self._merge(merge_source, next(norms))
                 self._add(narrow(widen.relu(self._low)), next(norms))
             go_on(self._beams, self._origins, *self._likeliest())
             torch._foreach_add_([self._beams.place, self._cache.place], 1)
@@ -200,6 +204,40 @@ class KernelStep:
 
     def _add(self, added: Tensor | None, norm: nn.LayerNorm) -> None:
         add(self._states, added, norm, self._low, not self._pre)
+
+    def _merge(self, merge: _Product, norm: nn.LayerNorm, ask: _Product | None = None) -> Tensor:
+        """The states with what attention has found, normed, or the product behind that; in one launch where it fits."""
+        if not self._merges:
+            self._add(merge(self._found), norm)
+            return self._low if ask is None else ask(self._low)
+        from softtargets.translation.kernels.step import merge_kernel
+
+        rows, width = self._states.shape
+        block, behind = power_of_2(width), merge if ask is None else ask
+        asked = self._low if ask is None else torch.empty_like(self._low)
+        merge_kernel[(-(-rows // _MERGED_ROWS),)](
+            self._found,
+            merge.weight,
+            merge.bias,
+            self._states,
+            norm.weight.detach(),
+            norm.bias.detach(),
+            self._low,
+            behind.weight,
+            behind.bias,
+            asked,
+            rows,
+            norm.eps,
+            WIDTH=width,
+            BLOCK=max(16, block),
+            ROWS=_MERGED_ROWS,
+            DEPTH=min(64, max(16, block)),
+            POST=not self._pre,
+            ASKS=ask is not None,
+            num_warps=8,
+            num_stages=3,
+        )
+        return asked
 
     def _attend_to_own(self, number: int, projected: Tensor) -> None:
         from softtargets.translation.kernels.step import own_attention_kernel
