@@ -177,7 +177,7 @@ class Beams:
             each.zero_()
         for each in (self.log_probs, self.kept_log_probs, self.kept_scores):
             each.fill_(_NEVER)
-        self.log_probs[:, 0] = 0  # one hypothesis, and room for others
+        self.log_probs[:, 0].zero_()  # one hypothesis, and room for others
         self.last.fill_(self.bos)
 
     def on(self, device: torch.device) -> Beams:
