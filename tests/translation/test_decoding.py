@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -10,6 +11,7 @@ from softtargets.exceptions import SofttargetsError
 from softtargets.models import Transformer
 from softtargets.translation import Hypothesis, Translator, beam_search, decode, score
 from softtargets.translation.decoding import _Search, looking
+from softtargets.translation.sources import Packed
 from softtargets.translation.symbols import BOS, EOS, PAD, UNK
 
 VOCABULARY = 23
@@ -220,7 +222,7 @@ def test_a_step_never_asks_for_a_value():
     asked = []
     net = make()
     with looking(net):
-        kind = _Search(net, 3, 1.0, "length", 1, 1.0)._kind(torch.tensor([[5, 6, 2, 0]]), [8], 8)
+        kind = _Search(net, 3, 1.0, "length", 1, 1.0).ready(Packed.of([[5, 6, 2]]), np.array([8]))
         with Noting():
             kind.replay()
     assert len(asked) > 50

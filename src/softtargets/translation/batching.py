@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from softtargets.models import Transformer
+from softtargets.translation.sources import Numbers
 from softtargets.translation.symbols import BOS, IGNORED, PAD
 
 
@@ -43,10 +44,17 @@ def longest_first(lengths: Mapping[int, int], room: int) -> Iterator[list[int]]:
     >>> list(longest_first({0: 2, 1: 5, 2: 3}, room=6))
     [[1], [2, 0]]
     """
-    waiting = sorted(lengths, key=lambda place: -lengths[place])
+    places = np.fromiter(lengths, np.int64, len(lengths))
+    for chosen in turns(np.fromiter(lengths.values(), np.int64, len(lengths)), room):
+        yield places[chosen].tolist()
+
+
+def turns(lengths: Numbers, room: int) -> Iterator[Numbers]:
+    """The same for lengths of places 0, 1 and so on."""
+    waiting = np.argsort(-lengths, kind="stable")
     begin = 0
     while begin < len(waiting):
-        count = max(1, room // lengths[waiting[begin]])
+        count = max(1, room // int(lengths[waiting[begin]]))
         yield waiting[begin : begin + count]
         begin += count
 

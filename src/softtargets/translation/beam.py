@@ -21,7 +21,7 @@ _STEPS_BETWEEN_QUESTIONS = 8
 _NEVER = -torch.inf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Hypothesis:
     """A sequence that a model may give.
 
@@ -37,6 +37,11 @@ class Hypothesis:
     score: float
     log_prob: float
     finished: bool = True
+
+    def __init__(self, tokens: list[int], score: float, log_prob: float, finished: bool = True) -> None:
+        # A frozen dataclass sets its attributes in twice the time, and a search ends with thousands of these.
+        own = self.__dict__
+        own["tokens"], own["score"], own["log_prob"], own["finished"] = tokens, score, log_prob, finished
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.tokens, self.score))
@@ -139,7 +144,7 @@ class Beams:
         # Divided by more and more, what is negative can come closer to zero.
         self.falls = length_penalty >= 0
         self.penalties = _penalties(self.most, length_penalty, penalty).to(device)
-        shape, kept = (self.batch, beam), (self.batch, nbest)
+        shape = self.batch, beam
 
         def whole(*sizes: int) -> Tensor:
             return torch.zeros(sizes, dtype=torch.int64, device=device)
@@ -150,13 +155,12 @@ class Beams:
         self.parents = torch.arange(self.batch * beam, device=device)
         self.place = whole(1)
         self.log_probs = torch.zeros(shape, dtype=torch.float64, device=device)
-        self.kept_tokens = whole(*kept, self.most)
-        self.kept_lengths = whole(*kept)
-        self.kept_ends = torch.zeros(kept, dtype=torch.bool, device=device)
-        self.kept_log_probs = torch.zeros(kept, dtype=torch.float64, device=device)
-        self.kept_scores = torch.zeros(kept, dtype=torch.float64, device=device)
+        # What is asked for at the end is in one piece, since every question to a GPU takes as long as a long answer.
+        count = self.batch * nbest
+        self._kept = whole(count * (self.most + 3) + count // 8 + 1)
+        self._host: Tensor | None = None  # the same, in memory that a GPU writes to by itself
+        self._name_kept()
         self.done = torch.zeros(self.batch, dtype=torch.bool, device=device)
-        self.wrong = torch.zeros((), dtype=torch.bool, device=device)
         self._answer: Tensor | None = None  # in memory that a GPU writes to by itself
         self._answered: Any = None
         self.begin(limits)
@@ -164,12 +168,16 @@ class Beams:
     def begin(self, limits: Sequence[int]) -> None:
         """Begin anew, in place."""
         self.limits.copy_(torch.from_numpy(np.fromiter(limits, np.int64)).view(-1, 1))
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew with the limits that there are; asks the host for nothing."""
         self.steps = 0
         for each in (self.tokens, self.place, self.done, self.wrong, self.kept_ends):
             each.zero_()
         for each in (self.log_probs, self.kept_log_probs, self.kept_scores):
             each.fill_(_NEVER)
-        self.log_probs[:, 0] = 0  # one hypothesis, and room for others
+        self.log_probs[:, 0].zero_()  # one hypothesis, and room for others
         self.last.fill_(self.bos)
 
     def on(self, device: torch.device) -> Beams:
@@ -178,7 +186,18 @@ class Beams:
             for name, value in vars(self).items():
                 if isinstance(value, Tensor):
                     setattr(self, name, value.to(device))
+            self._name_kept()
         return self
+
+    def _name_kept(self) -> None:
+        """The parts of what is kept."""
+        kept, count = (self.batch, self.nbest), self.batch * self.nbest
+        parts = self._kept[: 3 * count].view(3, *kept)
+        self.kept_scores, self.kept_log_probs = parts[:2].view(torch.float64).unbind()
+        self.kept_lengths = parts[2]
+        self.kept_tokens = self._kept[3 * count : (3 + self.most) * count].view(*kept, self.most)
+        flags = self._kept[(3 + self.most) * count :].view(torch.bool)
+        self.kept_ends, self.wrong = flags[:count].view(kept), flags[count]
 
     def prefixes(self) -> Tensor:
         """Of all hypotheses (batch * beam, t), with the symbol at the beginning."""
@@ -262,26 +281,37 @@ class Beams:
 
         return wait
 
-    def hypotheses(self) -> list[list[Hypothesis]]:
-        """The best finished hypotheses of each input; to be asked at the end."""
-        if bool(self.wrong):
+    def hypotheses(self, inputs: int | None = None) -> list[list[Hypothesis]]:
+        """The best finished hypotheses of each input, or of the first so many; to be asked at the end."""
+        numbers, count = self._fetched(), self.batch * self.nbest
+        if numbers[(3 + self.most) * count :].view(np.bool_)[count]:
             raise SofttargetsError(
                 "next_log_probs gave numbers that are no log-probabilities: NaN, or more than 0;"
                 " give log_softmax of logits"
             )
-        # All in one piece, since every question to a GPU takes as long as a long answer.
-        numbers = (self.kept_scores, self.kept_log_probs)
-        kept = (self.kept_lengths, self.kept_ends.long(), *(each.view(torch.int64) for each in numbers))
-        packed = torch.cat((self.kept_tokens, torch.stack(kept, -1)), -1).flatten(0, 1).cpu()
-        scores, log_probs = packed[:, -2:].T.contiguous().view(torch.float64).tolist()
-        lengths, ends = packed[:, self.most : self.most + 2].T.tolist()
-        every = zip(packed[:, : self.most].tolist(), lengths, scores, log_probs, ends, strict=True)
-        flat = [
-            Hypothesis(tokens[:length], score, log_prob, bool(end))
-            for tokens, length, score, log_prob, end in every
-        ]
-        rows = (flat[begin : begin + self.nbest] for begin in range(0, len(flat), self.nbest))
-        return [[one for one in row if one.score > _NEVER] for row in rows]
+        wanted = (self.batch if inputs is None else inputs) * self.nbest
+        scores, log_probs = numbers[: 2 * count].view(np.float64).reshape(2, count)[:, :wanted]
+        lengths = numbers[2 * count : 2 * count + wanted]
+        tokens = numbers[3 * count :][: wanted * self.most].reshape(wanted, self.most)
+        ends = numbers[(3 + self.most) * count :].view(np.bool_)[:wanted]
+        there = scores > _NEVER
+        longest = int(lengths[there].max(initial=0))
+        rows = tokens[:, :longest].tolist()
+        if (lengths[there] < longest).any():
+            rows = [row[:length] for row, length in zip(rows, lengths.tolist(), strict=True)]
+        flat = list(map(Hypothesis, rows, scores.tolist(), log_probs.tolist(), ends.tolist()))
+        found = [flat[begin : begin + self.nbest] for begin in range(0, wanted, self.nbest)]
+        return found if there.all() else [[one for one in row if one.score > _NEVER] for row in found]
+
+    def _fetched(self) -> Any:
+        """What is kept, where the host can look at it, until it is asked for again."""
+        if not self._kept.is_cuda:
+            return self._kept.numpy()
+        if self._host is None:
+            self._host = torch.empty_like(self._kept, device="cpu", pin_memory=True)
+        self._host.copy_(self._kept, non_blocking=True)
+        torch.cuda.current_stream(self._kept.device).synchronize()
+        return self._host.numpy()
 
     def _continued(self, parents: Tensor, tokens: Tensor) -> Tensor:
         past: Tensor = self.tokens.gather(1, parents[..., None].expand(-1, -1, self.most))

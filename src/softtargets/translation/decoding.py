@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,12 +13,14 @@ import torch
 from torch import Tensor
 
 from softtargets.exceptions import SofttargetsError
-from softtargets.models import Cache, Memory, Transformer, evaluating, known_attention
-from softtargets.translation.batching import longest_first, padded, prefixes, room_for
+from softtargets.models import Cache, Transformer, evaluating, known_attention
+from softtargets.translation.batching import longest_first, padded, prefixes, room_for, turns
 from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search
-from softtargets.translation.kernel_step import KernelStep, Weights, compute_dtype, fits, read
+from softtargets.translation.kernel_reading import KernelReading, room
+from softtargets.translation.kernel_step import KernelStep, Weights, addresses, compute_dtype, fits
 from softtargets.translation.ranking import HAS_KERNELS, likeliest
-from softtargets.translation.symbols import BOS, EOS, PAD
+from softtargets.translation.sources import Numbers, Packed, check_tokens, checked_sources, packed_sources
+from softtargets.translation.symbols import BOS, EOS
 
 Progress = Callable[[int, int], None]
 # Positions of hypotheses that are kept at a time. A CPU has the smaller number in its cache; a GPU is busy with more.
@@ -117,25 +117,21 @@ class Searcher:
         """The best translations of each source, as `decode` gives them."""
         if max_length is not None:
             check_search(self.beam, max_length, 1)
-        model = self.model
-        checked = checked_sources(model, sources)
-        room = room_for(model, _AT_A_TIME) if tokens_at_a_time is None else tokens_at_a_time
-        limits = {
-            place: most_tokens(model, len(each) - 1, max_length)
-            for place, each in enumerate(checked)
-            if len(each) > 1
-        }
-        found: list[list[Hypothesis]] = [
-            [] if place in limits else [Hypothesis([EOS], 0.0, 0.0)] for place in range(len(checked))
-        ]
-        done = len(checked) - len(limits)
-        with looking(model):
-            self._search.begin()
-            for places in longest_first(limits, room // self.beam):
-                rows = self._search.run(
-                    [checked[place] for place in places], [limits[place] for place in places]
-                )
-                for place, hypotheses in zip(places, rows, strict=True):
+        model, search = self.model, self._search
+        by_kernels = search.begin()
+        checked = packed_sources(model, sources)
+        most = room_for(model, _AT_A_TIME) if tokens_at_a_time is None else tokens_at_a_time
+        (asked,) = np.nonzero(checked.lengths > 1)
+        limits = _limits(model, checked.lengths[asked] - 1, max_length)
+        found: list[list[Hypothesis]] = [[] for _ in range(len(checked))]
+        for place in np.nonzero(checked.lengths == 1)[0].tolist():
+            found[place] = [Hypothesis([EOS], 0.0, 0.0)]
+        done = len(checked) - len(asked)
+        with looking(model, evaluates=not by_kernels):
+            for chosen in turns(limits, most // self.beam):
+                places = asked[chosen]
+                rows = search.run(checked.take(places), limits[chosen])
+                for place, hypotheses in zip(places.tolist(), rows, strict=True):
                     found[place] = hypotheses
                 done += len(places)
                 if progress is not None:
@@ -168,7 +164,7 @@ def score(
         raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
     checked = checked_sources(model, sources)
     wanted = [[*each] + ([EOS] if end and list(each[-1:]) != [EOS] else []) for each in targets]
-    _check_tokens(model, wanted, "targets")
+    check_tokens(model, Packed.of(wanted), "targets")
     longest = max(map(len, wanted), default=0)
     if longest > model.longest:
         raise SofttargetsError(
@@ -218,11 +214,9 @@ class Translator:
 class _Kind:
     """What batches of one shape share: where they are computed, and on a GPU what is recorded."""
 
-    source: Tensor
-    cache: Cache
     beams: Beams
+    begin: Callable[[Packed, Numbers], None]  # with sources and limits, ready for the first step
     replay: Callable[[], None]  # a step
-    read: Callable[[], None] | None = None  # the source anew, from the second batch on
 
 
 class _Search:
@@ -244,32 +238,26 @@ class _Search:
         self._weights: Weights | None = None
         self._where: tuple[Any, ...] = ()
 
-    def begin(self) -> None:
-        """Look at the model's weights anew; what was recorded with them elsewhere is of no use."""
+    def begin(self) -> bool:
+        """Look at the model's weights anew; what was recorded with them elsewhere is of no use.
+
+        Says whether kernels read them, which ask no layer, so that it does not matter whether the model is in training.
+        """
         dtype = compute_dtype(self._model)
         has_kernels = _has_kernels(self._model, dtype)
-        where = dtype, has_kernels, *(each.data_ptr() for each in self._model.parameters())
+        where = dtype, has_kernels, addresses(self._model)
         if where != self._where:
             self._kinds.clear()
             self._pool, self._where = None, where
             self._weights = Weights(self._model, dtype) if has_kernels else None
         elif self._weights is not None:
             self._weights.refresh()
+        return has_kernels
 
-    def run(self, sources: Sequence[Sequence[int]], limits: Sequence[int]) -> list[list[Hypothesis]]:
-        device = self._model.head.weight.device
-        limits, capacity, shape = list(limits), max(limits), None
-        records = _records(device)
-        if records:
-            # Up to the next shape, with sources that are done after one step.
-            capacity = min(_up(capacity, _ROUNDED), self._model.longest)
-            longest = min(_up(max(map(len, sources)), _SOURCE_ROUNDED), self._model.longest)
-            blank = _blanks(len(sources))
-            shape = len(sources) + blank, longest
-            limits += [1] * blank
-        source = padded(sources, shape=shape)
-        kind = self._kind(source.to(device), limits, capacity)
-        most = max(limits)
+    def run(self, sources: Packed, limits: Numbers) -> list[list[Hypothesis]]:
+        """Of sources that are not empty, each with the most tokens that a translation may have."""
+        kind = self.ready(sources, limits)
+        records, most = _records(self._model.head.weight.device), int(limits.max())
         answer: Callable[[], bool] | None = None
         for step in range(1, most + 1):
             kind.replay()
@@ -280,48 +268,59 @@ class _Search:
             answer = kind.beams.ask() if asks else None
             if answer is not None and not records and answer():
                 break
-        return kind.beams.hypotheses()[: len(sources)]
+        return kind.beams.hypotheses(len(sources))
 
-    def _kind(self, source: Tensor, limits: list[int], capacity: int) -> _Kind:
-        """Ready for the first step."""
-        shape = *source.shape, capacity
-        records = _records(source.device)
-        if shape in self._kinds:
-            kind = self._kinds[shape] = self._kinds.pop(shape)  # now the newest
-            kind.source.copy_(source)
-            if kind.read is None:
-                again = partial(self._read, kind.source, kind.cache)
-                kind.read = self._recorded(again) if records else again
-            kind.read()
-        else:
+    def ready(self, sources: Packed, limits: Numbers) -> _Kind:
+        """What computes such a batch, before the first step."""
+        records = _records(self._model.head.weight.device)
+        longest, capacity = int(sources.lengths.max()), int(limits.max())
+        if records:
+            # Up to the next shape, with sources that are done after one step.
+            capacity = min(_up(capacity, _ROUNDED), self._model.longest)
+            longest = min(_up(longest, _SOURCE_ROUNDED), self._model.longest)
+            blank = _blanks(len(sources))
+            sources = sources.and_blanks(blank)
+            limits = np.concatenate((limits, np.ones(blank, np.int64)))
+        shape = len(sources), longest, capacity
+        kind = self._kinds.pop(shape, None)
+        if kind is None:
             # Of those that are kept one stays at least: graphs share memory that goes with the last of them.
             while len(self._kinds) >= (_KINDS if records else 1):
                 del self._kinds[next(iter(self._kinds))]
-            cache = self._model.start(self._encode(source), self._beam, capacity)
-            # Room for the whole capacity, so that it serves other limits.
-            beams = Beams([*limits[:-1], capacity], *self._options, source.device)
-            step = self._step(cache, beams)
-            kind = _Kind(source, cache, beams, self._recorded(step) if records else step)
-            self._kinds[shape] = kind
-        kind.beams.begin(limits)
+            kind = self._by_layers(sources, *shape) if self._weights is None else self._by_kernels(*shape)
+        self._kinds[shape] = kind  # now the newest
+        kind.begin(sources, limits)
         return kind
 
-    def _read(self, source: Tensor, cache: Cache) -> None:
-        kind = source.device.type
-        # What torch keeps of converted weights would be gone when a recording is replayed.
-        with torch.autocast(
-            kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind), cache_enabled=False
-        ):
-            self._model.start(self._encode(source), cache=cache)
+    def _by_kernels(self, inputs: int, longest: int, capacity: int) -> _Kind:
+        weights = self._weights
+        assert weights is not None
+        cache = room(self._model, weights.dtype, inputs, longest, self._beam, capacity)
+        beams = self._beams(inputs, capacity)
+        reading = KernelReading(self._model, weights, cache, beams)
+        step = KernelStep(self._model, weights, cache, beams, self._temperature)
+        readings: dict[int, Callable[[], None] | None] = {}
 
-    def _encode(self, source: Tensor) -> Memory:
-        if self._weights is None:
-            return self._model.encode(source)
-        return read(self._model, self._weights, source)
+        def begin(sources: Packed, limits: Numbers) -> None:
+            positions = reading.put(sources, limits)
+            read = partial(reading.read, positions)
+            # What comes once is not worth recording.
+            comes_again = positions in readings
+            recorded = readings.pop(positions, None)
+            if recorded is None and comes_again:
+                recorded = self._recorded(read)
+            if len(readings) >= _KINDS:
+                del readings[next(iter(readings))]
+            readings[positions] = recorded
+            (recorded or read)()
 
-    def _step(self, cache: Cache, beams: Beams) -> Callable[[], None]:
-        if self._weights is not None:
-            return KernelStep(self._model, self._weights, cache, beams, self._temperature)
+        return _Kind(beams, begin, self._recorded(step))
+
+    def _by_layers(self, sources: Packed, inputs: int, longest: int, capacity: int) -> _Kind:
+        source = sources.padded(longest).to(self._model.head.weight.device)
+        cache = self._model.start(self._model.encode(source), self._beam, capacity)
+        beams = self._beams(inputs, capacity)
+        reads: list[Callable[[], None]] = []
 
         def step() -> None:
             states, _ = self._model.advance(beams.last, cache)
@@ -329,9 +328,32 @@ class _Search:
             beams.go_on(*likeliest(logits, beams.wanted(logits.shape[-1]), self._temperature))
             cache.reorder(beams.parents)
 
-        return step
+        def begin(sources: Packed, limits: Numbers) -> None:
+            if reads:
+                source.copy_(sources.padded(longest))
+                reads[0]()
+            else:  # which was read to make the cache
+                reads.append(self._recorded(partial(self._read, source, cache)))
+            beams.begin(limits.tolist())
+
+        return _Kind(beams, begin, self._recorded(step))
+
+    def _beams(self, inputs: int, capacity: int) -> Beams:
+        """With room for the whole capacity, so that they serve all limits up to it."""
+        return Beams([capacity] * inputs, *self._options, self._model.head.weight.device)
+
+    def _read(self, source: Tensor, cache: Cache) -> None:
+        kind = source.device.type
+        # What torch keeps of converted weights would be gone when a recording is replayed.
+        with torch.autocast(
+            kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind), cache_enabled=False
+        ):
+            self._model.start(self._model.encode(source), cache=cache)
 
     def _recorded(self, step: Callable[[], None]) -> Callable[[], None]:
+        """The same as a recording, on a GPU."""
+        if not _records(self._model.head.weight.device):
+            return step
         if self._pool is None and torch.cuda.is_available():
             self._pool = torch.cuda.graph_pool_handle()
         return _Recorded(step, self._pool)
@@ -378,35 +400,16 @@ def _log_probs(logits: Tensor, temperature: float) -> Tensor:
     return (logits / temperature if temperature != 1 else logits).log_softmax(-1)
 
 
-def checked_sources(model: Transformer, sources: Sequence[Sequence[int]]) -> list[list[int]]:
-    """With the symbol at the end, and no longer than the model can take."""
-    _check_tokens(model, sources, "sources")
-    ended = [[*each] if list(each[-1:]) == [EOS] else [*each, EOS] for each in sources]
-    if cut := sum(len(each) > model.longest for each in ended):
-        warnings.warn(
-            f"{cut} of {len(ended)} sources have more than the {model.longest} tokens that the model can take;"
-            " their ends were cut off",
-            stacklevel=3,
-        )
-    return [each if len(each) <= model.longest else [*each[: model.longest - 1], EOS] for each in ended]
-
-
-def _check_tokens(model: Transformer, rows: Sequence[Sequence[int]], what: str) -> None:
-    everything = np.fromiter(chain.from_iterable(rows), np.int64)
-    if not everything.size or (everything.min() > PAD and everything.max() < model.vocabulary):
-        return
-    for place, row in enumerate(rows):
-        for token in row:
-            if not PAD < token < model.vocabulary:
-                raise SofttargetsError(
-                    f"must have tokens from 1 to {model.vocabulary - 1}, not {token} (number {place})",
-                    argument=what,
-                )
-
-
 def most_tokens(model: Transformer, pieces: int, max_length: int | None = None) -> int:
     """How long a translation of so many pieces may be: fairseq's 1.2 n + 10 unless given, if the model takes it."""
     return min(int(1.2 * pieces) + 10 if max_length is None else max_length, model.longest)
+
+
+def _limits(model: Transformer, pieces: Numbers, max_length: int | None) -> Numbers:
+    """`most_tokens` of each."""
+    wanted = (1.2 * pieces).astype(np.int64) + 10 if max_length is None else np.full(len(pieces), max_length)
+    limits: Numbers = np.minimum(wanted, model.longest)
+    return limits
 
 
 def _up(length: int, multiple: int) -> int:
@@ -419,9 +422,13 @@ def _blanks(count: int) -> int:
 
 
 @contextmanager
-def looking(model: Transformer) -> Iterator[None]:
-    """In evaluation mode, without gradients, on the model's device: kernels are launched on the current one."""
+def looking(model: Transformer, evaluates: bool = True) -> Iterator[None]:
+    """In evaluation mode, without gradients, on the model's device: kernels are launched on the current one.
+
+    Not `evaluates`: in whatever mode it is in, where no layer is asked; to change that of all layers takes long.
+    """
     device = model.head.weight.device
     there = torch.cuda.device(device) if device.type == "cuda" else nullcontext()
-    with evaluating(model), torch.no_grad(), known_attention(), there:
+    mode = evaluating(model) if evaluates else nullcontext()
+    with mode, torch.no_grad(), known_attention(), there:
         yield

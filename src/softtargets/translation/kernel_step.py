@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from softtargets.models import Cache, Memory, Transformer, sinusoids
+from softtargets.models import Cache, Transformer, sinusoids
 
 if TYPE_CHECKING:
     from softtargets.translation.beam import Beams
@@ -20,8 +19,12 @@ if TYPE_CHECKING:
 _NORM_ROWS, _POSITIONS, _MOVED = 4, 32, 32
 # Keys of a source that are looked at at a time, and tokens whose logits one program makes.
 _SOURCE_KEYS, _CHUNK = 32, 128
+# Products behind attention are made together with the norm behind them, so many rows at a time, unless the weights, all
+# of which each program reads, are so large that two launches are quicker; in single precision torch's are.
+_MERGES, _MERGED_ROWS, _WIDEST_MERGED = True, 64, 256
 # What a Transformer is made of besides our own modules.
 _TORCHS = (nn.Linear, nn.LayerNorm, nn.Embedding, nn.Identity, nn.ModuleList)
+_OURS = Transformer.__module__.rpartition(".")[0] + "."
 # A program of a norm has whole rows in registers.
 _WIDEST = 4096
 
@@ -71,6 +74,7 @@ class Weights:
             )
             for layer in cast("list[Any]", model.encoder)
         ]
+        self.remembering = [self._product(layer.cross.remember) for layer in cast("list[Any]", model.decoder)]
         self.templates = self._copy(model.head.weight)
 
     def refresh(self) -> None:
@@ -99,38 +103,38 @@ def fits(model: Transformer, dtype: torch.dtype) -> bool:
     """
     if torch.float64 in (dtype, model.head.weight.dtype) or model.head.weight.shape[1] > _WIDEST:
         return False
-    return all(_is_as_made(module) for module in model.modules())
+    return all(map(_is_as_made, _modules(model)))
+
+
+def addresses(model: nn.Module) -> tuple[int, ...]:
+    """Where all weights are."""
+    return tuple(
+        each.data_ptr()
+        for module in _modules(model)
+        for each in module._parameters.values()
+        if each is not None
+    )
+
+
+def _modules(model: nn.Module) -> list[nn.Module]:
+    """All of them, quicker than torch, which also makes names: every search looks before a GPU has anything to do."""
+    found = [model]
+    for module in found:
+        found += [each for each in module._modules.values() if each is not None]
+    return found
 
 
 def _is_as_made(module: nn.Module) -> bool:
-    ours = type(module).__module__.startswith(Transformer.__module__.rpartition(".")[0] + ".")
-    return (ours or type(module) in _TORCHS) and not (module._forward_hooks or module._forward_pre_hooks)
+    kind = type(module)
+    return (kind in _TORCHS or kind.__module__.startswith(_OURS)) and not (
+        module._forward_hooks or module._forward_pre_hooks
+    )
 
 
 def compute_dtype(model: Transformer) -> torch.dtype:
     """What autocast computes products in, or the model's own precision."""
     device = model.head.weight.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else model.head.weight.dtype
-
-
-def read(model: Transformer, weights: Weights, source: Tensor) -> Memory:
-    """`Transformer.encode` of sources (N, S), up to rounding: sums stay in single precision and are normed at once."""
-    with torch.autocast(source.device.type, enabled=False):
-        placed, seen = model.embed.read(source)
-        states = placed.flatten(0, 1).float()
-        low = states.to(weights.dtype, copy=True)
-        post = model.middle is None
-        norms = iter(_norms(model.encoder, model.middle and model.middle.norm))
-        if not post:
-            _add(states, None, next(norms), low, post)
-        heads = cast("Any", model.encoder)[0].own.heads if weights.reading else 1
-        for project, merge, widen, narrow in weights.reading:
-            apart = project(low).view(*source.shape, 3, heads, -1).unbind(2)
-            queries, keys, values = (each.transpose(1, 2) for each in apart)
-            found = functional.scaled_dot_product_attention(queries, keys, values, seen)
-            _add(states, merge(found.transpose(1, 2).reshape(low.shape)), next(norms), low, post)
-            _add(states, narrow(widen.relu(low)), next(norms), low, post)
-        return Memory(low.view(*source.shape, -1), seen)
 
 
 class KernelStep:
@@ -156,7 +160,9 @@ class KernelStep:
         self._maxima = torch.empty(rows, -(-model.vocabulary // _CHUNK), device=table.device)
         self._totals = torch.empty_like(self._maxima)
         self._pre = not isinstance(model.last.norm, nn.Identity)
-        self._norms = _norms(model.decoder, model.last.norm if self._pre else None)
+        self._norms = norms_of(model.decoder, model.last.norm if self._pre else None)
+        low = weights.dtype in (torch.bfloat16, torch.float16)
+        self._merges = _MERGES and low and self._width <= _WIDEST_MERGED
         self._heads = cache.keys[0].shape[1]
         self._size = self._width // self._heads
         self._heads_and_beams = {"BEAMS": beams.beam, "HEADS": self._heads, "SIZE": self._size}
@@ -173,9 +179,8 @@ class KernelStep:
             for number, layer in enumerate(self._weights.layers):
                 project, merge, ask, merge_source, widen, narrow = layer
                 self._attend_to_own(number, project(self._low))
-                self._add(merge(self._found), next(norms))
-                self._attend_to_source(number, ask(self._low))
-                self._add(merge_source(self._found), next(norms))
+                self._attend_to_source(number, self._merge(merge, next(norms), ask))
+                self._merge(merge_source, next(norms))
                 self._add(narrow(widen.relu(self._low)), next(norms))
             go_on(self._beams, self._origins, *self._likeliest())
             torch._foreach_add_([self._beams.place, self._cache.place], 1)
@@ -193,12 +198,46 @@ class KernelStep:
             self._low,
             sqrt(self._width),
             WIDTH=self._width,
-            BLOCK=_power_of_2(self._width),
-            num_warps=_warps(self._width),
+            BLOCK=power_of_2(self._width),
+            num_warps=warps_for(self._width),
         )
 
     def _add(self, added: Tensor | None, norm: nn.LayerNorm) -> None:
-        _add(self._states, added, norm, self._low, not self._pre)
+        add(self._states, added, norm, self._low, not self._pre)
+
+    def _merge(self, merge: _Product, norm: nn.LayerNorm, ask: _Product | None = None) -> Tensor:
+        """The states with what attention has found, normed, or the product behind that; in one launch where it fits."""
+        if not self._merges:
+            self._add(merge(self._found), norm)
+            return self._low if ask is None else ask(self._low)
+        from softtargets.translation.kernels.step import merge_kernel
+
+        rows, width = self._states.shape
+        block, behind = power_of_2(width), merge if ask is None else ask
+        asked = self._low if ask is None else torch.empty_like(self._low)
+        merge_kernel[(-(-rows // _MERGED_ROWS),)](
+            self._found,
+            merge.weight,
+            merge.bias,
+            self._states,
+            norm.weight.detach(),
+            norm.bias.detach(),
+            self._low,
+            behind.weight,
+            behind.bias,
+            asked,
+            rows,
+            norm.eps,
+            WIDTH=width,
+            BLOCK=max(16, block),
+            ROWS=_MERGED_ROWS,
+            DEPTH=min(64, max(16, block)),
+            POST=not self._pre,
+            ASKS=ask is not None,
+            num_warps=8,
+            num_stages=3,
+        )
+        return asked
 
     def _attend_to_own(self, number: int, projected: Tensor) -> None:
         from softtargets.translation.kernels.step import own_attention_kernel
@@ -213,9 +252,9 @@ class KernelStep:
             self._found,
             self._size**-0.5,
             CAPACITY=cache.line.shape[2],
-            COLUMNS=_power_of_2(self._size),
+            COLUMNS=power_of_2(self._size),
             BLOCK=_POSITIONS,
-            num_warps=max(1, _power_of_2(self._size) // 64),
+            num_warps=max(1, power_of_2(self._size) // 64),
             **self._heads_and_beams,
         )
 
@@ -232,12 +271,12 @@ class KernelStep:
             self._found,
             length,
             self._size**-0.5,
-            ROWS=max(16, _power_of_2(self._beams.beam)),
-            COLUMNS=max(16, _power_of_2(self._size)),
-            BLOCK=min(_SOURCE_KEYS, max(16, _power_of_2(length))),
-            WHOLE=_power_of_2(length),
+            ROWS=max(16, power_of_2(self._beams.beam)),
+            COLUMNS=max(16, power_of_2(self._size)),
+            BLOCK=min(_SOURCE_KEYS, max(16, power_of_2(length))),
+            WHOLE=power_of_2(length),
             PRECISION="ieee",
-            num_warps=(4 if single else 1) * max(1, _power_of_2(self._size) // 64),
+            num_warps=(4 if single else 1) * max(1, power_of_2(self._size) // 64),
             num_stages=1,  # few need a second turn, and what is read ahead takes room from others
             **self._heads_and_beams,
         )
@@ -281,9 +320,9 @@ class KernelStep:
             VOCABULARY=vocabulary,
             CHUNKS=chunks,
             CHUNK=_CHUNK,
-            BLOCK=_power_of_2(chunks),
+            BLOCK=power_of_2(chunks),
             COUNT=count,
-            SEARCHED=_power_of_2(min(count, chunks)),
+            SEARCHED=power_of_2(min(count, chunks)),
             num_warps=1 if count <= 8 else 4,
         )
         return log_probs, tokens
@@ -298,7 +337,7 @@ def go_on(beams: Beams, origins: Tensor, added: Tensor, tokens: Tensor) -> None:
     from softtargets.translation.kernels.beam import go_on_kernel
 
     beams.steps += 1
-    each, picks = added.shape[1], _power_of_2(2 * beams.beam)
+    each, picks = added.shape[1], power_of_2(2 * beams.beam)
     go_on_kernel[(beams.batch,)](
         added,
         tokens,
@@ -324,15 +363,15 @@ def go_on(beams: Beams, origins: Tensor, added: Tensor, tokens: Tensor) -> None:
         MOST=beams.most,
         CAPACITY=origins.shape[2],
         FALLS=beams.falls,
-        CANDIDATES=_power_of_2(beams.beam * each),
+        CANDIDATES=power_of_2(beams.beam * each),
         PICKS=picks,
-        ENTRIES=_power_of_2(beams.nbest + 2 * beams.beam),
+        ENTRIES=power_of_2(beams.nbest + 2 * beams.beam),
         COLUMNS=_MOVED,
         num_warps=min(8, max(1, picks // 8)),
     )
 
 
-def _add(states: Tensor, added: Tensor | None, norm: nn.LayerNorm, low: Tensor, post: bool) -> None:
+def add(states: Tensor, added: Tensor | None, norm: nn.LayerNorm, low: Tensor, post: bool) -> None:
     """states += added, and `low` the same normed; if `post`, the states are normed too."""
     from softtargets.translation.kernels.step import sum_norm_kernel
 
@@ -346,23 +385,25 @@ def _add(states: Tensor, added: Tensor | None, norm: nn.LayerNorm, low: Tensor, 
         rows,
         norm.eps,
         WIDTH=width,
-        BLOCK=_power_of_2(width),
+        BLOCK=power_of_2(width),
         ROWS=_NORM_ROWS,
         ADDS=added is not None,
         POST=post,
-        num_warps=_warps(width),
+        num_warps=warps_for(width),
     )
 
 
-def _norms(layers: nn.ModuleList, last: nn.Module | None) -> list[nn.LayerNorm]:
+def norms_of(layers: nn.ModuleList, last: nn.Module | None) -> list[nn.LayerNorm]:
     """In the order in which states come to them: behind each sum, or in front of each layer and once at the end."""
     found = [around.norm for layer in cast("list[Any]", layers) for around in layer.around]
     return found if last is None else [*found, cast("nn.LayerNorm", last)]
 
 
-def _power_of_2(number: int) -> int:
+def power_of_2(number: int) -> int:
+    """The next one."""
     return 1 << max(0, number - 1).bit_length()
 
 
-def _warps(width: int) -> int:
-    return min(8, max(1, _power_of_2(width) // 256))
+def warps_for(width: int) -> int:
+    """Of a program that has whole rows."""
+    return min(8, max(1, power_of_2(width) // 256))

@@ -10,8 +10,9 @@ from torch import Tensor
 from softtargets.models import Cache, Transformer
 from softtargets.translation.batching import longest_first, padded, room_for
 from softtargets.translation.beam import Hypothesis
-from softtargets.translation.decoding import Progress, checked_sources, looking, most_tokens
+from softtargets.translation.decoding import Progress, looking, most_tokens
 from softtargets.translation.sampling import sample
+from softtargets.translation.sources import checked_sources
 from softtargets.translation.symbols import BOS, EOS
 
 _AT_A_TIME = {"cpu": 4096, "cuda": 2**18}

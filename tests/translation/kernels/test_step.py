@@ -165,6 +165,44 @@ def test_attention_compiles_for_a_gpu(size, dtype):
     )
 
 
+@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.parametrize("width", [128, 256])
+def test_merging_compiles_for_a_gpu(width, asks):
+    compiled(
+        "softtargets.translation.kernels.step",
+        "merge_kernel",
+        types={"states": "*fp32", "weight": "*fp32", "bias": "*fp32", "rows": "i32", "eps": "fp32"},
+        otherwise="*bf16",
+        constants={"WIDTH": width, "BLOCK": width, "ROWS": 64, "DEPTH": 64, "POST": True, "ASKS": asks},
+        warps=8,
+    )
+
+
+@interpreted
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_merging_is_a_product_a_sum_a_norm_and_a_product(norm, monkeypatch):
+    """With a width that is no power of 2, more rows than one program has, and more than is multiplied at a time."""
+    net = make(dtype=torch.float32, width=72, norm=norm)
+    source = torch.tensor([[5, EOS]]).expand(35, -1)
+    found = {}
+    for merges in (True, False):
+        monkeypatch.setattr("softtargets.translation.kernel_step._MERGES", merges)
+        with torch.no_grad(), torch.autocast("cpu", torch.float16):
+            cache = net.start(net.encode(source), 2, 2)
+            weights = Weights(net, torch.float16)
+            step = KernelStep(net, weights, cache, Beams([2] * 35, 2, BOS, EOS), 1.0)
+            torch.manual_seed(0)
+            step._found.copy_(torch.randn(70, 72))
+            step._states.copy_(torch.randn(70, 72))
+            _, merge, ask, merge_source, *_ = weights.layers[0]
+            asked = step._merge(merge, net.decoder[0].around[0].norm, ask)
+            between = step._states.clone()
+            low = step._merge(merge_source, net.decoder[0].around[1].norm)
+            found[merges] = between, asked.float(), step._states, low.float()
+    for one, other in zip(found[True], found[False], strict=True):
+        torch.testing.assert_close(one, other, rtol=5e-3, atol=5e-3)
+
+
 def test_the_rest_compiles_for_a_gpu():
     common = {"WIDTH": 512, "BLOCK": 512}
     compiled(
