@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from importlib.metadata import version
 
 # Before torch loads: bf16 matrix products die with "Illegal instruction" on some virtual CPUs that claim AMX.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
@@ -32,6 +34,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if "cuda" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    """Skip what Triton cannot interpret: before 3.7 it takes an array of one for a number, and numpy 2.4 does not."""
+    try:
+        return (yield)
+    except Exception as error:
+        if type(error).__name__ != "InterpreterError" or "only 0-dimensional arrays" not in str(error):
+            raise
+        triton, numpy = version("triton"), version("numpy")
+        if [int(part) for part in triton.split(".")[:2]] >= [3, 7]:
+            raise
+        pytest.skip(
+            f"the interpreter of Triton {triton} cannot run such loops with numpy 2.4 or newer ({numpy})"
+        )
 
 
 @pytest.fixture(autouse=True)
