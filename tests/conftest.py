@@ -36,23 +36,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
 
 
+# What Triton's interpreter says where it fails before the given version: the compiler, and so a GPU, does not.
+INTERPRETER = {
+    "only 0-dimensional arrays": (
+        (3, 7),
+        "takes an array of one for a number, which numpy refuses since 2.4",
+    ),
+    "no attribute 'get_int1_ty'": ((3, 4), "cannot combine tensors and booleans"),
+}
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, None, None]:
-    """Skip what Triton cannot interpret: before 3.7 it takes an array of one for a number, and numpy 2.4 does not."""
     try:
         return (yield)
     except Exception as error:
-        if not _is_tritons(error):
-            raise
-        triton, numpy = version("triton"), version("numpy")
-        if [int(part) for part in triton.split(".")[:2]] >= [3, 7]:
-            raise
-        pytest.skip(f"the interpreter of Triton {triton} runs such loops before numpy 2.4, not with {numpy}")
+        for said, (fixed, why) in INTERPRETER.items():
+            if _says(error, said) and tuple(map(int, version("triton").split(".")[:2])) < fixed:
+                pytest.skip(f"the interpreter of Triton {version('triton')} {why}")
+        raise
 
 
-def _is_tritons(error: BaseException) -> bool:
+def _says(error: BaseException, words: str) -> bool:
     several = getattr(error, "exceptions", ())  # of Hypothesis
-    return all(map(_is_tritons, several)) if several else "only 0-dimensional arrays" in str(error)
+    return all(_says(each, words) for each in several) if several else words in str(error)
 
 
 @pytest.fixture(autouse=True)
