@@ -38,7 +38,7 @@ def compiled(kernel, constants, warps=4, stages=3, made=None, **types):
         made["shared"] = found.metadata.shared
     compiling.refuse_detours(found, constants)
     if most_spilled is not None:
-        assert compiling.spilled(found) <= most_spilled, (constants, "registers are spilled")
+        compiling.refuse_spills(found, most_spilled)
     return found.asm["ptx"]
 
 
