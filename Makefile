@@ -8,7 +8,11 @@ JOBS ?= 2
 LOWEST ?= tests/arrays tests/storage tests/recipes tests/runs tests/losses tests/calibration tests/selection tests/geometry \
   tests/theory tests/randomness tests/data tests/claims tests/predictions tests/models tests/training tests/studies
 
-.PHONY: help quickstart test test-lowest test-lowest-integrations docs dist mutations pictures check-pictures atlas check-atlas install install-test lint format clean
+# A version of torch for `make test-torch`, and the Triton that comes with it on a GPU.
+TORCH ?= 2.9.1
+TRITON ?= 3.5.1
+
+.PHONY: help quickstart test test-lowest test-lowest-integrations test-torch docs dist mutations pictures check-pictures atlas check-atlas install install-test lint format clean
 
 help:
 	@echo "make quickstart  install, train on real digits, print the path of an HTML report"
@@ -17,6 +21,7 @@ help:
 	@echo "make dist        build wheel and sdist, check them, and try the wheel in an empty environment"
 	@echo "make test-lowest test with the lowest versions of all dependencies; Python 3.10, several gigabytes"
 	@echo "make test-lowest-integrations  test with the lowest versions of other people's trainers"
+	@echo "make test-torch TORCH=2.9.1 TRITON=3.5.1  test with another version of torch and the Triton that belongs to it"
 	@echo "make mutations   break the code in many places, one at a time, and see that tests notice"
 	@echo "make pictures    make the pictures of the README again; check-pictures fails where they are stale"
 	@echo "make atlas       put all results on one page and their counts into the README; check-atlas fails where stale"
@@ -55,6 +60,14 @@ test-lowest-integrations:
 	build/lowest-integrations/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --constraint constraints-lowest-integrations.txt --editable '.[huggingface,lightning,torchmetrics,tensorboard]' pytest
 	build/lowest-integrations/bin/python -m pytest -p no:cacheprovider tests/integrations
+
+# Triton before 3.7 interprets our kernels only with numpy before 2.4; with a newer one those tests are skipped.
+test-torch:
+	$(PYTHON) -m venv build/torch-$(TORCH)
+	build/torch-$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  torch==$(TORCH) triton==$(TRITON) 'numpy<2.4' --editable '.[test]'
+	build/torch-$(TORCH)/bin/python -m pytest -n $(JOBS) --dist worksteal -p no:cacheprovider $(LOWEST) \
+	  tests/integrations tests/translation tests/inspection tests/cli
 
 mutations: install-test
 	$(BIN)/python tests/mutations/run.py --jobs $(JOBS)

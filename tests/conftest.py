@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from importlib.metadata import version
 
 # Before torch loads: bf16 matrix products die with "Illegal instruction" on some virtual CPUs that claim AMX.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
@@ -32,6 +34,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if "cuda" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+
+
+# What Triton's interpreter says where it fails before the given version: the compiler, and so a GPU, does not.
+INTERPRETER = {
+    "only 0-dimensional arrays": (
+        (3, 7),
+        "takes an array of one for a number, which numpy refuses since 2.4",
+    ),
+    "no attribute 'get_int1_ty'": ((3, 4), "cannot combine tensors and booleans"),
+}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    try:
+        return (yield)
+    except Exception as error:
+        for said, (fixed, why) in INTERPRETER.items():
+            if _says(error, said) and tuple(map(int, version("triton").split(".")[:2])) < fixed:
+                pytest.skip(f"the interpreter of Triton {version('triton')} {why}")
+        raise
+
+
+def _says(error: BaseException, words: str) -> bool:
+    several = getattr(error, "exceptions", ())  # of Hypothesis
+    return all(_says(each, words) for each in several) if several else words in str(error)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import torch
 
 from softtargets import errors, geometry
 from softtargets.noise import CORRUPTIONS
+from tests.default_device import default_device
 
 GENERATOR = torch.Generator().manual_seed(0)
 FEATURES, WEIGHTS = torch.randn(60, 5, generator=GENERATOR), torch.randn(4, 5, generator=GENERATOR)
@@ -29,9 +30,6 @@ INSTRUMENTS = {
 @pytest.mark.parametrize("name", INSTRUMENTS)
 def test_the_default_device_does_not_matter_to_data_elsewhere(name):
     expected = INSTRUMENTS[name]()
-    torch.set_default_device("meta")
-    try:
+    with default_device("meta"):
         found = INSTRUMENTS[name]()
-    finally:
-        torch.set_default_device(None)
     assert str(found) == str(expected)

@@ -95,7 +95,9 @@ def in_a_program(value):
 
 @pytest.mark.parametrize(("value", "wanted"), [("always", "True"), ("auto", "False")])
 def test_the_environment_chooses_for_a_whole_program(value, wanted):
-    assert in_a_program(value).stdout.strip() == wanted
+    done = in_a_program(value)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == wanted
 
 
 def test_the_environment_is_checked():

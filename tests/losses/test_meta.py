@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
 import torch
 from torch import nn
@@ -20,6 +18,7 @@ from softtargets.losses import (
     LogitSmoothing,
     OnlineLabelSmoothing,
 )
+from tests.default_device import default_device
 
 K = 4
 WITHOUT_TENSORS = {
@@ -104,20 +103,11 @@ def test_the_default_device_does_not_matter_to_data_elsewhere(name):
     torch.manual_seed(0)
     wanted = [loss(logits, target, *given).detach() for target in (labels, soft)]
     torch.manual_seed(0)
-    with _default_device("meta"):
+    with default_device("meta"):
         loss = WITHOUT_TENSORS[name]()
         found = [loss(logits, target, *given) for target in (labels, soft)]
         sum(found).backward()
     torch.testing.assert_close([each.detach() for each in found], wanted)
-
-
-@contextlib.contextmanager
-def _default_device(device):
-    torch.set_default_device(device)
-    try:
-        yield
-    finally:
-        torch.set_default_device(None)
 
 
 @pytest.mark.parametrize("strict", [False, True])

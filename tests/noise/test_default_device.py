@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from softtargets import noise
+from tests.default_device import default_device
 
 LABELS = np.arange(600) % 3
 INPUTS = np.random.default_rng(0).standard_normal((600, 4))
@@ -37,9 +38,6 @@ def estimated(method):
 )
 def test_the_default_device_does_not_matter(call):
     expected = call()
-    torch.set_default_device("meta")
-    try:
+    with default_device("meta"):
         found = call()
-    finally:
-        torch.set_default_device(None)
     np.testing.assert_array_equal(found, expected)

@@ -14,6 +14,7 @@ from softtargets.runs import RunStore
 from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
 from softtargets.training.device_state import DeviceState
+from tests.default_device import default_device
 
 from .making import finished, started
 from .noting import Noting, packs_of
@@ -293,10 +294,7 @@ def test_on_a_gpu_every_net_resumes_exactly_and_is_the_same_in_company(recipe, m
 
 def test_the_default_device_of_a_program_does_not_matter(recipe, tmp_path):
     (expected,) = train([recipe], RunStore(tmp_path / "a"))
-    torch.set_default_device("meta")
-    try:
+    with default_device("meta"):
         (run,) = train([recipe], RunStore(tmp_path / "b"))
         assert torch.get_default_device() == torch.device("meta")
-    finally:
-        torch.set_default_device(None)
     assert all(torch.equal(tensor, run.weights()[name]) for name, tensor in expected.weights().items())

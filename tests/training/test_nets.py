@@ -303,7 +303,7 @@ def test_the_compiler_understands_links_with_kernels(name, runs, monkeypatch):
     monkeypatch.setattr(torch, "compile", compile_up_to_there)
     torch.compiler.reset()
     torch.manual_seed(0)
-    with torch._dynamo.config.patch(recompile_limit=64):
+    with compiling_as_often_as_needed():
         modes = (True, False) if runs == 1 else (True,)
         check_compiled([NETS[name]() for _ in range(runs)], "cpu", torch.float16, 2e-2, modes)
 

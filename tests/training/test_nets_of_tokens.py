@@ -74,7 +74,7 @@ def test_the_compiler_understands_every_link_for_all_lengths(monkeypatch):
     model, alone = made(), made()
     nets = single(model, Forward(made(), False, worth=lambda shape: True, dynamic=True))
     alone.draw_from(nets.place)
-    with torch._dynamo.config.patch(recompile_limit=64):
+    with compiling_as_often_as_needed():
         for length in (3, 5, 6):
             prefix = torch.randint(4, 11, (2, length))
             found = nets.train((SOURCE[None], prefix[None]))[0]

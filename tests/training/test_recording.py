@@ -19,11 +19,13 @@ def test_what_is_set_for_compiling_is_set_back():
     import torch._dynamo
     import torch.fx.experimental._config as shapes
 
-    before = torch._dynamo.config.recompile_limit, shapes.use_duck_shape
+    config = torch._dynamo.config
+    limit = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"  # of torch 2.6
+    before = getattr(config, limit), shapes.use_duck_shape
     with compiling_as_often_as_needed():
-        assert torch._dynamo.config.recompile_limit == 1024
+        assert getattr(config, limit) == 1024
         assert not shapes.use_duck_shape
-    assert (torch._dynamo.config.recompile_limit, shapes.use_duck_shape) == before
+    assert (getattr(config, limit), shapes.use_duck_shape) == before
 
 
 def test_attention_is_set_back_after_an_error():

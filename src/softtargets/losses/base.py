@@ -24,7 +24,7 @@ from softtargets.losses.autograd import (
 from softtargets.losses.batch import Batch, check_tensors, is_plain
 from softtargets.losses.functional import blend, wide
 from softtargets.losses.reference import plain_losses
-from softtargets.losses.rule import Rule
+from softtargets.losses.rule import Rule, is_learnt
 
 
 class WholeBatch(Protocol):
@@ -156,7 +156,7 @@ class SoftTargetLoss(ProcessState):
         if not fused and (self.draws or not may_solve(batch.raw)):
             return None
         rule = self.rule(batch, given)
-        return None if rule is None or rule.learnt or (fused and not rule.fused) else rule
+        return None if rule is None or is_learnt(rule) or (fused and not rule.fused) else rule
 
     def called(self) -> None:
         """Called after each loss computed, where a subclass counts its steps."""

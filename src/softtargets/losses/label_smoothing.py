@@ -79,7 +79,8 @@ class LabelSmoothing(SoftTargetLoss):
     def torchs_smoothing(self) -> float | None:
         """Alpha, where mass goes to all classes alike and class weights leave impossible classes out of it."""
         tables = self._buffers["prior"], self._buffers["matrix"], self._buffers["weight"]
-        if self.spread != "all" or tables != (None, None, None):
+        # By identity: the compiler of torch 2.12 does not compare tensors with None.
+        if self.spread != "all" or any(table is not None for table in tables):
             return None
         return self.alpha if isinstance(self.alpha, float) and self.alpha < 1 else None
 

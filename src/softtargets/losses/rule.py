@@ -32,7 +32,8 @@ class Rule(NamedTuple):
     # Whether kernels know it too.
     fused: bool = True
 
-    @property
-    def learnt(self) -> bool:
-        """Whether somebody wants the gradient of a hyper-parameter, which only autograd has."""
-        return any(isinstance(each, Tensor) and each.requires_grad for each in self.values)
+
+def is_learnt(rule: Rule) -> bool:
+    """Whether somebody wants the gradient of a hyper-parameter, which only autograd has."""
+    # No property of a rule: the compiler of torch 2.7 does not look into those of named tuples.
+    return any(isinstance(each, Tensor) and each.requires_grad for each in rule.values)

@@ -26,5 +26,6 @@ def run_norms(values: Tensor) -> Tensor:
     """Euclidean norms of (runs, count), or of the numbers of one net, (count,)."""
     if values.is_cuda and values.dim() == 2:
         return run_sums(values, squared=True).sqrt()
-    norms: Tensor = torch.linalg.vector_norm(values, dim=-1)
+    # Not -1: torch 2.9 gives the compiler a wrong shape then, where there is one number.
+    norms: Tensor = torch.linalg.vector_norm(values, dim=values.dim() - 1)
     return norms

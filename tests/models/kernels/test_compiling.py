@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-
 import pytest
 
 pytest.importorskip("triton")
 
+from tests.compiling import in_a_process
+
 PROGRAM = r"""
-import os, sys
+import sys
 import torch
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource, compile
 from softtargets.models.kernels import launch
 from softtargets.models.kernels.batch_norm import apply_kernel, end_gradient_kernel, gradient_sum_kernel, lay_kernel
 from softtargets.models.kernels.batch_norm import map_gradient_kernel, norm_gradient_kernel, tile_sum_kernel
@@ -34,28 +29,23 @@ from softtargets.models.kernels.sums import sum_kernel
 from softtargets.models.kernels.turning import turn_kernel
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
 from softtargets.models.kernels.response_norm import norm_kernel
+from tests import compiling
 
-capability = int(sys.argv[1])
+capability, most_spilled = (int(argument) for argument in sys.argv[1:])
 TYPES = {"winners": "*u8", "partials": "*fp32", "rows": "i32", "parts": "i32"}
 TYPES |= dict.fromkeys(("alpha", "beta"), "fp32") | dict(bias_partials="*fp32")
 
 
 def compiled(kernel, constants, warps=4, stages=3, made=None, **types):
     types = TYPES | types
-    given = [param.name for param in kernel.params]
-    signature = {name: "constexpr" if name in constants else types.get(name, "*bf16") for name in given}
     # As at a launch: tensors begin at even addresses, and there are multiples of 16 rows.
-    even = {(place,): [["tt.divisibility", 16]] for place, name in enumerate(given) if signature[name] != "fp32"}
-    any_number = {param.name for param in kernel.params if param.do_not_specialize}
-    even = {place: each for place, each in even.items() if given[place[0]] not in {*constants, *any_number}}
-    source = ASTSource(kernel, signature, constants, even)
-    options = {"num_warps": warps, "num_stages": stages}
-    found = compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    even = [param.name for param in kernel.params if types.get(param.name) != "fp32" and not param.do_not_specialize]
+    found = compiling.compiled(kernel, constants, types, "*bf16", even, warps, stages, capability)
     if made is not None:
         made["shared"] = found.metadata.shared
-    # Double precision creeps in through constants too small for single, and is slow or, in assembly, wrong.
-    assert "f64" not in found.asm["ttir"], (constants, "computes in double precision")
-    assert ".local" not in found.asm["ptx"], (constants, "does not fit into registers")
+    compiling.refuse_detours(found, constants)
+    if most_spilled is not None:
+        compiling.refuse_spills(found, most_spilled)
     return found.asm["ptx"]
 
 
@@ -275,7 +265,7 @@ for place, (side, channels, new_channels, size, stride, padding) in enumerate(LA
         check_product(Shape(new, new, new_channels, side, side, channels, *rest), True, bias=None)
 # For halves, which no recipe asks for, the response norm is exact and slow, as attention is in single precision: their
 # registers are not looked at.
-os.environ.pop("TRITON_DUMP_PTXAS_LOG")
+most_spilled = None
 if capability == 90:
     check_norm(False)
     for queries, keys, size in ((16, 16, 64), (32, 32, 64), (64, 64, 64), (128, 16, 64), (32, 32, 128)):
@@ -286,18 +276,5 @@ print("compiled")
 
 # How many bytes of registers the assembler may put elsewhere: next to none where we measure.
 @pytest.mark.parametrize(("capability", "spilled"), [(90, 8), (80, 64)])
-def test_every_kernel_compiles_and_keeps_to_registers_and_single_precision(capability, spilled, tmp_path):
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment |= {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_DUMP_PTXAS_LOG": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(capability)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.strip().endswith("compiled")
-    counted = [int(size) for size in re.findall(r"(\d+) bytes spill stores", done.stdout)]
-    assert len(counted) > 10
-    assert max(counted) <= spilled, "registers are spilled"
+def test_every_kernel_compiles_and_keeps_to_registers_and_single_precision(capability, spilled):
+    assert in_a_process(PROGRAM, str(capability), str(spilled)) == "compiled"

@@ -14,7 +14,7 @@ from softtargets.translation.beam import Beams
 from softtargets.translation.kernel_step import go_on
 from softtargets.translation.ranking import best
 from softtargets.translation.symbols import BOS, EOS
-from tests.translation.kernels.compiling import compiled
+from tests import compiling
 
 interpreted = pytest.mark.skipif(
     os.environ.get("TRITON_INTERPRET") != "1", reason="runs in Triton's interpreter, so without a GPU"
@@ -117,7 +117,7 @@ def test_what_is_no_log_probability_is_noted():
 
 @pytest.mark.parametrize(("beam", "nbest", "warps"), [(1, 1, 1), (5, 1, 2), (5, 5, 2), (16, 4, 4)])
 def test_it_compiles_for_a_gpu(beam, nbest, warps):
-    compiled(
+    compiling.check(
         "softtargets.translation.kernels.beam",
         "go_on_kernel",
         types={

@@ -13,7 +13,7 @@ from softtargets.models import Transformer
 from softtargets.translation.beam import Beams
 from softtargets.translation.kernel_step import KernelStep, Weights
 from softtargets.translation.symbols import BOS, EOS
-from tests.translation.kernels.compiling import compiled
+from tests import compiling
 
 interpreted = pytest.mark.skipif(
     os.environ.get("TRITON_INTERPRET") != "1", reason="runs in Triton's interpreter, so without a GPU"
@@ -89,7 +89,7 @@ def test_of_equal_tokens_the_lower_comes_first_and_impossible_ones_come_last():
 @pytest.mark.parametrize(("dtype", "rows", "depth"), [("bf16", 128, 64), ("fp32", 64, 32)])
 def test_they_compile_for_a_gpu(dtype, rows, depth):
     common = {"VOCABULARY": 8000, "CHUNKS": 63, "CHUNK": 128}
-    compiled(
+    compiling.check(
         "softtargets.translation.kernels.head",
         "head_kernel",
         types={"states": f"*{dtype}", "templates": f"*{dtype}", "rows": "i32", "temperature": "fp32"},
@@ -98,7 +98,7 @@ def test_they_compile_for_a_gpu(dtype, rows, depth):
         warps=8,
     )
     for count, searched, warps in ((6, 8, 1), (2, 2, 1), (11, 16, 4)):
-        compiled(
+        compiling.check(
             "softtargets.translation.kernels.head",
             "choose_kernel",
             types={"tokens": "*i64"},

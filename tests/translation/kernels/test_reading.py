@@ -15,7 +15,7 @@ from softtargets.translation.kernel_reading import KernelReading, room, rounded
 from softtargets.translation.kernel_step import Weights
 from softtargets.translation.sources import Packed
 from softtargets.translation.symbols import BOS, EOS
-from tests.translation.kernels.compiling import compiled
+from tests import compiling
 from tests.translation.test_decoding import VOCABULARY, make
 
 interpreted = pytest.mark.skipif(
@@ -63,7 +63,7 @@ def test_few_numbers_are_rounded_to_and_not_far():
 @pytest.mark.parametrize("dtype", ["bf16", "fp32"])
 def test_they_compile_for_a_gpu(size, dtype):
     module = "softtargets.translation.kernels.reading"
-    compiled(
+    compiling.check(
         module,
         "source_attention_kernel",
         types={"starts": "*i32", "lengths": "*i32", "scale": "fp32"},
@@ -71,7 +71,7 @@ def test_they_compile_for_a_gpu(size, dtype):
         constants={"HEADS": 4, "SIZE": size, "ROWS": 16, "COLUMNS": size, "BLOCK": 32, "PRECISION": "ieee"},
         warps=(4 if dtype == "fp32" else 1) * (size // 64),
     )
-    compiled(
+    compiling.check(
         module,
         "remember_kernel",
         types={"slots": "*i32", "length": "i32"},
@@ -79,7 +79,7 @@ def test_they_compile_for_a_gpu(size, dtype):
         constants={"HEADS": 4, "SIZE": size, "BLOCK": 4 * size},
         warps=size // 64,
     )
-    compiled(
+    compiling.check(
         module,
         "embed_sources_kernel",
         types={"tokens": "*i32", "slots": "*i32", "low": f"*{dtype}", "length": "i32", "factor": "fp32"},

@@ -15,7 +15,7 @@ from softtargets.translation import Searcher, decode
 from softtargets.translation.beam import Beams
 from softtargets.translation.kernel_step import KernelStep, Weights, compute_dtype, fits
 from softtargets.translation.symbols import BOS, EOS
-from tests.translation.kernels.compiling import compiled
+from tests import compiling
 from tests.translation.test_decoding import make, same, texts
 
 interpreted = pytest.mark.skipif(
@@ -147,7 +147,7 @@ def test_double_precision_is_not_for_kernels():
 @pytest.mark.parametrize("dtype", ["bf16", "fp32"])
 def test_attention_compiles_for_a_gpu(size, dtype):
     constants = {"BEAMS": 5, "HEADS": 4, "SIZE": size, "COLUMNS": size, "BLOCK": 32}
-    compiled(
+    compiling.check(
         "softtargets.translation.kernels.step",
         "own_attention_kernel",
         types={"origins": "*u8", "place": "*i64", "scale": "fp32"},
@@ -155,7 +155,7 @@ def test_attention_compiles_for_a_gpu(size, dtype):
         constants=constants | {"CAPACITY": 48},
         warps=size // 64,
     )
-    compiled(
+    compiling.check(
         "softtargets.translation.kernels.step",
         "cross_attention_kernel",
         types={"seen": "*u8", "length": "i32", "scale": "fp32"},
@@ -168,7 +168,7 @@ def test_attention_compiles_for_a_gpu(size, dtype):
 @pytest.mark.parametrize("asks", [True, False])
 @pytest.mark.parametrize("width", [128, 256])
 def test_merging_compiles_for_a_gpu(width, asks):
-    compiled(
+    compiling.check(
         "softtargets.translation.kernels.step",
         "merge_kernel",
         types={"states": "*fp32", "weight": "*fp32", "bias": "*fp32", "rows": "i32", "eps": "fp32"},
@@ -205,7 +205,7 @@ def test_merging_is_a_product_a_sum_a_norm_and_a_product(norm, monkeypatch):
 
 def test_the_rest_compiles_for_a_gpu():
     common = {"WIDTH": 512, "BLOCK": 512}
-    compiled(
+    compiling.check(
         "softtargets.translation.kernels.step",
         "sum_norm_kernel",
         types={"added": "*bf16", "low": "*bf16", "rows": "i32", "eps": "fp32"},
@@ -213,7 +213,7 @@ def test_the_rest_compiles_for_a_gpu():
         constants=common | {"ROWS": 4, "ADDS": True, "POST": True},
         warps=2,
     )
-    compiled(
+    compiling.check(
         "softtargets.translation.kernels.step",
         "embed_kernel",
         types={"tokens": "*i64", "place": "*i64", "low": "*bf16", "factor": "fp32"},

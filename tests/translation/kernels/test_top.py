@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -11,6 +8,7 @@ import torch
 pytest.importorskip("triton")
 
 from softtargets.translation.ranking import best, likeliest, likeliest_by_kernel
+from tests.compiling import in_a_process
 
 interpreted = pytest.mark.skipif(
     os.environ.get("TRITON_INTERPRET") != "1", reason="runs in Triton's interpreter, so without a GPU"
@@ -59,32 +57,22 @@ def test_what_cannot_be_comes_last_and_what_is_no_number_is_shown():
 
 
 PROGRAM = """
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource, compile
 from softtargets.translation.kernels.top import top_kernel
+from tests.compiling import compiled, refuse_detours, refuse_spills
 
 for vocabulary, block, warps in ((8000, 8192, 8), (10_000, 16384, 16), (16_000, 16384, 16)):
     constants = dict(VOCABULARY=vocabulary, COUNT=6, BLOCK=block, CHUNK=128, SEARCHED=8)
     constants["SCALED"] = vocabulary == 8000
     types = dict(logits="*fp32", log_probs="*fp32", tokens="*i64", temperature="fp32")
-    given = [param.name for param in top_kernel.params]
-    signature = {name: "constexpr" if name in constants else types[name] for name in given}
-    even = {(place,): [["tt.divisibility", 16]] for place in range(3)}
-    source = ASTSource(top_kernel, signature, constants, even)
-    found = compile(source, target=GPUTarget("cuda", 90, 32), options=dict(num_warps=warps))
-    assert "f64" not in found.asm["ttir"], "computes in double precision"
+    found = compiled(top_kernel, constants, types, warps=warps)
+    refuse_detours(found, vocabulary)
     assert "ld.global.v4.b32" in found.asm["ptx"], "reads number by number"
+    refuse_spills(found)
 """
 
 
-def test_it_compiles_for_a_gpu(tmp_path):
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    environment |= {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_DUMP_PTXAS_LOG": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.findall(r"(\d+) bytes spill stores", done.stdout) == ["0"] * 3, "registers are spilled"
+def test_it_compiles_for_a_gpu():
+    in_a_process(PROGRAM)
 
 
 @pytest.mark.cuda

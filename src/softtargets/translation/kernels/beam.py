@@ -56,7 +56,8 @@ def go_on_kernel(
     picked_sums = tl.full((PICKS,), never, tl.float64)
     picked_tokens = tl.full((PICKS,), EOS, tl.int64)
     picked_parents = tl.zeros((PICKS,), tl.int32)
-    for place_of in tl.static_range(min(2 * BEAM, BEAM * EACH)):
+    # No `min`: what Triton 3.5 makes of it is no constant.
+    for place_of in tl.static_range(2 * BEAM if EACH > 2 else BEAM * EACH):
         best = tl.max(tl.where(free, sums, never), 0)
         which = tl.min(tl.where(free & (sums == best), candidate, CANDIDATES - 1), 0)
         chosen = candidate == which

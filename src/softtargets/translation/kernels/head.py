@@ -88,7 +88,8 @@ def choose_kernel(
     chunks = tl.where(chunk < CHUNKS, keys_of(largest_of - largest - total, chunk), lowest)
     place = tl.arange(0, SEARCHED)
     chosen = tl.full((SEARCHED,), BLOCK, tl.int32)
-    for number in tl.static_range(min(COUNT, CHUNKS)):
+    # No `min`: what Triton 3.5 makes of it is no constant.
+    for number in tl.static_range(COUNT if COUNT < CHUNKS else CHUNKS):
         best = tl.max(chunks, 0)
         chunks = tl.where(chunks == best, lowest, chunks)
         chosen = tl.where(place == number, 0x7FFFFFFF - (best & 0xFFFFFFFF).to(tl.int32), chosen)
