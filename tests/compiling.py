@@ -74,7 +74,7 @@ def refuse_spills(found, most=0):
     """Ask the assembler how many bytes of registers it puts elsewhere, as not every Triton passes its report on.
 
     Those of Triton 3.3 and 3.4 (torch 2.7 and 2.8) are let pass: up to 316 bytes in the gradient of attention and 12 in
-    a step of a search, which makes these kernels slower and not wrong.
+    a step of a search, which may make these kernels slower, but not wrong.
     """
     import triton
 
