@@ -22,11 +22,20 @@ _SOURCE_KEYS, _CHUNK = 32, 128
 # Products behind attention are made together with the norm behind them, so many rows at a time, unless the weights, all
 # of which each program reads, are so large that two launches are quicker; in single precision torch's are.
 _MERGES, _MERGED_ROWS, _WIDEST_MERGED = True, 64, 256
+# Bytes of shared memory that it takes, 136 KiB: GPUs for computing have them, those for games do without this kernel.
+_MERGED_SHARED = 136 * 1024
 # What a Transformer is made of besides our own modules.
 _TORCHS = (nn.Linear, nn.LayerNorm, nn.Embedding, nn.Identity, nn.ModuleList)
 _OURS = Transformer.__module__.rpartition(".")[0] + "."
 # A program of a norm has whole rows in registers.
 _WIDEST = 4096
+
+
+def has_room(device: torch.device, needed: int = _MERGED_SHARED) -> bool:
+    """Whether a program on this device may have so many bytes of shared memory; Triton's interpreter knows no limit."""
+    if device.type != "cuda":
+        return True
+    return getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", 0) >= needed
 
 
 @dataclass(frozen=True)
@@ -162,7 +171,7 @@ class KernelStep:
         self._pre = not isinstance(model.last.norm, nn.Identity)
         self._norms = norms_of(model.decoder, model.last.norm if self._pre else None)
         low = weights.dtype in (torch.bfloat16, torch.float16)
-        self._merges = _MERGES and low and self._width <= _WIDEST_MERGED
+        self._merges = _MERGES and low and self._width <= _WIDEST_MERGED and has_room(table.device)
         self._heads = cache.keys[0].shape[1]
         self._size = self._width // self._heads
         self._heads_and_beams = {"BEAMS": beams.beam, "HEADS": self._heads, "SIZE": self._size}

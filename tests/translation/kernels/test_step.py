@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional
 pytest.importorskip("triton")
 
 from softtargets.models import Transformer
-from softtargets.translation import Searcher, decode
+from softtargets.translation import Searcher, decode, kernel_step
 from softtargets.translation.beam import Beams
 from softtargets.translation.kernel_step import KernelStep, Weights, compute_dtype, fits
 from softtargets.translation.symbols import BOS, EOS
@@ -254,3 +255,14 @@ def test_on_a_gpu_scores_in_bf16_are_the_models(vocabulary):
                     logits, torch.tensor(one.tokens, device="cuda"), reduction="sum"
                 )
                 assert one.log_prob == pytest.approx(expected.item(), abs=0.05 * len(one.tokens))
+
+
+@pytest.mark.parametrize(
+    ("bytes_there", "merges"), [(227 * 1024, True), (163 * 1024, True), (99 * 1024, False)]
+)
+def test_gpus_with_little_shared_memory_do_without_merging(bytes_there, merges, monkeypatch):
+    """An H200 and an A100 have room, a GPU for games has not."""
+    properties = SimpleNamespace(shared_memory_per_block_optin=bytes_there)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    assert kernel_step.has_room(torch.device("cuda")) == merges
+    assert kernel_step.has_room(torch.device("cpu"))
