@@ -3,6 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from forking import finish, start
+from softtargets.runs import RunStore
+from softtargets.training import train
 from softtargets.training.precision import autocast, float32_products
 
 CPU = torch.device("cpu")
@@ -47,6 +50,34 @@ def test_products_use_tf32_only_where_the_recipe_says_so(precision, inside, befo
     with float32_products(precision):
         assert state() == inside
     assert state() == before
+
+
+@pytest.mark.parametrize(("precision", "inside"), [("fp32", True), ("tf32", True), ("bf16", False)])
+def test_float32_convolutions_have_the_same_bits_every_time(precision, inside, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", False)
+    with float32_products(precision):
+        assert torch.backends.cudnn.deterministic is inside
+    assert not torch.backends.cudnn.deterministic
+    torch.backends.cudnn.deterministic = True  # what a user has asked for stays
+    with float32_products(precision):
+        assert torch.backends.cudnn.deterministic
+    assert torch.backends.cudnn.deterministic
+
+
+@pytest.mark.cuda
+def test_on_a_gpu_they_have(recipe, tmp_path):
+    """Processes of their own, since one process may choose the same convolution twice by chance."""
+    small = recipe.replace({"precision": "fp32", "model": {"name": "preact_resnet", "depth": 8}, "epochs": 2})
+    runs = []
+    for place in ("one", "other"):
+        assert finish(start(on_gpu, small, tmp_path / place, daemon=False)) == 0
+        runs.append(RunStore(tmp_path / place).find(small))
+    for name, value in runs[0].weights().items():
+        assert torch.equal(runs[1].weights()[name], value), name
+
+
+def on_gpu(recipe, root):
+    train([recipe], RunStore(root), device="cuda", progress=False)
 
 
 def test_the_setting_comes_back_after_an_error():

@@ -17,12 +17,19 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
 
 @contextmanager
 def float32_products(precision: str) -> Iterator[None]:
-    """Let float32 matrix products and convolutions use TF32 only if the recipe says so."""
-    products, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    """Let float32 matrix products and convolutions use TF32 only if the recipe says so.
+
+    NVIDIA's float32 convolutions may add up in any order, and a run would not have the same bits twice; those are asked
+    for that do not. Convolutions in bf16 repeat their bits as they are.
+    """
+    library = torch.backends.cudnn
+    products, convolutions = torch.get_float32_matmul_precision(), library.allow_tf32
+    deterministic = library.deterministic
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    library.allow_tf32 = precision == "tf32"
+    library.deterministic = deterministic or precision != "bf16"
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(products)
-        torch.backends.cudnn.allow_tf32 = convolutions
+        library.allow_tf32, library.deterministic = convolutions, deterministic

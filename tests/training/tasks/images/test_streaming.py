@@ -124,6 +124,19 @@ def test_waiting_is_counted_once():
     assert waiting.taken() == 0
 
 
+@pytest.mark.parametrize("device", [CPU, pytest.param(torch.device("cuda"), marks=pytest.mark.cuda)])
+def test_a_wait_that_never_ends_does_not_count(device):
+    """As the last of a loop, which finds that there is nothing left."""
+    waiting = Waiting(device)
+    waiting.begin()
+    waiting.end()
+    waiting.begin()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    assert 0 <= waiting.taken() < 1
+    assert waiting.taken() == 0
+
+
 def test_thousands_of_images_take_the_memory_of_a_few_batches(tmp_path):
     """3,000 images of 96 x 96 would be 83 MB; those on their way are four batches of 32: 3.5 MB."""
     path = tmp_path / "own" / "train" / "one" / "0.jpg"

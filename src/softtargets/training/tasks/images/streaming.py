@@ -129,28 +129,28 @@ class Waiting:
     """The time that a device stood still because its data were not there.
 
     On a GPU that is what lies between the end of what it was given to do before and the arrival of the data, whatever
-    the host did in between; on a CPU, where nothing else goes on, the time that the host waited.
+    the host did in between; on a CPU, where nothing else goes on, the time that the host waited. A wait that begins and
+    never ends, since there was nothing left to wait for, does not count.
     """
 
     def __init__(self, device: torch.device) -> None:
         self._on_gpu = device.type == "cuda"
         self._begun = 0.0
         self._seconds = 0.0
+        self._before: torch.cuda.Event | None = None
         self._events: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
 
     def begin(self) -> None:
         """All that the device has been given to do is given."""
         if self._on_gpu:
-            pair = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            pair[0].record()
-            self._events.append(pair)
+            self._before = _recorded()
         else:
             self._begun = time.perf_counter()
 
     def end(self) -> None:
         """From here on it has its data."""
-        if self._on_gpu:
-            self._events[-1][1].record()
+        if self._before is not None:
+            self._events.append((self._before, _recorded()))
             self._add()
         else:
             self._seconds += time.perf_counter() - self._begun
@@ -165,6 +165,12 @@ class Waiting:
         while self._events and self._events[0][1].query():
             begin, end = self._events.popleft()
             self._seconds += begin.elapsed_time(end) / 1000
+
+
+def _recorded() -> torch.cuda.Event:
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
 
 
 class _Slot:
