@@ -243,6 +243,11 @@ def test_log_probabilities_with_a_gradient_are_no_trouble():
         ({"penalty": "short"}, "penalty must be length or google, not 'short'"),
         ({"length_penalty": 1e6}, "length_penalty of 1000000.0 is too much for 4 tokens"),
         ({"eos": 3}, "eos must be one of 3 tokens, not 3"),
+        ({"eos": 2.0}, "eos must be a whole number, not 2.0"),
+        ({"bos": 0.5}, "bos must be a whole number, not 0.5"),
+        ({"nbest": 1.5}, "nbest must be a whole number, not 1.5"),
+        ({"batch": 0, "nbest": 0}, "nbest must be from 1 to the beam, 2, not 0"),
+        ({"batch": 0, "penalty": "short"}, "penalty must be length or google, not 'short'"),
         (
             {"next_log_probs": lambda p: torch.zeros(7, 3)},
             r"next_log_probs must give log-probabilities \(2, V\)",
@@ -286,6 +291,7 @@ def test_hypotheses_unpack_as_tokens_and_score():
 def test_numbers_of_numpy_are_numbers():
     toy, two = Toy(4, 0, 2), np.int64(2)
     assert beam_search(toy, two, two, BOS, 3, np.int64(4)) == beam_search(toy, 2, 2, BOS, 3, 4)
+    assert beam_search(toy, 2, 2, BOS, 3, torch.tensor(4)) == beam_search(toy, 2, 2, BOS, 3, 4)
     assert beam_search(toy, 2, 2, BOS, 3, np.array([4, 3])) == beam_search(toy, 2, 2, BOS, 3, [4, 3])
 
 

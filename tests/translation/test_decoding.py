@@ -143,6 +143,8 @@ def test_sources_of_unknown_words_are_translated():
         ({"sources": [[5], [VOCABULARY]]}, r"^sources must have tokens from 1 to 22, not 23 \(number 1\)$"),
         ({"sources": [[PAD]]}, "^sources must have tokens from 1 to 22, not 0"),
         ({"temperature": 0.0}, "^temperature must be above 0, not 0.0$"),
+        ({"temperature": 1e-40}, "^temperature must be at least 1e-30 and finite, not 1e-40$"),
+        ({"temperature": float("inf")}, "^temperature must be at least 1e-30 and finite, not inf$"),
         ({"nbest": 9}, "^nbest must be from 1 to the beam, 5, not 9$"),
         ({"max_length": 0}, "^max_length must be at least 1, not 0$"),
         ({"beam": 0, "nbest": 0}, "^beam must be at least 1, not 0$"),

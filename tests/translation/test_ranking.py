@@ -24,8 +24,10 @@ def test_the_best_are_those_of_a_stable_sort(dtype, length, count):
         assert numbers == [row[place] for place in expected]
 
 
+@pytest.mark.parametrize("negative", [False, True])  # inf - inf has the sign on a CPU
 @pytest.mark.parametrize("length", [50, 5000])
-def test_not_a_number_is_not_lost(length):
+def test_not_a_number_is_not_lost(length, negative):
     values = torch.zeros(1, length)
-    values[0, length - 3] = torch.nan
+    values[0, length - 3] = -torch.tensor(torch.nan) if negative else torch.nan
+    assert values[0, length - 3].signbit() == negative
     assert best(values, 2)[0].isnan().any()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -70,5 +71,74 @@ def test_corners_and_refusals():
             sample(Toy(3, 0, 1), 1, BOS, 2, 4, **options)
     with pytest.raises(SofttargetsError, match="max_length must be at least 1"):
         greedy(Toy(3, 0, 1), 1, BOS, 2, 0)
-    with pytest.raises(SofttargetsError, match=r"must give \(1, V\)"):
+    with pytest.raises(SofttargetsError, match=r"must give log-probabilities \(1, V\)"):
         greedy(lambda p: torch.zeros(2, 3), 1, BOS, 2, 2)
+
+
+def rows(*log_probs):
+    """A model that gives the same row after every prefix."""
+    return lambda prefixes: torch.tensor(log_probs).expand(len(prefixes), -1)
+
+
+@pytest.mark.parametrize("roll", [greedy, sample])
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (rows(math.nan, -1.0, -1.0), "NaN, or more than 0"),
+        (rows(-1.0, math.nan, -1.0), "NaN, or more than 0"),
+        (rows(1.0, 1.0, 1.0), "NaN, or more than 0"),  # logits
+        (rows(-math.inf, -math.inf, -math.inf), r"every token probability 0 after \[\]"),
+        (lambda prefixes: [[0.0]], r"must give a tensor \(1, V\)"),
+        (lambda prefixes: torch.zeros(len(prefixes), 3, dtype=torch.int64), "of torch.int64"),
+    ],
+)
+def test_what_is_no_distribution_is_refused(roll, model, message):
+    with pytest.raises(SofttargetsError, match=message):
+        roll(model, 1, BOS, 2, 3)
+
+
+@pytest.mark.parametrize("roll", [greedy, sample])
+def test_what_is_said_after_the_end_does_not_matter(roll):
+    def next_log_probs(prefixes):
+        ended = (prefixes[:, 1:] == 2).any(1, keepdim=True)
+        going = torch.tensor(
+            [-math.inf, 0.0, -math.inf] if prefixes.shape[1] < 3 else [-math.inf, -math.inf, 0.0]
+        )
+        going = going.expand(len(prefixes), 3).clone()
+        going[0] = torch.tensor([-math.inf, -math.inf, 0.0])
+        return going.masked_fill(ended, math.nan)
+
+    assert [each.tokens for each in roll(next_log_probs, 2, BOS, 2, 5)] == [[2], [1, 1, 2]]
+
+
+@pytest.mark.parametrize("roll", [greedy, sample])
+def test_arguments_that_cannot_be(roll):
+    good = {"next_log_probs": Toy(3, 0, 1), "batch": 1, "bos": BOS, "eos": 2, "max_length": 3}
+    for change, message in (
+        ({"eos": 3}, "eos must be one of 3 tokens, not 3"),
+        ({"batch": -1}, "batch must be at least 0, not -1"),
+        ({"max_length": 2.0}, "max_length must be a whole number, not 2.0"),
+    ):
+        with pytest.raises(SofttargetsError, match=message):
+            roll(**good | change)
+    assert roll(**good | {"max_length": np.int64(3)}) == roll(**good)
+
+
+def test_near_a_temperature_of_0_the_likeliest_is_drawn():
+    toy = Toy(6, 0, 1)
+    found = sample(toy, 4, BOS, 2, 6, temperature=1e-30)
+    assert [each.tokens for each in found] == [each.tokens for each in greedy(toy, 4, BOS, 2, 6)]
+
+
+@pytest.mark.parametrize(
+    ("temperature", "message"),
+    [
+        (0.0, "above 0, not 0.0"),
+        (math.nan, "above 0, not nan"),
+        (1e-40, "at least 1e-30 and finite, not 1e-40"),
+        (math.inf, "at least 1e-30 and finite, not inf"),
+    ],
+)
+def test_temperatures_that_cannot_be(temperature, message):
+    with pytest.raises(SofttargetsError, match=f"temperature must be {message}"):
+        sample(Toy(3, 0, 1), 1, BOS, 2, 4, temperature)

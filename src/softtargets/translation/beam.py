@@ -19,6 +19,13 @@ Penalty = Literal["length", "google"]
 # Asking a GPU whether all is done makes the host wait for it.
 _STEPS_BETWEEN_QUESTIONS = 8
 _NEVER = -torch.inf
+COLDEST = 1e-30  # temperature: in single precision logits divided by less are infinite
+# A log-probability may be so much above 0: log_softmax in bfloat16 rounds.
+ROUNDING = 1e-3
+NO_LOG_PROBS = (
+    "next_log_probs gave numbers that are no log-probabilities: NaN, or more than 0;"
+    " give log_softmax of logits"
+)
 
 
 @dataclass(frozen=True, init=False)
@@ -86,31 +93,17 @@ def beam_search(
     >>> [(each.tokens, round(each.log_prob, 3)) for each in found[0]]
     [([2], -0.916), ([1, 2], -1.427)]
     """
-    batch, beam = _whole(batch, "batch"), _whole(beam, "beam")
-    if batch < 0:
-        raise SofttargetsError(f"must be at least 0, not {batch}", argument="batch")
-    given = max_length if isinstance(max_length, Iterable) else [max_length] * batch
-    limits = [_whole(each, "max_length") for each in given]
-    if len(limits) != batch:
-        raise SofttargetsError(
-            f"must be one number or one for each of {batch} inputs, not {len(limits)}", argument="max_length"
-        )
-    if batch == 0:
-        check_search(beam, 1, nbest or beam)
+    limits = limits_of(max_length, batch)
+    beam, bos, eos = whole(beam, "beam"), whole(bos, "bos"), whole(eos, "eos")
+    nbest = beam if nbest is None else whole(nbest, "nbest")
+    if not limits:
+        check_search(beam, 1, nbest)
+        _penalties(1, length_penalty, penalty)
         return []
+    batch = len(limits)
     beams = Beams(limits, beam, bos, eos, length_penalty, penalty, nbest, device)
     while beams.steps < beams.most:
-        log_probs = next_log_probs(beams.prefixes())
-        if not isinstance(log_probs, Tensor):
-            raise SofttargetsError(
-                f"next_log_probs must give a tensor ({batch * beam}, V) of log-probabilities, not"
-                f" {type(log_probs).__name__}"
-            )
-        if log_probs.shape[:-1] != (batch * beam,) or not log_probs.is_floating_point():
-            raise SofttargetsError(
-                f"next_log_probs must give log-probabilities ({batch * beam}, V), not"
-                f" {tuple(log_probs.shape)} of {log_probs.dtype}"
-            )
+        log_probs = checked(next_log_probs(beams.prefixes()), batch * beam)
         beams = beams.on(log_probs.device)
         beams.step(log_probs)
         if beams.asks() and beams.all_done():
@@ -211,8 +204,7 @@ class Beams:
 
     def wanted(self, vocabulary: int) -> int:
         """How many of so many tokens `go_on` wants to know of each hypothesis, the likeliest."""
-        if not 0 <= self.eos < vocabulary:
-            raise SofttargetsError(f"must be one of {vocabulary} tokens, not {self.eos}", argument="eos")
+        check_end(self.eos, vocabulary)
         # As many as may go on, and the end.
         return min(self.beam + 1, vocabulary)
 
@@ -223,7 +215,7 @@ class Beams:
         beam, each = self.beam, added.shape[-1]
         # What is asked of prefixes that have probability zero, for want of others, may be anything.
         added = added.masked_fill((self.log_probs == _NEVER).view(-1, 1), 0)
-        self.wrong |= (added.isnan() | (added > 1e-3)).any()
+        self.wrong |= (added.isnan() | (added > ROUNDING)).any()
         sums = self.log_probs[..., None] + added.double().clamp(max=0).reshape(-1, beam, each)
         sums, chosen = sums.flatten(1).sort(dim=1, descending=True, stable=True)
         sums, chosen = sums[:, : 2 * beam], chosen[:, : 2 * beam]
@@ -285,10 +277,7 @@ class Beams:
         """The best finished hypotheses of each input, or of the first so many; to be asked at the end."""
         numbers, count = self._fetched(), self.batch * self.nbest
         if numbers[(3 + self.most) * count :].view(np.bool_)[count]:
-            raise SofttargetsError(
-                "next_log_probs gave numbers that are no log-probabilities: NaN, or more than 0;"
-                " give log_softmax of logits"
-            )
+            raise SofttargetsError(NO_LOG_PROBS)
         wanted = (self.batch if inputs is None else inputs) * self.nbest
         scores, log_probs = numbers[: 2 * count].view(np.float64).reshape(2, count)[:, :wanted]
         lengths = numbers[2 * count : 2 * count + wanted]
@@ -345,7 +334,58 @@ def check_search(beam: int, shortest: int, nbest: int) -> None:
         raise SofttargetsError(f"must be from 1 to the beam, {beam}, not {nbest}", argument="nbest")
 
 
-def _whole(value: Any, argument: str) -> int:
+def check_end(eos: int, vocabulary: int) -> None:
+    """Refuse an end that is no token."""
+    if not 0 <= eos < vocabulary:
+        raise SofttargetsError(f"must be one of {vocabulary} tokens, not {eos}", argument="eos")
+
+
+def checked(log_probs: Any, rows: int) -> Tensor:
+    """What `next_log_probs` gave, if it can be log-probabilities of so many rows."""
+    if not isinstance(log_probs, Tensor):
+        raise SofttargetsError(
+            f"next_log_probs must give a tensor ({rows}, V) of log-probabilities, not {type(log_probs).__name__}"
+        )
+    if log_probs.shape[:-1] != (rows,) or not log_probs.is_floating_point():
+        raise SofttargetsError(
+            f"next_log_probs must give log-probabilities ({rows}, V), not {tuple(log_probs.shape)} of"
+            f" {log_probs.dtype}"
+        )
+    return log_probs
+
+
+def check_temperature(temperature: float) -> None:
+    """Refuse what logits cannot be divided by: 0, infinity, and what makes infinities of them.
+
+    >>> check_temperature(1e-40)
+    Traceback (most recent call last):
+    softtargets.exceptions.SofttargetsError: temperature must be at least 1e-30 and finite, not 1e-40
+    """
+    if not temperature > 0:
+        raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
+    if not COLDEST <= temperature < torch.inf:
+        raise SofttargetsError(
+            f"must be at least {COLDEST:g} and finite, not {temperature}", argument="temperature"
+        )
+
+
+def limits_of(max_length: int | Sequence[int], batch: int) -> list[int]:
+    """The most tokens of each input, from one number or one for each."""
+    batch = whole(batch, "batch")
+    if batch < 0:
+        raise SofttargetsError(f"must be at least 0, not {batch}", argument="batch")
+    several = isinstance(max_length, Iterable) and getattr(max_length, "ndim", 1) > 0
+    given: Iterable[int] = max_length if several else [max_length] * batch  # type: ignore[list-item, assignment]
+    limits = [whole(each, "max_length") for each in given]
+    if len(limits) != batch:
+        raise SofttargetsError(
+            f"must be one number or one for each of {batch} inputs, not {len(limits)}", argument="max_length"
+        )
+    return limits
+
+
+def whole(value: Any, argument: str) -> int:
+    """A whole number of whatever kind, or a refusal."""
     try:
         return index(value)
     except TypeError:

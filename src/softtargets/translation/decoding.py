@@ -15,7 +15,7 @@ from torch import Tensor
 from softtargets.exceptions import SofttargetsError
 from softtargets.models import Cache, Transformer, evaluating, known_attention
 from softtargets.translation.batching import longest_first, padded, prefixes, room_for, turns
-from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search
+from softtargets.translation.beam import Beams, Hypothesis, Penalty, check_search, check_temperature
 from softtargets.translation.kernel_reading import KernelReading, room
 from softtargets.translation.kernel_step import KernelStep, Weights, addresses, compute_dtype, fits
 from softtargets.translation.ranking import HAS_KERNELS, likeliest
@@ -100,8 +100,7 @@ class Searcher:
         *,
         penalty: Penalty = "length",
     ) -> None:
-        if not temperature > 0:
-            raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
+        check_temperature(temperature)
         check_search(beam, 1, nbest)
         self.model, self.beam = model, beam
         self._search = _Search(model, beam, length_penalty, penalty, nbest, temperature)
@@ -160,8 +159,7 @@ def score(
     """
     if len(sources) != len(targets):
         raise SofttargetsError(f"there are {len(sources)} sources and {len(targets)} targets")
-    if not temperature > 0:
-        raise SofttargetsError(f"must be above 0, not {temperature}", argument="temperature")
+    check_temperature(temperature)
     checked = checked_sources(model, sources)
     wanted = [[*each] + ([EOS] if end and list(each[-1:]) != [EOS] else []) for each in targets]
     check_tokens(model, Packed.of(wanted), "targets")

@@ -11,6 +11,7 @@ _CHUNK = 128
 # A kernel has whole rows in registers: no longer ones.
 _LONGEST_ROW = 16384
 _LOW = 0xFFFFFFFF
+_LEAST = -(0x7F800000 + 1)  # the key of -inf
 HAS_KERNELS = has_triton()
 
 
@@ -88,6 +89,8 @@ def _keys(values: Tensor, places: Tensor) -> Tensor:
     """Whole numbers in the order of the values, of equal ones in the opposite order of their places."""
     bits = (values + 0.0).view(torch.int32)  # which makes 0 of -0
     ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    # Below -inf are NaNs with a sign, such as a CPU makes of inf - inf; they come first like others.
+    ordered = ordered.masked_fill(ordered < _LEAST, torch.iinfo(torch.int32).max)
     return ordered.long() << 32 | _LOW - places
 
 
