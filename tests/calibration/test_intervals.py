@@ -6,7 +6,12 @@ import torch
 from scipy import optimize, stats
 
 from calibration import exact
-from softtargets.calibration import CalibrationSums, Reliability, measure_calibration
+from softtargets.calibration import (
+    CalibrationSums,
+    Reliability,
+    measure_calibration,
+    measure_confidences,
+)
 from softtargets.calibration.groups import Groups
 from softtargets.calibration.intervals import (
     _folded,
@@ -45,6 +50,26 @@ def test_intervals_hold_the_truth_as_often_as_they_say(truth):
             hits[name] += low <= expected[name] <= high
     # Of 30 intervals that hold it 9 times in 10, fewer than 22 do about once in a hundred times.
     assert min(hits.values()) >= 22, hits
+
+
+@pytest.mark.parametrize(("count", "confidence", "right"), [(50, 0.99, 1), (30, 0.95, 1), (5, 0.03, 0)])
+def test_where_all_are_right_or_wrong_the_accuracy_may_still_be_another(count, confidence, right):
+    said = torch.linspace(confidence - 0.005, confidence + 0.005, count, dtype=torch.float64)
+    found = measure_confidences(said, torch.full((count,), right), resamples=100)
+    accuracy = stats.binomtest(right * count, count).proportion_ci(0.95, method="wilson")
+    most = max(confidence - accuracy.low, accuracy.high - confidence)
+    for name in set(NAMES) - {"classwise_calibration_error"}:
+        # Such outcomes are likely with these confidences: nothing speaks against a calibrated model.
+        assert found.intervals[name] == (0, pytest.approx(most, abs=1e-6)), name
+        assert 0 <= found.corrected.get(name, 0) <= most
+
+
+def test_where_all_are_right_and_should_not_be_the_error_is_real():
+    found = measure_confidences(torch.full((1000,), 0.9), torch.ones(1000, dtype=torch.int64), resamples=100)
+    accuracy = stats.binomtest(1000, 1000).proportion_ci(0.95, method="wilson")
+    low, high = found.intervals["smooth_calibration_error"]
+    assert low == pytest.approx(accuracy.low - 0.9, abs=1e-6)
+    assert high == pytest.approx(0.1, abs=1e-6)
 
 
 def test_scatter_has_the_variance_of_the_residuals():

@@ -16,6 +16,10 @@ and begins at 0 where scatter alone explains what was observed. It is meant for 
 same bins. What was observed lies above the truth on average and may lie above the interval. So there is a corrected
 estimate too, the error that would have shown more than was observed half of the time (median-unbiased): the same with
 the median for both quantiles, which lies inside every interval.
+
+Where all predictions are right, or all wrong, counts do not scatter at all, and resampling would take what was observed
+for certain. Every error is at least the gap between mean confidence and accuracy, so the interval is widened to what
+Wilson's interval of the accuracy allows that gap to be.
 """
 
 from __future__ import annotations
@@ -116,12 +120,27 @@ def intervals_of_groups(
 
     scaled = factors(_sum, *on_grid, level)
     low, middle, high = (float(smooth_error(one * waves)) for one in scaled)
-    return {
+    found = {
         "expected_calibration_error": interval(in_even, _sum),
         "adaptive_calibration_error": interval(in_mass, _sum),
         "debiased_calibration_error": interval(in_even, lambda r: (r.square() / shares).sum(-1).sqrt()),
         "smooth_calibration_error": (low, min(max(middle, low), high), high),
     }
+    least, most = gap_interval(groups, level)
+    if 0 < int(groups.correct.sum()) < groups.examples:
+        return found
+    # Where all are right, or none, resampling shows no scatter: all errors are at least the gap of the means.
+    return {name: (min(low, least), middle, max(high, most)) for name, (low, middle, high) in found.items()}
+
+
+def gap_interval(groups: Groups, level: float) -> Interval:
+    """The size of mean confidence less accuracy, as Wilson's interval of the accuracy allows."""
+    accuracy = groups.correct.sum() / groups.examples
+    low, high = wilson(accuracy, torch.tensor(groups.examples, device="cpu"), level)
+    said = groups.residuals.sum() + accuracy
+    return max(0.0, float(said - high), float(low - said)), max(
+        abs(float(said - high)), abs(float(said - low))
+    )
 
 
 def factors(error: Error, observed: Tensor, scatter: Tensor, level: float) -> tuple[float, float, float]:

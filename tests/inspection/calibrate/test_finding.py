@@ -4,9 +4,10 @@ import math
 
 import pytest
 import torch
+from scipy.stats import binomtest
 
 from inspection.made import net, saved
-from softtargets.calibration import calibration_of, measure_calibration
+from softtargets.calibration import ConfidenceSums, calibration_of, measure_calibration
 from softtargets.calibration.chunks import fold_of
 from softtargets.calibration.sums import CalibrationSums
 from softtargets.calibration.sweep import temperature_sweep
@@ -205,6 +206,16 @@ def test_overconfidence_of_a_stream_is_that_of_its_examples():
     sums = CalibrationSums.of(logits, labels, from_logits=True)
     found = calibration_of(sums, level=None)
     assert overconfidence(sums).value == pytest.approx(found.mean_confidence - found.accuracy)
+
+
+@pytest.mark.parametrize("right", [0, 1])
+def test_overconfidence_is_not_certain_where_all_are_right_or_wrong(right):
+    sums = ConfidenceSums.empty().add(torch.full((40,), 0.98), torch.full((40,), right))
+    found = overconfidence(sums)
+    accuracy = binomtest(40 * right, 40).proportion_ci(0.95, method="wilson")
+    assert (found.low, found.value, found.high) == pytest.approx(
+        (0.98 - accuracy.high, 0.98 - right, 0.98 - accuracy.low)
+    )
 
 
 def test_progress_ends_where_the_file_does(tmp_path):

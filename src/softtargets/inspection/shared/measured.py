@@ -139,7 +139,13 @@ def overconfidence(sums: Cells) -> Estimate:
     confidence = sums.cell_confidence
     mean = confidence / counts.clamp(min=1)
     squares = (confidence * mean - 2 * mean * correct + correct).sum()
-    return Estimate.of_mean(float((confidence - correct).sum()), float(squares), int(counts.sum()))
+    found = Estimate.of_mean(float((confidence - correct).sum()), float(squares), int(counts.sum()))
+    if 0 < int(correct.sum()) < int(counts.sum()):
+        return found
+    # Where all are right, or none, they do not scatter: the accuracy may still be another.
+    low, high = calibration.wilson(correct.sum() / counts.sum(), counts.sum(), LEVEL)
+    said = confidence.sum() / counts.sum()
+    return Estimate(found.value, float(said - high), float(said - low))
 
 
 def numbers_of(found: Calibration | ConfidenceCalibration | None) -> dict[str, Any] | None:
