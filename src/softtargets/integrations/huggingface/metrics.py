@@ -51,14 +51,12 @@ class Metrics:
 
         Where there are no labels, logits stay as they are.
         """
-        logits = as_tensor(first(logits))
-        if (
-            labels is None
-        ):  # of a dataset without labels nothing is measured: Trainer.predict gives its logits
-            return logits
+        scores = as_tensor(first(logits))
+        if labels is None:  # Trainer.predict without labels measures nothing, and gives the logits
+            return scores
         self._preprocesses = True
-        labels = _labels(labels).to(logits.device)
-        scores, target = aligned(logits, labels, self._shift(logits))
+        labels = _labels(labels).to(scores.device)
+        scores, target = aligned(scores, labels, self._shift(scores))
         flat, wanted = rows(scores, target)
         return kept_of(flat, wanted).reshape(*target.shape[: scores.dim() - 1], KEPT)
 
