@@ -272,6 +272,62 @@ def test_what_cannot_be_measured_is_refused():
         fitted(Module(), CalibrationCallback(head="body", plane=(0, 1, 2)))
     with pytest.raises(ValueError, match="need each other"):
         CalibrationCallback(head="fc")
+    for plane in ((0, 1), (0, 1, 1), (-1, 0, 1)):
+        with pytest.raises(ValueError, match="plane must be three different classes"):
+            CalibrationCallback(head="fc", plane=plane)
+    with pytest.raises(ValueError, match=r"three classes from 0 to 9, the outputs of 'fc', not \(0, 1, 10\)"):
+        fitted(Module(), CalibrationCallback(head="fc", plane=(0, 1, 10)))
+
+    class Bare(Module):
+        def validation_step(self, batch, place):
+            return {"logits": None, "labels": batch[1]}
+
+    with pytest.raises(TypeError, match='tensors as "logits" and "labels", not NoneType and Tensor'):
+        fitted(Bare(), CalibrationCallback())
+
+
+def test_a_sanity_check_need_not_have_examples_of_the_plane():
+    """Its two batches seldom have examples of three classes; sorted ones never do."""
+    data = digits(VALIDATION)
+    sorted_by_label = data.tensors[1].argsort()
+    data = TensorDataset(*(column[sorted_by_label] for column in data.tensors))
+    callback = CalibrationCallback(head="fc", plane=(1, 4, 7))
+    trainer = fitted(Module(), callback, validation=DataLoader(data, 16))
+    assert "val_calibration/plane_spread" in trainer.callback_metrics
+    assert set(callback.figures) == {"reliability", "plane"}
+
+
+def test_what_no_example_is_of_is_left_out_with_a_warning():
+    zeros = TensorDataset(
+        *(column[digits(VALIDATION).tensors[1] == 0] for column in digits(VALIDATION).tensors)
+    )
+    callback = CalibrationCallback(head="fc", plane=(0, 4, 7))
+    with pytest.warns(UserWarning, match="no example of class 4, 7: val_calibration/ leaves out"):
+        trainer = fitted(Module(), callback, validation=DataLoader(zeros, 16))
+    assert "val_calibration/plane_spread" not in trainer.callback_metrics
+    assert "val_calibration/accuracy" in trainer.callback_metrics
+    images, labels = digits(VALIDATION).tensors
+    nothing = TensorDataset(images, torch.full_like(labels, -100))
+    with pytest.warns(UserWarning, match="no example counts in validation dataloader_1: val_calibration/"):
+        trainer = fitted(
+            Module(),
+            CalibrationCallback(),
+            validation=[DataLoader(digits(VALIDATION), 64), DataLoader(nothing, 64)],
+        )
+    assert "val_calibration/dataloader_0/accuracy" in trainer.callback_metrics
+    assert not any("dataloader_1" in name for name in trainer.callback_metrics)
+
+
+def test_a_batch_without_examples_changes_nothing():
+    class Emptying(Module):
+        def validation_step(self, batch, place):
+            images, labels = batch
+            kept = slice(0, 0) if place == 1 else slice(None)
+            return {"logits": self(images[kept]), "labels": labels[kept]}
+
+    callback = CalibrationCallback()
+    fitted(Emptying(), callback)
+    assert callback.found["calibration"].examples == 297 - 64
 
 
 def test_a_loss_that_learns_is_told_of_epochs_and_kept_in_checkpoints(tmp_path):

@@ -202,6 +202,55 @@ def test_two_processes_add_up(tmp_path):
         assert own == examples
 
 
+def _process_without(rank, file, results, how):
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)
+    logits, labels = some()
+    metrics = ours.calibration_metrics(CLASSES, from_logits=True, ignore_index=-100)
+    if rank == 0:
+        metrics.update(logits, labels)
+    elif how == "ignored":
+        metrics.update(logits, torch.full_like(labels, -100))
+    elif how == "empty":
+        metrics.update(logits[:0], labels[:0])
+    found = {name: float(value) for name, value in metrics.compute().items()}
+    again = {name: float(value) for name, value in metrics.compute().items()}
+    torch.save((found, again), f"{results}/{rank}")
+    leave(rank, 2, results)
+
+
+@pytest.mark.skipif(not distributed.is_available(), reason="torch without distributed")
+@pytest.mark.parametrize("how", ["ignored", "empty", "never called"])
+def test_a_process_may_have_no_example(how, tmp_path):
+    multiprocessing.spawn(_process_without, (tmp_path / "meet", str(tmp_path), how), nprocs=2)
+    wanted = expected(*some())
+    for rank in (0, 1):
+        for found in torch.load(tmp_path / str(rank), weights_only=False):
+            assert found == pytest.approx({kind.value: wanted[kind.value] for kind in ours.ALL}, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [*ours.ALL, ours.CalibrationMetric])
+def test_without_an_example_all_say_the_same(kind):
+    metric = kind(CLASSES, from_logits=True, ignore_index=-100)
+    with pytest.raises(ValueError, match="there is nothing to measure: no example has been added"):
+        metric.compute()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_a_precision_is_that_of_the_results_and_not_of_the_sums(dtype):
+    logits, labels = some()
+    wanted = expected(logits, labels)
+    metrics = ours.calibration_metrics(CLASSES, from_logits=True).set_dtype(dtype)
+    whole = ours.CalibrationMetric(CLASSES, from_logits=True).set_dtype(dtype)
+    for found in (metrics(logits, labels), whole(logits, labels)):
+        for name, value in found.items():
+            assert value.dtype == dtype
+            rounded = torch.tensor(wanted[name], dtype=dtype)
+            torch.testing.assert_close(
+                value, rounded, rtol=1e-12 if dtype == torch.float64 else 1e-3, atol=1e-12
+            )
+
+
 @pytest.mark.parametrize("kind", [*ours.ALL, ours.CalibrationMetric])
 def test_batches_in_which_nothing_counts_change_nothing(kind):
     logits, labels = some()

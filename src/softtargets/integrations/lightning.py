@@ -9,6 +9,7 @@ Losses are used as they are. ::
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 from softtargets.arrays import several_processes
-from softtargets.calibration import CalibrationMetric
+from softtargets.calibration import Calibration, CalibrationMetric
 from softtargets.geometry import PlaneView, draw_panels, plane_view
 from softtargets.integrations.needs import needs
 from softtargets.losses import SoftTargetLoss
@@ -46,7 +47,8 @@ class CalibrationCallback(Callback):
 
     With `head`, the name of the last linear layer in the module, and `plane`, three classes, activations before that
     layer are projected on the plane of its templates (Müller et al. 2019): a picture, and their spread. `ignore_index`
-    is the label that does not count, -100 unless told.
+    is the label that does not count, -100 unless told. Where no example counts, or none is of one of the three classes,
+    a warning says so, and what needs them is left out; the sanity check, which sees a few batches only, is silent.
     """
 
     def __init__(
@@ -63,6 +65,8 @@ class CalibrationCallback(Callback):
             raise ValueError(
                 "head (the name of the last linear layer) and plane (three classes) need each other"
             )
+        if plane is not None and (len(plane) != 3 or len(set(plane)) != 3 or min(plane) < 0):
+            raise ValueError(f"plane must be three different classes, not {tuple(plane)}")
         self.head, self.plane = head, None if plane is None else tuple(plane)
         self.bins, self.ignore_index, self.prefix, self.most = bins, ignore_index, prefix, most
         self.figures: dict[str, Figure] = {}
@@ -75,8 +79,15 @@ class CalibrationCallback(Callback):
     def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Forget the last epoch, and look at what goes into the last layer."""
         self._metrics, self._activations = {}, []
-        if self.head is not None:
+        if self._hook is not None:  # of a validation that was interrupted
+            self._hook.remove()
+        if self.head is not None and self.plane is not None:
             layer = _linear(pl_module, self.head)
+            if max(self.plane) >= layer.out_features:
+                raise ValueError(
+                    f"plane must be three classes from 0 to {layer.out_features - 1}, the outputs of {self.head!r}, "
+                    f"not {self.plane}"
+                )
             self._hook = layer.register_forward_pre_hook(self._look)
 
     def _look(self, layer: nn.Module, given: tuple[Any, ...]) -> None:
@@ -99,6 +110,8 @@ class CalibrationCallback(Callback):
                 logits.shape[-1], from_logits=True, bins=self.bins, ignore_index=self.ignore_index
             ).to(logits.device)
             self._metrics[dataloader_idx] = metric
+        if not labels.numel():
+            return
         metric.update(logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits, labels)
         if self.plane is not None and dataloader_idx == 0:
             self._keep(labels)
@@ -128,18 +141,25 @@ class CalibrationCallback(Callback):
         self.figures, self.found = {}, {}
         for place, metric in sorted(self._metrics.items()):
             name = f"dataloader_{place}/" if len(self._metrics) > 1 else ""
-            found = metric.compute()
+            found = _measured(metric)
+            if found is None:
+                self._left_out(trainer, f"no example counts in validation {name}".rstrip(" /"))
+                continue
             self.found[f"{name}calibration"] = found
             numbers |= {name + key: value for key, value in found.scalars().items()}
             self.figures[f"{name}reliability"] = _reliability(found)
         if self.plane is not None and self.head is not None:
             view = self._view(_linear(pl_module, self.head).weight)
-            self.found["plane"] = view
-            numbers |= {
-                "plane_spread": view.measures.spread,
-                "plane_equilateral": view.measures.centres_equilateral,
-            }
-            self.figures["plane"] = _picture(view)
+            if isinstance(view, PlaneView):
+                self.found["plane"] = view
+                numbers |= {
+                    "plane_spread": view.measures.spread,
+                    "plane_equilateral": view.measures.centres_equilateral,
+                }
+                self.figures["plane"] = _picture(view)
+            else:
+                which = ", ".join(map(str, view))
+                self._left_out(trainer, f"validation has no example of class {which}")
         if trainer.sanity_checking:
             return
         pl_module.log_dict({self.prefix + name: value for name, value in numbers.items()})
@@ -148,13 +168,21 @@ class CalibrationCallback(Callback):
                 for logger in trainer.loggers:
                     show(logger, self.prefix + name, figure, trainer.global_step)
 
-    def _view(self, templates: Tensor) -> PlaneView:
+    def _left_out(self, trainer: Trainer, why: str) -> None:
+        if not trainer.sanity_checking and trainer.is_global_zero:
+            warnings.warn(f"{why}: {self.prefix} leaves out what needs them", stacklevel=2)
+
+    def _view(self, templates: Tensor) -> PlaneView | list[int]:
+        """The plane, or which of its classes have no example, as in the few batches of a sanity check."""
         assert self.plane is not None
         kept = self._activations
         if several_processes():
             everyones: list[Any] = [None] * distributed.get_world_size()
             distributed.all_gather_object(everyones, kept)
             kept = [pair for own in everyones for pair in own]
+        seen = {int(label) for _, some in kept for label in some.unique()}
+        if missing := [label for label in self.plane if label not in seen]:
+            return missing
         activations, labels = (torch.cat(parts) for parts in zip(*kept, strict=True))
         weights = templates.detach().float().cpu()
         return plane_view(activations, labels, weights, self.plane, most=self.most, split="validation")
@@ -210,6 +238,16 @@ def show(logger: Any, name: str, figure: Figure, step: int) -> None:
         figure.savefig(path, dpi=150)
 
 
+def _measured(metric: CalibrationMetric) -> Calibration | None:
+    """All numbers, or None if no process has an example that counts."""
+    try:
+        return metric.compute()
+    except ValueError:
+        if metric.sums.examples:
+            raise
+        return None
+
+
 def _scores(module: LightningModule, outputs: Any, batch: Any) -> tuple[Tensor, Tensor]:
     if isinstance(outputs, Mapping) and "logits" in outputs:
         labels = next((outputs[name] for name in _LABELS if name in outputs), None)
@@ -218,7 +256,13 @@ def _scores(module: LightningModule, outputs: Any, batch: Any) -> tuple[Tensor, 
                 f"validation_step returned logits without labels, only {', '.join(outputs)}: return "
                 '{"logits": logits, "labels": labels}'
             )
-        return outputs["logits"].detach(), labels
+        logits = outputs["logits"]
+        if not isinstance(logits, Tensor) or not isinstance(labels, Tensor):
+            raise TypeError(
+                'validation_step must return tensors as "logits" and "labels", not '
+                f"{type(logits).__name__} and {type(labels).__name__}"
+            )
+        return logits.detach(), labels
     if isinstance(batch, list | tuple) and len(batch) == 2 and isinstance(batch[1], Tensor):
         with torch.no_grad():
             logits = module(batch[0])

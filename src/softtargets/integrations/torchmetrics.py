@@ -60,6 +60,14 @@ class _Scores(Metric):
         """A figure and its axes: the value, or several of them over steps, as of every metric of torchmetrics."""
         return self._plot(val, ax)
 
+    def set_dtype(self, dst_type: str | torch.dtype) -> Any:
+        """The precision of the numbers that are given; what they are computed from stays as exact as it is."""
+        self._dtype = torch.empty(0).type(dst_type).dtype
+        return self
+
+    def _number(self, value: float) -> Tensor:
+        return torch.tensor(value, device=self.device, dtype=self._dtype)
+
 
 class _Sums(_Scores):
     """Metrics that follow from `CalibrationSums`."""
@@ -94,9 +102,6 @@ class _Sums(_Scores):
         """Everything that was measured, as `measure_calibration` gives it, without intervals."""
         names = CalibrationSums.__dataclass_fields__
         return calibration_of(CalibrationSums(**{name: getattr(self, name) for name in names}), level=None)
-
-    def _number(self, value: float) -> Tensor:
-        return torch.tensor(value, device=self.device)
 
 
 # Of all that `Calibration` has, what is one number.
@@ -329,11 +334,22 @@ class _Area(_Scores):
 
     def curve(self) -> RiskCoverage:
         """Risk over coverage of what has been added."""
-        return risk_coverage(dim_zero_cat(self.certainty), dim_zero_cat(self.correct).bool())
+        if not len(self.certainty) or not len(rows := dim_zero_cat(self.certainty)):
+            raise ValueError(
+                "there is nothing to measure: no example has been added, or every label is ignore_index"
+            )
+        return risk_coverage(rows, dim_zero_cat(self.correct).bool())
 
     def compute(self) -> Tensor:
         """The number."""
-        return torch.tensor(float(getattr(self.curve(), self.value)), device=self.device)
+        return self._number(float(getattr(self.curve(), self.value)))
+
+    def _sync_dist(self, *arguments: Any, **options: Any) -> None:
+        """Every process sends both lists, also one without an example: the others would wait for it."""
+        if not len(self.certainty):
+            self.certainty = [torch.empty(0, dtype=torch.float64, device=self.device)]
+            self.correct = [torch.empty(0, dtype=torch.uint8, device=self.device)]
+        super()._sync_dist(*arguments, **options)
 
 
 class AURC(_Area):

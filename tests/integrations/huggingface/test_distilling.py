@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from transformers import Trainer
+from transformers import Trainer, default_data_collator
 
 from integrations.huggingface import small
 from softtargets.integrations.huggingface import (
@@ -190,6 +190,49 @@ def test_what_is_no_distillation_is_refused(tmp_path):
     ):
         with pytest.raises((TypeError, ValueError), match=word):
             DistillationTrainer(small.causal(), small.arguments(tmp_path), teacher=small.causal(2), **options)
+
+
+@pytest.mark.parametrize("teacher", [None, [1.0], {}])
+def test_what_is_no_teacher_is_refused(teacher, tmp_path):
+    with pytest.raises(TypeError, match=f"teacher must be a model, .* not {type(teacher).__name__}"):
+        trainer_of(tmp_path, teacher, small.sentences())
+
+
+def test_a_stored_teacher_is_asked_wherever_the_dataset_is_given(tmp_path):
+    """By its place among the arguments as by its name; and a batch that lost its places is refused, not trained on."""
+    teacher, data = small.causal(2), small.sentences()
+    path = tmp_path / "t.safetensors"
+    store_teacher(teacher, data, path, k=4, temperature=2.0)
+    named = trainer_of(tmp_path, path, data)
+    named.train()
+    arguments = (small.causal(1), small.arguments(tmp_path), default_data_collator, data)
+    placed = DistillationTrainer(*arguments, teacher=path, loss=Distillation.hinton(**HINTON))
+    placed.train()
+    assert small.losses_of(placed) == small.losses_of(named)
+
+    def forgetful(examples):
+        batch = default_data_collator(examples)
+        return {name: batch[name] for name in ("input_ids", "attention_mask", "labels")}
+
+    with pytest.raises(ValueError, match="The collator must keep that column"):
+        trainer_of(tmp_path, path, data, data_collator=forgetful).train()
+
+
+def test_a_teacher_is_not_asked_for_what_cannot_be_kept(tmp_path):
+    def ask(data=None, path=tmp_path / "t.safetensors", **options):
+        return store_teacher(small.causal(2), data or small.sentences(4), path, **options)
+
+    with pytest.raises(ValueError, match="k must be a whole number of classes, at least 1, not 0"):
+        ask(k=0)
+    for temperature in (0.0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="temperature must be a positive number"):
+            ask(temperature=temperature)
+    unlabelled = small.sentences(4)
+    del unlabelled.columns["labels"]
+    with pytest.raises(ValueError, match="no labels, only input_ids, attention_mask"):
+        ask(unlabelled)
+    assert not list(tmp_path.iterdir())
+    assert len(ask(path=tmp_path / "new" / "deep" / "t.safetensors")) == 4
 
 
 def test_a_teacher_trained_with_label_smoothing(tmp_path):

@@ -79,11 +79,34 @@ def test_what_does_not_tell_its_kind_must_be_told(shift, form):
     torch.testing.assert_close(found, smoothed(*pair, 0.1).mean())
 
 
-@pytest.mark.parametrize("count", [17, torch.tensor(17), torch.full((2, 1), 17)])
+@pytest.mark.parametrize("count", [17, torch.tensor(17), torch.tensor([17])])
 def test_the_sum_is_divided_by_what_trainer_counted(count):
     logits, labels = tokens()
     found = loss_function(LabelSmoothing(0.1), shift=False)((logits,), labels, num_items_in_batch=count)
     torch.testing.assert_close(found, smoothed(logits, labels, 0.1).sum() / 17)
+
+
+@pytest.mark.parametrize("averaged", [True, False])
+def test_several_gpus_with_data_parallel_train_as_one_does(averaged, tmp_path):
+    """Without a GPU, DataParallel hands everything on; Trainer counts and multiplies as it does with two."""
+
+    def trained(gpus):
+        options = {"per_device_train_batch_size": 8 // gpus, "max_grad_norm": 0.0, "learning_rate": 0.5}
+        args = small.arguments(tmp_path, average_tokens_across_devices=averaged, **options)
+        args._n_gpu = gpus
+        trainer = Trainer(
+            small.classifier(),
+            args,
+            train_dataset=small.labelled(24),
+            compute_loss_func=loss_function(LabelSmoothing(0.1)),
+        )
+        trainer.train()
+        return trainer
+
+    one, two = trained(1), trained(2)
+    assert two.args.train_batch_size == one.args.train_batch_size == 8
+    assert small.losses_of(two) == pytest.approx(small.losses_of(one), rel=1e-5)
+    torch.testing.assert_close(small.weights_of(two.model), small.weights_of(one.model))
 
 
 def test_a_batch_without_labels_that_count_adds_nothing():
@@ -430,8 +453,22 @@ def test_a_resumed_training_without_the_state_says_so(tmp_path):
     first.train()
     (tmp_path / "checkpoint-6" / "softtargets_loss.safetensors").unlink()
     second, _ = learning(tmp_path, OnlineLabelSmoothing(3), steps=8, **saving)
-    with pytest.warns(UserWarning, match="it begins anew"):
+    with pytest.warns(UserWarning, match="it begins anew, unless you have loaded it before"):
         second.train(resume_from_checkpoint=True)
+
+
+def test_the_state_is_found_in_the_checkpoint_that_the_arguments_name(tmp_path):
+    def refined(directory, steps, checkpoint=None):
+        options = {"per_device_train_batch_size": 16, "save_strategy": "steps", "save_steps": 6}
+        loss = KnowledgeRefinery(3, table_lr=1.0)
+        trainer, _ = learning(tmp_path / directory, loss, steps, resume_from_checkpoint=checkpoint, **options)
+        trainer.train(resume_from_checkpoint=checkpoint)
+        return loss.table
+
+    half, whole = refined("one", 6), refined("two", 12)
+    resumed = refined("three", 12, str(tmp_path / "one" / "checkpoint-6"))
+    torch.testing.assert_close(resumed, whole)
+    assert (half - whole).abs().max() > 1e-3
 
 
 def test_trainers_own_smoothing_beside_ours_is_refused(tmp_path):

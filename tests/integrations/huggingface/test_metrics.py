@@ -134,3 +134,54 @@ def test_logits_are_not_kept(tmp_path):
         preprocess_logits_for_metrics=metrics.preprocess,
     ).evaluate()
     assert seen == [(14, 8, 4)]
+
+
+def test_a_dataset_without_labels_is_predicted(tmp_path):
+    unlabelled = small.sentences(6)
+    del unlabelled.columns["labels"]
+    metrics = Metrics(shift=True)
+    trainer = Trainer(
+        small.causal(),
+        small.arguments(tmp_path),
+        compute_metrics=metrics,
+        preprocess_logits_for_metrics=metrics.preprocess,
+    )
+    found = trainer.predict(unlabelled)
+    with torch.no_grad():
+        logits = small.causal()(unlabelled.columns["input_ids"]).logits
+    np.testing.assert_allclose(found.predictions, logits.numpy(), rtol=1e-4, atol=1e-5)
+    assert "test_accuracy" not in found.metrics
+    assert "test_accuracy" in trainer.predict(small.sentences(6)).metrics
+
+
+def test_a_tuple_of_which_trainer_left_nothing_is_explained(tmp_path):
+    trainer = Trainer(
+        small.classifier(return_dict=False),
+        small.arguments(tmp_path),
+        eval_dataset=small.labelled(),
+        compute_loss_func=loss_function(LabelSmoothing(0.1)),
+        compute_metrics=compute_metrics,
+    )
+    with pytest.raises(ValueError, match="return_dict=False"):
+        trainer.evaluate()
+
+
+@pytest.mark.parametrize("label", [6, -1])
+def test_labels_that_are_no_classes_are_refused(label):
+    logits, labels = some((20,))
+    labels[3] = label
+    with pytest.raises(ValueError, match=f"between 0 and 5, or be -100 where .* one of them is {label}"):
+        compute_metrics(EvalPrediction(logits.numpy(), labels.numpy()))
+    with pytest.raises(ValueError, match=f"one of them is {label}"):
+        Metrics().preprocess(logits, labels)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_logits_of_a_training_that_diverged_are_refused(value):
+    logits, labels = some((20,))
+    logits[3], labels[3] = value, 0
+    counted = int((labels != -100).sum())
+    with pytest.raises(ValueError, match=f"logits of 1 of {counted} examples are not all finite"):
+        compute_metrics(EvalPrediction(logits.numpy(), labels.numpy()))
+    labels[3] = -100  # what does not count may be anything
+    assert math.isfinite(compute_metrics(EvalPrediction(logits.numpy(), labels.numpy()))["brier_score"])

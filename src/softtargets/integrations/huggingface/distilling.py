@@ -50,13 +50,20 @@ class DistillationTrainer(Trainer):
         self._without_teacher = LossFunction(CrossEntropy(), shift=shift)
         self._taught: Any = None
         stored = StoredTeacher(teacher) if isinstance(teacher, str | Path) else teacher
+        if not isinstance(stored, StoredTeacher | nn.Module):
+            raise TypeError(
+                "teacher must be a model, or what store_teacher has kept (a StoredTeacher or its path), not "
+                f"{type(stored).__name__}"
+            )
         if isinstance(stored, StoredTeacher):
             _check_stored(stored, loss)
-            if options.get("train_dataset") is not None:
-                options["train_dataset"] = Numbered(_of_size(options["train_dataset"], stored))
         self.teacher = stored
         super().__init__(*arguments, compute_loss_func=self._loss_of, **options)
         refuse_own_smoothing(self.args)
+        # Here, and not among the options: the dataset may have been given by its place.
+        dataset: Any = vars(self)["train_dataset"]
+        if isinstance(stored, StoredTeacher) and dataset is not None:
+            self.train_dataset = Numbered(_of_size(dataset, stored))
         if isinstance(stored, nn.Module):
             stored.requires_grad_(False).eval().to(self.args.device)
 
@@ -69,6 +76,12 @@ class DistillationTrainer(Trainer):
             with torch.no_grad():
                 self._taught = logits_of(self.teacher.eval()(**asked))
         else:
+            if places is None and model.training:
+                raise ValueError(
+                    f"a batch does not say which examples it has, so a stored teacher cannot be asked: {ROW!r} is "
+                    "missing in it. The collator must keep that column, and train_dataset must be given to "
+                    "DistillationTrainer when it is made"
+                )
             self._taught = places
         try:
             return super().compute_loss(model, inputs, *rest, **options)

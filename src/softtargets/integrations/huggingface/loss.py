@@ -118,12 +118,16 @@ class LossFunction(TrainerCallback):
         if state.global_step == 0 or not self.loss.state_dict():
             return
         path = _checkpoint(args, state)
+        if not path.exists() and isinstance(given := getattr(args, "resume_from_checkpoint", None), str):
+            path = Path(given) / STATE  # which need not be in this output_dir
         if path.exists():
             self.loss.load_state_dict(load_file(path))
         else:
             warnings.warn(
                 f"the training is resumed, but the state of {type(self.loss).__name__} is not at {path}: it "
-                "begins anew",
+                "begins anew, unless you have loaded it before. Callbacks are not told where a checkpoint is: keep it "
+                "in output_dir, say resume_from_checkpoint in TrainingArguments too, or load it yourself, "
+                f"function.loss.load_state_dict(safetensors.torch.load_file('CHECKPOINT/{STATE}'))",
                 stacklevel=2,
             )
 
@@ -159,9 +163,13 @@ def learns_between_steps(loss: SoftTargetLoss) -> bool:
 
 
 def number_of_items(given: Tensor | int, like: Tensor) -> Tensor | int:
-    """What Trainer counted, as one number on the device of the loss, at least 1; DataParallel repeats it."""
+    """What the sum of a step is divided by: the labels that Trainer counted, on the device of the loss, at least 1.
+
+    With DataParallel, Trainer repeats the number for each GPU, and multiplies the loss by how many GPUs there are: each
+    would have made a loss of its own part. A loss function is called once for all parts, so that this is undone here.
+    """
     if isinstance(given, Tensor):
-        return given.reshape(-1)[0].to(like.device, like.dtype).clamp(min=1)
+        return given.sum().to(like.device, like.dtype).clamp(min=1)
     return max(given, 1)
 
 

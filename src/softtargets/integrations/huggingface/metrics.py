@@ -47,11 +47,16 @@ class Metrics:
         self._preprocesses = False
 
     def preprocess(self, logits: Any, labels: Any) -> Tensor:
-        """Of logits (..., K) what the metrics need, (..., 4); for ``preprocess_logits_for_metrics``."""
+        """Of logits (..., K) what the metrics need, (..., 4); for ``preprocess_logits_for_metrics``.
+
+        Where there are no labels, logits stay as they are.
+        """
+        scores = as_tensor(first(logits))
+        if labels is None:  # Trainer.predict without labels measures nothing, and gives the logits
+            return scores
         self._preprocesses = True
-        logits = first(logits)
-        labels = _labels(labels).to(logits.device)
-        scores, target = aligned(logits, labels, self._shift(logits))
+        labels = _labels(labels).to(scores.device)
+        scores, target = aligned(scores, labels, self._shift(scores))
         flat, wanted = rows(scores, target)
         return kept_of(flat, wanted).reshape(*target.shape[: scores.dim() - 1], KEPT)
 
@@ -100,6 +105,12 @@ def compute_metrics(prediction: Any) -> dict[str, float]:
 @torch.no_grad()
 def kept_of(logits: Tensor, labels: Tensor) -> Tensor:
     """NLL, Brier score, predicted class and what its probability lacks of 1: (n, 4) in double precision."""
+    outside = (labels != -100) & ((labels < 0) | (labels >= logits.shape[-1]))
+    if bool(outside.any()):
+        raise ValueError(
+            f"labels must lie between 0 and {logits.shape[-1] - 1}, or be -100 where they do not count, but one of "
+            f"them is {int(labels[outside][0])}"
+        )
     log_p = F.log_softmax(logits.float() if logits.dtype != torch.float64 else logits, dim=-1)
     label = labels.clamp(min=0).unsqueeze(-1)
     own = log_p.gather(-1, label)
@@ -114,6 +125,11 @@ def numbers(kept: Tensor, labels: Tensor, bins: int = 15) -> dict[str, float]:
     """The metrics of positions that count."""
     if not len(labels):
         raise ValueError("there is nothing to measure: every label is -100")
+    if broken := int(kept.isnan().any(-1).sum()):
+        raise ValueError(
+            f"logits of {broken} of {len(labels)} examples are not all finite, so there is nothing to measure; where "
+            "the loss is not finite either, the training has diverged"
+        )
     nll, brier, predicted, lacking = kept.double().unbind(-1)
     correct = predicted.long() == labels
     curve = risk_coverage(lacking, correct)
@@ -132,6 +148,11 @@ def numbers(kept: Tensor, labels: Tensor, bins: int = 15) -> dict[str, float]:
 
 def first(predictions: Any) -> Any:
     """The logits, where a model gives other things after them."""
+    if isinstance(predictions, tuple | list) and not len(predictions):
+        raise ValueError(
+            "there are no predictions: of a model that gives a tuple (return_dict=False) Trainer takes the first for a "
+            "loss and leaves it out; let the model give a dictionary with 'logits' instead"
+        )
     return predictions[0] if isinstance(predictions, tuple | list) else predictions
 
 

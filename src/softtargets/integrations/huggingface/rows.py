@@ -123,7 +123,9 @@ def rows(logits: Tensor, labels: Tensor, probabilities: bool = False) -> tuple[T
         wanted = tuple(logits.shape[:-1])
         labels = labels.reshape(-1) if fits else labels
     if not fits:
+        several = "; several labels for each example, 0 or 1 for each class, are not what softtargets' losses are for"
         raise ValueError(
             f"labels must have shape {wanted} for logits of shape {tuple(logits.shape)}, not {tuple(labels.shape)}"
+            + several * (labels.shape == logits.shape)
         )
     return logits.reshape(-1, classes), labels.to(logits.device)

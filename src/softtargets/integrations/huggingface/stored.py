@@ -16,6 +16,7 @@ from transformers import default_data_collator
 
 from softtargets.integrations.huggingface.rows import aligned, logits_of, rows, shifts
 from softtargets.losses import TopLogits
+from softtargets.storage import make_directory, replacing
 
 ROW = "teacher_row"  # the place of an example in the dataset, which travels with its batch
 _FORMAT = "softtargets teacher 1"
@@ -114,6 +115,12 @@ def store_teacher(
     on it. Log-probabilities are kept in half precision, so that a position takes 6 k + 6 bytes. `collator` and `shift`
     are those of the training.
     """
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise ValueError(f"k must be a whole number of classes, at least 1, not {k!r}")
+    if not 0 < temperature < math.inf:
+        raise ValueError(f"temperature must be a positive number, not {temperature}")
+    path = Path(path)
+    make_directory(path.parent)  # what is wrong with it is better known before the teacher is asked
     device = device or next(teacher.parameters()).device
     kept: dict[str, list[Tensor]] = {name: [] for name in ("values", "classes", "rest", "labels", "lengths")}
     training = [part for part in teacher.modules() if part.training]
@@ -122,6 +129,11 @@ def store_teacher(
     try:
         for batch in DataLoader(dataset, batch_size=batch_size, collate_fn=collator):
             batch = {name: value.to(device) for name, value in batch.items() if isinstance(value, Tensor)}
+            if "labels" not in batch:
+                raise ValueError(
+                    f"there are no labels, only {', '.join(batch) or 'nothing'}: the teacher is asked about positions "
+                    "with a label, so collator must make 'labels'"
+                )
             labels = batch.pop("labels")
             with torch.no_grad():
                 outputs = teacher(**batch)
@@ -144,7 +156,8 @@ def store_teacher(
     lengths = found.pop("lengths")
     ends = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
     about = {"format": _FORMAT, "temperature": repr(float(temperature)), "classes": str(classes)}
-    save_file(found | {"ends": ends}, path, metadata=about)
+    with replacing(path) as file:
+        save_file(found | {"ends": ends}, file.name, metadata=about)
     return StoredTeacher(path)
 
 
