@@ -13,7 +13,7 @@ import yaml
 from docs.building import cards, instruments
 from docs.building.docstrings import as_markdown
 from docs.building.formulas import with_formulas
-from docs.building.hooks import _relinked
+from docs.building.hooks import _relinked, on_page_content, with_way_back
 from docs.building.targets import EXAMPLES, example, picture, pull
 from documentation.blocks import ROOT
 from softtargets.calibration import expected_calibration_error, measure_calibration, temperature_scaling
@@ -29,6 +29,39 @@ def test_formulas_are_drawn_and_code_is_left_alone() -> None:
     assert "`$y$`" in made
     assert "\n$z$\n" in made
     assert "5 $ or 6 $" in with_formulas("5 $ or 6 $")
+
+
+def test_formulas_side_by_side_may_stand_below_each_other() -> None:
+    made = with_formulas(r"$$t = q, \qquad L = \sum_k t_k, \quad \text{and } k$$")
+    assert made.count("<math") == made.count("</math>") == 3
+    assert made.count('<div class="formula">') == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "links"),
+    [
+        ("results/index.html", ["../index.html"]),
+        ("results/quickstart/index.html", ["../../index.html", "../index.html"]),
+    ],
+)
+def test_pages_of_results_lead_back_to_the_site(place: str, links: list[str]) -> None:
+    page = (ROOT / place).read_text(encoding="utf-8")
+    made = with_way_back(page, place)
+    brand = made.split('<p class="brand">')[1].split("</p>")[0]
+    assert re.findall(r'href="([^"]+)"', brand) == links
+    assert "href" not in page.split('<p class="brand">')[1].split("</p>")[0]
+    with pytest.raises(ValueError, match="lead back"):
+        with_way_back(made, place)
+
+
+def test_prose_in_broad_tables_keeps_some_width() -> None:
+    broad, narrow = (
+        "<tr>" + "<td>1</td>" * count + "<td>" + "words " * 20 + "</td></tr>\n" for count in (3, 1)
+    )
+    made = on_page_content(f"<table>{broad}{narrow}</table>", None, None, None)
+    assert made.count('<td class="prose">words') == 1
+    assert made.count("<td>1</td>") == 4
+    assert made.endswith(f"{narrow}</table>")
 
 
 def test_a_command_that_cannot_be_drawn_is_refused() -> None:
