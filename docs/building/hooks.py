@@ -33,6 +33,7 @@ _LINK = re.compile(
 )
 _BRAND = re.compile(r'<p class="brand">softtargets <span>(?P<kind>\w+)</span>')
 _ROW = re.compile(r"<tr>\s*(?:<td[^>]*>.*?</td>\s*){4,}</tr>", re.DOTALL)
+_CODE = re.compile(r"(<code[^>]*>)(.*?)(</code>)", re.DOTALL)
 _CELL = re.compile(r"<td(?P<how>[^>]*)>(?P<inner>.*?)</td>", re.DOTALL)
 # Letters from which on a cell is prose, which takes many lines where its column is narrow.
 _PROSE = 60
@@ -88,7 +89,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """Name the cells of broad tables that hold prose, so that they keep some width on a phone (site.css)."""
+    """Tables for phones (site.css): names in cells may be cut between their parts, prose keeps some width."""
+
+    def parted(found: re.Match[str]) -> str:
+        names = _CODE.sub(
+            lambda code: code[1] + re.sub(r"([._/])(?=\w)", r"\1<wbr>", code[2]) + code[3], found["inner"]
+        )
+        return f"<td{found['how']}>{names}</td>"
 
     def row(found: re.Match[str]) -> str:
         return _CELL.sub(cell, found[0])
@@ -97,7 +104,7 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
         words = re.sub(r"<[^>]+>", "", found["inner"])
         return f'<td class="prose"{found["how"]}>{found["inner"]}</td>' if len(words) > _PROSE else found[0]
 
-    return _ROW.sub(row, html)
+    return _ROW.sub(row, _CELL.sub(parted, html))
 
 
 def with_way_back(html: str, place: str) -> str:
@@ -105,8 +112,8 @@ def with_way_back(html: str, place: str) -> str:
 
     In the repository such a page stands alone; in the site its readers came from somewhere.
 
-    >>> with_way_back('<p class="brand">softtargets <span>study</span> x</p>', "results/x/index.html")
-    '<p class="brand"><a href="../../index.html">softtargets</a> <a href="../index.html">all claims</a> <span>study</span> x</p>'
+    >>> with_way_back('<p class="brand">softtargets <span>atlas</span></p>', "results/index.html")
+    '<p class="brand"><a href="../index.html">softtargets</a> <span>atlas</span></p>'
     """
     start = posixpath.dirname(place)
     home, claims = (posixpath.relpath(to, start) for to in ("index.html", "results/index.html"))

@@ -62,6 +62,8 @@ def test_prose_in_broad_tables_keeps_some_width() -> None:
     assert made.count('<td class="prose">words') == 1
     assert made.count("<td>1</td>") == 4
     assert made.endswith(f"{narrow}</table>")
+    names = "<td><code>results.json</code> a.b</td>"
+    assert on_page_content(names, None, None, None) == "<td><code>results.<wbr>json</code> a.b</td>"
 
 
 def test_a_command_that_cannot_be_drawn_is_refused() -> None:
@@ -114,7 +116,7 @@ def test_targets_are_what_the_formulas_say() -> None:
 def test_what_studies_found_is_that_of_the_atlas() -> None:
     said = cards.findings({"found_by": "^quickstart"})
     assert said.count("- **") == 8
-    assert "](../results/quickstart/index.html#claim-1)" in said
+    assert said.count("](../results/quickstart/index.html#claim-1), a small demonstration; ours ") == 1
     assert cards.findings({}) == "No study asks about it yet."
 
 
@@ -123,6 +125,9 @@ def test_claims_that_went_badly_are_not_cut_off() -> None:
     assert said.count("- **") == 8
     assert said.count("- **contradicted**") >= 2
     assert said.count("- **inconclusive**") >= 2
+    assert (
+        "quickstart" not in said
+    )  # where there are claims of whole studies, those of the demonstration wait
     assert re.search(r"^\d+ claims about it were tested: \d+ reproduced, \d+ contradicted", said)
     assert "ours )" not in cards.findings({"found_by": "^chen-theory"})
 

@@ -45,7 +45,8 @@ def test_a_page_from_a_disk_has_workers(tmp_path: Path) -> None:
     complaints: list[str] = []
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
         )
         page = browser.new_page()
         page.on("console", lambda message: complaints.append(message.text))
