@@ -134,8 +134,11 @@ def findings(meta: Mapping[str, Any]) -> str:
     wanted = re.compile(meta["found_by"]) if "found_by" in meta else None
     if wanted is None:
         return "No study asks about it yet."
-    claims = json.loads((ROOT / "results/atlas.json").read_text())["claims"]
+    atlas = json.loads((ROOT / "results/atlas.json").read_text())
+    small = {study["directory"] for study in atlas["studies"] if study["small"]}
+    claims = [claim | {"small": claim["results"] in small} for claim in atlas["claims"]]
     about = [claim for claim in claims if wanted.search(f"{claim['study']}: {claim['statement']}")]
+    about.sort(key=lambda claim: claim["small"])  # what says nothing of the papers' numbers comes last
     tested = {verdict: [claim for claim in about if claim["verdict"] == verdict] for verdict in _VERDICTS}
     count = sum(map(len, tested.values()))
     lines = [
@@ -166,8 +169,9 @@ def _ours(claim: Mapping[str, Any]) -> str:
 
 
 def _where(claim: Mapping[str, Any]) -> str:
-    """The study, with a link to its page if it has one."""
-    return f"[{claim['study']}](../results/{claim['link']})" if claim["link"] else claim["study"]
+    """The study, with a link to its page if it has one, and whether it is but a demonstration."""
+    said = f"[{claim['study']}](../results/{claim['link']})" if claim["link"] else claim["study"]
+    return f"{said}, a small demonstration" if claim["small"] else said
 
 
 def _tab(title: str, language: str, text: str) -> str:

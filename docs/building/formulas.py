@@ -12,6 +12,8 @@ _CODE_OR_FORMULA = re.compile(
     r"|\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<inline>[^\s$](?:[^$\n]*[^\s$])?)\$(?![\d\w])",
     re.DOTALL | re.MULTILINE,
 )
+# A wide space behind a comma: formulas side by side, which stand below each other where there is no room.
+_SPACED = re.compile(r"(?<=[,;])\s*\\q?quad\s*")
 
 
 def with_formulas(markdown: str) -> str:
@@ -23,7 +25,8 @@ def with_formulas(markdown: str) -> str:
 
     def drawn(found: re.Match[str]) -> str:
         if found["block"] is not None:
-            return f'\n<div class="formula">{_math(found["block"].strip(), "block")}</div>\n'
+            drawn = "".join(_math(part, "block") for part in _SPACED.split(found["block"].strip()))
+            return f'\n<div class="formula">{drawn}</div>\n'
         return _math(found["inline"], "inline") if found["inline"] is not None else found[0]
 
     return _CODE_OR_FORMULA.sub(drawn, markdown)

@@ -31,14 +31,24 @@ _LOOKED_AT = {".html", ".svg", ".png"}
 _LINK = re.compile(
     r"(?P<text>!?\[(?:[^\[\]]|\[[^\[\]]*\])*\])\((?P<to>[^)\s#]+)(?P<after>(?:#[^)\s]*)?(?: \"[^\"]*\")?)\)"
 )
+_BRAND = re.compile(r'<p class="brand">softtargets <span>(?P<kind>\w+)</span>')
+_ROW = re.compile(r"<tr>\s*(?:<td[^>]*>.*?</td>\s*){4,}</tr>", re.DOTALL)
+_CODE = re.compile(r"(<code[^>]*>)(.*?)(</code>)", re.DOTALL)
+_CELL = re.compile(r"<td(?P<how>[^>]*)>(?P<inner>.*?)</td>", re.DOTALL)
+# Letters from which on a cell is prose, which takes many lines where its column is narrow.
+_PROSE = 60
 _PART = re.compile(r"^\{\{ (?P<part>picture|code|cost|findings) \}\}$", re.MULTILINE)
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add results, pages of the repository, a picture for each method and instrument, and notebooks as they run."""
     for path in sorted((ROOT / "results").rglob("*")):
-        if path.suffix in _LOOKED_AT:
-            _add(files, config, path.relative_to(ROOT).as_posix(), path)
+        place = path.relative_to(ROOT).as_posix()
+        if path.suffix == ".html":
+            made = with_way_back(path.read_text(encoding="utf-8"), place)
+            files.append(File.generated(config, place, content=made))
+        elif path.suffix in _LOOKED_AT:
+            _add(files, config, place, path)
     for path in sorted((ROOT / "benchmarks").rglob("*.png")):
         _add(files, config, path.relative_to(ROOT).as_posix(), path)
     for source, place in _FROM_ROOT.items():
@@ -76,6 +86,46 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
     filled = _PART.sub(part, markdown)
     return with_formulas(_relinked(filled, page.file.src_uri))
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Tables for phones (site.css): names in cells may be cut between their parts, prose keeps some width."""
+
+    def parted(found: re.Match[str]) -> str:
+        names = _CODE.sub(
+            lambda code: code[1] + re.sub(r"([._/])(?=\w)", r"\1<wbr>", code[2]) + code[3], found["inner"]
+        )
+        return f"<td{found['how']}>{names}</td>"
+
+    def row(found: re.Match[str]) -> str:
+        return _CELL.sub(cell, found[0])
+
+    def cell(found: re.Match[str]) -> str:
+        words = re.sub(r"<[^>]+>", "", found["inner"])
+        return f'<td class="prose"{found["how"]}>{found["inner"]}</td>' if len(words) > _PROSE else found[0]
+
+    return _ROW.sub(row, _CELL.sub(parted, html))
+
+
+def with_way_back(html: str, place: str) -> str:
+    """A page of results with links to the site and, where it is that of a study, to all claims.
+
+    In the repository such a page stands alone; in the site its readers came from somewhere.
+
+    >>> with_way_back('<p class="brand">softtargets <span>atlas</span></p>', "results/index.html")
+    '<p class="brand"><a href="../index.html">softtargets</a> <span>atlas</span></p>'
+    """
+    start = posixpath.dirname(place)
+    home, claims = (posixpath.relpath(to, start) for to in ("index.html", "results/index.html"))
+
+    def brand(found: re.Match[str]) -> str:
+        up = f'<a href="{claims}">all claims</a> ' if found["kind"] == "study" else ""
+        return f'<p class="brand"><a href="{home}">softtargets</a> {up}<span>{found["kind"]}</span>'
+
+    made, count = _BRAND.subn(brand, html)
+    if count != 1:
+        raise ValueError(f"{place} has {count} headings of the kind that lead back to the site, instead of 1")
+    return made
 
 
 def _add(files: Files, config: Any, place: str, path: Path) -> None:

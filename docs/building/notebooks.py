@@ -19,7 +19,7 @@ def executed(path: Path) -> tuple[str, dict[str, bytes]]:
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT / "src"), before)))
     try:
-        NotebookClient(notebook, timeout=SECONDS, kernel_name="python3").execute()
+        NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", coalesce_streams=True).execute()
     finally:
         if before is None:
             del os.environ["PYTHONPATH"]

@@ -101,7 +101,7 @@ def test_an_address_carries_a_filter_and_counts_follow_it(opened):
         "inconclusive": 0,
         "not-run-yet": 1,
     }
-    assert page.locator("output").inner_text() == "1 of 9 claims are shown."
+    assert page.locator("output").inner_text() == "1 of 6 claims are shown."
     assert page.locator("#filter select[name=paper]").input_value() == "chen-2020"
     assert [one.inner_text() for one in page.locator("section.paper:visible h2").all()] == [
         "Chen et al. 2020#"
@@ -109,6 +109,16 @@ def test_an_address_carries_a_filter_and_counts_follow_it(opened):
     page.locator("button[type=reset]").click()
     assert len(shown(page)) == 9
     assert "#" not in page.url
+
+
+def test_what_is_shown_is_counted_as_in_the_headline(opened):
+    """A demonstration at a small size is no claim of the headline: it is told apart."""
+    page = opened()
+    assert sum(counts(page).values()) == 6
+    told = page.locator("output")
+    assert told.inner_text() == "All 6 claims are shown, and 3 of a demonstration at a small size."
+    page.locator("[data-only=contradicted]").click()
+    assert told.inner_text() == "1 of 6 claims are shown, and 1 of a demonstration at a small size."
 
 
 def test_chips_papers_and_words_filter_together(opened):

@@ -64,6 +64,9 @@ def test_every_claim_is_on_the_page_once_with_its_verdict_and_link(results, atla
         assert said in row
     assert "no study yet" in page
     assert "Transformer on WMT en-de" in page
+    keys = page[page.index('<ul class="keys">') :].partition("</ul>")[0]  # of the charts beneath the numbers
+    for said in ("counts as reproduced", "too small to count", "95 % interval", "printed by the paper"):
+        assert said in keys
 
 
 def test_what_is_small_is_not_counted_with_the_papers_claims(atlas):

@@ -13,7 +13,7 @@ import yaml
 from docs.building import cards, instruments
 from docs.building.docstrings import as_markdown
 from docs.building.formulas import with_formulas
-from docs.building.hooks import _relinked
+from docs.building.hooks import _relinked, on_page_content, with_way_back
 from docs.building.targets import EXAMPLES, example, picture, pull
 from documentation.blocks import ROOT
 from softtargets.calibration import expected_calibration_error, measure_calibration, temperature_scaling
@@ -29,6 +29,41 @@ def test_formulas_are_drawn_and_code_is_left_alone() -> None:
     assert "`$y$`" in made
     assert "\n$z$\n" in made
     assert "5 $ or 6 $" in with_formulas("5 $ or 6 $")
+
+
+def test_formulas_side_by_side_may_stand_below_each_other() -> None:
+    made = with_formulas(r"$$t = q, \qquad L = \sum_k t_k, \quad \text{and } k$$")
+    assert made.count("<math") == made.count("</math>") == 3
+    assert made.count('<div class="formula">') == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "links"),
+    [
+        ("results/index.html", ["../index.html"]),
+        ("results/quickstart/index.html", ["../../index.html", "../index.html"]),
+    ],
+)
+def test_pages_of_results_lead_back_to_the_site(place: str, links: list[str]) -> None:
+    page = (ROOT / place).read_text(encoding="utf-8")
+    made = with_way_back(page, place)
+    brand = made.split('<p class="brand">')[1].split("</p>")[0]
+    assert re.findall(r'href="([^"]+)"', brand) == links
+    assert "href" not in page.split('<p class="brand">')[1].split("</p>")[0]
+    with pytest.raises(ValueError, match="lead back"):
+        with_way_back(made, place)
+
+
+def test_prose_in_broad_tables_keeps_some_width() -> None:
+    broad, narrow = (
+        "<tr>" + "<td>1</td>" * count + "<td>" + "words " * 20 + "</td></tr>\n" for count in (3, 1)
+    )
+    made = on_page_content(f"<table>{broad}{narrow}</table>", None, None, None)
+    assert made.count('<td class="prose">words') == 1
+    assert made.count("<td>1</td>") == 4
+    assert made.endswith(f"{narrow}</table>")
+    names = "<td><code>results.json</code> a.b</td>"
+    assert on_page_content(names, None, None, None) == "<td><code>results.<wbr>json</code> a.b</td>"
 
 
 def test_a_command_that_cannot_be_drawn_is_refused() -> None:
@@ -81,7 +116,7 @@ def test_targets_are_what_the_formulas_say() -> None:
 def test_what_studies_found_is_that_of_the_atlas() -> None:
     said = cards.findings({"found_by": "^quickstart"})
     assert said.count("- **") == 8
-    assert "](../results/quickstart/index.html#claim-1)" in said
+    assert said.count("](../results/quickstart/index.html#claim-1), a small demonstration; ours ") == 1
     assert cards.findings({}) == "No study asks about it yet."
 
 
@@ -90,6 +125,9 @@ def test_claims_that_went_badly_are_not_cut_off() -> None:
     assert said.count("- **") == 8
     assert said.count("- **contradicted**") >= 2
     assert said.count("- **inconclusive**") >= 2
+    assert (
+        "quickstart" not in said
+    )  # where there are claims of whole studies, those of the demonstration wait
     assert re.search(r"^\d+ claims about it were tested: \d+ reproduced, \d+ contradicted", said)
     assert "ours )" not in cards.findings({"found_by": "^chen-theory"})
 

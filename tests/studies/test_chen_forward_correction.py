@@ -241,8 +241,12 @@ def test_the_printed_matrix_is_the_best_where_it_is_so_in_every_noise():
 
 def test_beside_a_claim_stands_what_each_noise_says():
     found = findings(made_up({"forward": {"loss": 0.9}})).claims
-    assert found[6].measured == "−0.200 pair 0.3, −0.200 pair 0.45, +0.100 alike 0.45"
-    assert found[4].measured == "−0.020 pair 0.3, −0.020 pair 0.45, −0.020 alike 0.45"
+    assert found[6].measured == "−0.200 at pair 0.3, −0.200 at pair 0.45, +0.100 at alike 0.45"
+    assert found[4].measured == "−0.020 at pair 0.3, −0.020 at pair 0.45, −0.020 at alike 0.45"
+    # 0.85 against 0.8, and 0.8 against 0.6: differences of accuracies are in points.
+    assert found[7].measured == "+5.0 at pair 0.3, +5.0 at pair 0.45, +5.0 at alike 0.45 points"
+    assert found[1].sample.mean == pytest.approx(20, abs=0.1)
+    assert {claim.unit for claim in (found[1], found[7])} == {"points"}
 
 
 def test_a_seed_whose_run_failed_does_not_count():

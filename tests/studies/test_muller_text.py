@@ -136,5 +136,6 @@ def test_pages_from_all_and_from_some_runs(tmp_path):
             written(store, trial)
     every = run_study(study, settings, store, tmp_path / "every", command="c", train=None, device="cpu")
     assert (every.parent / "figures" / "learning.svg").is_file()
-    rows = json.loads((every.parent / "results.json").read_text())["tables"]["speed"]
-    assert [row["epochs_to_goal"]["mean"] for row in rows] == [3.0] * 3
+    results = json.loads((every.parent / "results.json").read_text())
+    assert [row["epochs_to_goal"]["mean"] for row in results["tables"]["speed"]] == [3.0] * 3
+    assert "<b>3.0, then 3.0 epochs</b>" in every.read_text(encoding="utf-8")

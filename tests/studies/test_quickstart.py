@@ -11,8 +11,8 @@ import pytest
 
 from softtargets.calibration import expected_calibration_error
 from softtargets.exceptions import StorageError, StudyError
-from softtargets.runs import Run, RunStore, export_predictions, recomputed
-from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
+from softtargets.runs import Run, RunStore, export_logs, export_predictions, recomputed
+from softtargets.studies import STUDIES, Outcome, Results, find_study, redraw_study, run_study
 from softtargets.training import train
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
@@ -50,6 +50,23 @@ def test_the_report_is_complete(quick):
     assert "softtargets study run &lt;b&gt;" in html
     assert "What digits cannot show" in html
     assert len(list(csv.DictReader((page.parent / "tables" / "runs.csv").open()))) == 32
+
+
+def test_a_page_is_not_replaced_by_one_that_has_less(quick, tmp_path):
+    """Two of its figures need predictions and weights, which are not kept beside it."""
+    page, store, study, _ = quick
+    directory = tmp_path / "report"
+    shutil.copytree(page.parent, directory)
+    export_logs((Run(store.root / entry.id) for entry in store.entries()), directory / "logs.jsonl.gz")
+    before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+    with pytest.raises(
+        StudyError, match=r"would lose reliability, planes, .* with --out, or .* study run quickstart"
+    ):
+        redraw_study(study, directory, directory, command="again")
+    assert before == {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+    again = redraw_study(study, directory, tmp_path / "elsewhere", command="again")
+    assert "The reliability diagram: not stored." in again.read_text(encoding="utf-8")
+    redraw_study(study, again.parent, again.parent, command="again")  # which loses nothing more
 
 
 def test_numbers_on_the_page_can_be_recomputed_from_stored_predictions_alone(quick, tmp_path):

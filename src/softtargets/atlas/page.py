@@ -48,7 +48,7 @@ def page(atlas: Atlas) -> str:
         uncovered=uncovered(atlas),
         small=counted(tally(one for one in atlas.entries if one.origin.small)),
         origins=_origins(atlas),
-        total=len(atlas.entries),
+        judged=[entry.judged for entry in atlas.entries if entry.verdict != "not run yet"],
         policy=Markup(policy_for([script])),
         script=Markup(script),
     )

@@ -156,7 +156,8 @@ def page_(
 ) -> None:
     """Write a study's page again from its stored results.
 
-    No runs are needed. Verdicts are by today's rule, and the page has today's look.
+    No runs are needed. Verdicts are by today's rule, and the page has today's look. What only weights and
+    predictions can draw is left out; a page that has it is not replaced.
     """
     from softtargets.studies import STUDIES, find_study, redraw_study
 

@@ -213,3 +213,10 @@ class Page:
     answer: str = ""
     papers: Sequence[str] = ()
     kept: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Every table of the page: its own, those behind its figures, and that of its runs."""
+        exhibits = (one for section in self.sections for one in section.exhibits if not isinstance(one, Code))
+        found = tuple(one.data if isinstance(one, Figure) else one for one in exhibits)
+        return (*found, self.runs) if self.runs else found

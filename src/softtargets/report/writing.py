@@ -27,7 +27,7 @@ def write_page(page: Page, directory: Path) -> Path:
     for widget in _widgets(page).values():
         check_widget(widget)
     pictures = {figure.name: _render(figure, directory / "figures") for figure in _figures(page)}
-    for table in _tables(page):
+    for table in page.tables:
         make_directory(directory / "tables")
         write_atomically(
             directory / "tables" / f"{table.name}.csv", _csv(table).encode(errors="backslashreplace")
@@ -45,15 +45,6 @@ def _figures(page: Page) -> Iterator[Figure]:
 
 def _widgets(page: Page) -> dict[str, Widget]:
     return {figure.name: figure.widget for figure in _figures(page) if figure.widget}
-
-
-def _tables(page: Page) -> Iterator[Table]:
-    for section in page.sections:
-        for item in section.exhibits:
-            if not isinstance(item, Code):
-                yield item.data if isinstance(item, Figure) else item
-    if page.runs:
-        yield page.runs
 
 
 def _render(figure: Figure, directory: Path) -> str:
@@ -101,7 +92,7 @@ def _results(page: Page) -> dict[str, Any]:
         "provenance": plain_data(page.provenance),
         "warnings": list(page.warnings),
         **(tested if study or page.claims else {}),
-        "tables": {table.name: plain_data(table.rows) for table in _tables(page)},
+        "tables": {table.name: plain_data(table.rows) for table in page.tables},
     }
     if page.verdict:
         results["verdict"] = vars(page.verdict)

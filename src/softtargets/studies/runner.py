@@ -129,9 +129,24 @@ def redraw_study(study: Study, source: Path, directory: Path, *, command: str) -
     }
     made["provenance"]["redrawn by"] = command
     earlier = told.get("kept", {}).get("measured", {})
-    page = _write(study, Results(record.outcomes, dict(record.chances)), directory, earlier, **made)
+    page = _page(study, Results(record.outcomes, dict(record.chances)), earlier, **made)
+    if source.resolve() == directory.resolve():
+        _check_nothing_is_lost(page, told, source)
+    path = write_page(page, directory)
     _copy_runs(source, directory)
-    return page
+    return path
+
+
+def _check_nothing_is_lost(page: Page, told: Mapping[str, Any], directory: Path) -> None:
+    """What is drawn of weights and predictions is in the old page alone, which the new one would replace."""
+    drawn = {table.name for table in page.tables}
+    lost = [name for name in told.get("tables", {}) if name not in drawn]
+    if lost:
+        raise StudyError(
+            f"{directory} would lose {', '.join(lost)}, which cannot be made without the weights and predictions of "
+            f"its runs; write the page elsewhere with --out, or all of it from its runs with `softtargets study run "
+            f"{page.name}`"
+        )
 
 
 def _copy_runs(source: Path, directory: Path) -> None:
@@ -146,9 +161,13 @@ def _copy_runs(source: Path, directory: Path) -> None:
 
 
 def _write(study: Study, results: Results, directory: Path, earlier: Mapping[str, Any], **made: Any) -> Path:
-    """Write the page; of runs that were measured `earlier` it is kept by which code, and when."""
+    return write_page(_page(study, results, earlier, **made), directory)
+
+
+def _page(study: Study, results: Results, earlier: Mapping[str, Any], **made: Any) -> Page:
+    """The page; of runs that were measured `earlier` it is kept by which code, and when."""
     findings = study.findings(results)
-    page = Page(
+    return Page(
         name=study.name,
         title=study.title,
         lead=study.lead,
@@ -159,7 +178,6 @@ def _write(study: Study, results: Results, directory: Path, earlier: Mapping[str
         kept=_kept(results) | ({"measured": dict(earlier)} if earlier else {}),
         **made,
     )
-    return write_page(page, directory)
 
 
 def _kept(results: Results) -> dict[str, Any]:

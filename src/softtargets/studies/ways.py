@@ -24,6 +24,14 @@ class Way:
     short: str
     colour: str
 
+    def called(self, method: str) -> str:
+        """Its whole name, as tables have it, with the short one of the axis where that is another word.
+
+        >>> Way("p", "").called("uniform"), Way("S*", "").called("S* = T Tᵗ")
+        ('uniform (p)', 'S* = T Tᵗ')
+        """
+        return method if self.short in method else f"{method} ({self.short})"
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -48,7 +56,7 @@ def panels_of_ways(
     for key, shown in measures.items():
         points = [
             Curve.of(
-                row["method"],
+                ways[row["method"]].called(row["method"]),
                 ways[row["method"]].colour,
                 [places[row["method"]]],
                 [row[key]],

@@ -40,8 +40,16 @@
       else chip.removeAttribute("aria-current");
     }
     for (const key of ["paper", "number", "search"]) form.elements[key].value = state[key] || "";
-    const all = shown.length === rows.length;
-    form.querySelector("output").textContent = all ? `All ${rows.length} claims are shown.` : `${shown.length} of ${rows.length} claims are shown.`;
+    form.querySelector("output").textContent = told(shown);
+  }
+
+  // The headline and the chips leave out demonstrations at a small size, so that they are told apart here too.
+  function told(shown) {
+    const count = some => some.filter(row => !("small" in row.dataset)).length;
+    const [seen, of] = [count(shown), count(rows)];
+    const small = shown.length - seen;
+    const more = small ? `, and ${small} of a demonstration at a small size` : "";
+    return (seen === of ? `All ${of} claims are shown` : `${seen} of ${of} claims are shown`) + `${more}.`;
   }
 
   function known(key, value) {

@@ -17,7 +17,7 @@ CLOSE = 0.10
 # Seeds that decide, and the statement that the page's answer rests on.
 SEEDS = 3
 SAME = "Sent through T, forward correction has the same test loss as smoothing by Bayes' rule."
-# How the claims call a method; and by measure its name, and where gains lie.
+# How the claims call a method; and by measure its name, where gains lie, the factor and the unit of its numbers.
 _WITH = {
     NONE: "without a remedy",
     UNIFORM: "with uniform smoothing",
@@ -26,9 +26,9 @@ _WITH = {
     FORWARD: "with forward correction",
 }
 _BETTER = {
-    "loss": ("test loss", Region(high=0)),
-    "accuracy": ("accuracy", Region(low=0)),
-    "ece": ("ECE", Region(high=0)),
+    "loss": ("test loss", Region(high=0), 1, ""),
+    "accuracy": ("accuracy", Region(low=0), 100, "points"),
+    "ece": ("ECE", Region(high=0), 1, ""),
 }
 
 ByMethod = Mapping[str, Mapping[str, float]]  # what was measured with one noise and seed
@@ -108,10 +108,11 @@ def claims(results: Results) -> tuple[Claim, ...]:
         region: Region,
         *printed: str,
         remark: str = "",
+        unit: str = "",
     ) -> Claim:
         """It must hold of every noise."""
-        found, shown = tuple(published(f"chen-2020/{key}") for key in printed), _each_noise(cells)
-        return Claim.every(statement, found, quantity, cells, region, shown, remark, seeds=SEEDS)
+        found, shown = tuple(published(f"chen-2020/{key}") for key in printed), _each_noise(cells, unit)
+        return Claim.every(statement, found, quantity, cells, region, shown, remark, seeds=SEEDS, unit=unit)
 
     def claim(
         statement: str, quantity: str, of: Of, region: Region, *printed: str, remark: str = ""
@@ -122,18 +123,23 @@ def claims(results: Results) -> tuple[Claim, ...]:
     def better(statement: str, by: tuple[str, str, str], *printed: str, remark: str = "") -> Claim:
         """By a measure the first of two ways to meet the noise is better than the second."""
         measure, this, that = by
-        what, region = _BETTER[measure]
+        what, region, scale, unit = _BETTER[measure]
         quantity = f"{what} {_WITH[this]} minus that {_WITH[that]}, for every noise"
 
         cells = {
-            f"{kind} {rate:g}": results.difference(
+            f"{kind} {rate:g}": results.gain(
                 measure,
-                {"noise": kind, "rate": rate, "method": this},
-                {"noise": kind, "rate": rate, "method": that},
+                [
+                    (
+                        {"noise": kind, "rate": rate, "method": this},
+                        {"noise": kind, "rate": rate, "method": that},
+                    )
+                ],
+                scale,
             )
             for kind, rate in stated
         }
-        return every(statement, quantity, cells, region, *printed, remark=remark)
+        return every(statement, quantity, cells, region, *printed, remark=remark, unit=unit)
 
     return (
         better(
@@ -182,10 +188,11 @@ def claims(results: Results) -> tuple[Claim, ...]:
     )
 
 
-def _each_noise(cells: Mapping[str, Sample]) -> str:
+def _each_noise(cells: Mapping[str, Sample], unit: str) -> str:
     """The same for each noise, mean over seeds: a claim about all of them may fall by one."""
-    said = (f"{sample.mean:+.3f} {name}" for name, sample in cells.items() if sample.n)
-    return ", ".join(said).replace("-", "−")
+    digits = 1 if unit else 3
+    said = ", ".join(f"{sample.mean:+.{digits}f} at {name}" for name, sample in cells.items() if sample.n)
+    return (f"{said} {unit}" if said and unit else said).replace("-", "−")
 
 
 def _of_noise(results: Results, noise: tuple[str, float], of: Of) -> Sample:

@@ -24,9 +24,9 @@ _LOOKS: tuple[tuple[str, Marker], ...] = (
 _FINE = np.linspace(0.02, 0.985, 200)
 # By measure: what its best p is called, colour, marker and line.
 _BEST: Mapping[str, tuple[str, str, Marker, Line]] = {
-    "loss_alpha": ("lowest test loss", BLUE, "circle", "solid"),
-    "accuracy": ("highest test accuracy", RED, "square", "solid"),
-    "early_accuracy": ("highest accuracy of any epoch", PURPLE, "triangle", "dotted"),
+    "loss_alpha": ("p of the lowest test loss", BLUE, "circle", "solid"),
+    "accuracy": ("p of the highest test accuracy", RED, "square", "solid"),
+    "early_accuracy": ("p of the highest accuracy of any epoch", PURPLE, "triangle", "dotted"),
 }
 # Colours end at the deviation that this share of the cells away from p = 1 stays below: a few have no bounds.
 SHOWN = 0.9

@@ -70,7 +70,7 @@ def _faster(results: Results, statement: str, key: str, than: str, goal: str, re
         sources(f"muller-2019/{key}"),
         f"epochs to a test accuracy of {goal} with smoothing, minus those with {_NAMES[than]}",
         *below(0, results.difference("epochs_to_goal", *cells)),
-        results.then("epochs_to_goal", ".1f", cells[1], cells[0]),
+        f"{results.then('epochs_to_goal', '.1f', cells[1], cells[0])} epochs",
         remark,
         digits=1,
         seeds=SEEDS,

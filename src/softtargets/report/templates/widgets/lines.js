@@ -112,7 +112,7 @@ softtargets.widget("lines", (box, data) => {
       height,
       tabindex: 0,
       role: "img",
-      "aria-label": `${panel.title}: ${panel.y} over ${panel.x}; arrow keys move along it`,
+      "aria-label": `${panel.title}: ${panel.y}${panel.x && ` over ${panel.x}`}; arrow keys move along it`,
     });
     const area = { x: margin.left, y: margin.top, width: right - margin.left, height: floor - margin.top };
     picture.append(svg("rect", { class: "frame", ...area, "stroke-opacity": 0.5 }));
