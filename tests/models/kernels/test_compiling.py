@@ -278,3 +278,40 @@ print("compiled")
 @pytest.mark.parametrize(("capability", "spilled"), [(90, 8), (80, 64)])
 def test_every_kernel_compiles_and_keeps_to_registers_and_single_precision(capability, spilled):
     assert in_a_process(PROGRAM, str(capability), str(spilled)) == "compiled"
+
+
+SMALL = r"""
+from softtargets.models.kernels import launch, products
+from softtargets.models.kernels.convolution import convolution_kernel
+from softtargets.models.kernels.linear import product_kernel
+from tests import compiling
+
+STRIDES = "left_row left_deep right_deep right_column result_row result_column".split()
+SIZES = "HEIGHT WIDTH CHANNELS NEW_HEIGHT NEW_WIDTH NEW_CHANNELS KERNEL STRIDE PADDING".split()
+
+
+def check(kernel, constants, kind, tiles, **types):
+    sizes = dict(ROWS=tiles.rows, COLUMNS=tiles.columns, DEPTH=tiles.depth)
+    even = [param.name for param in kernel.params]
+    for capability in (86, 89, 120):
+        found = compiling.compiled(kernel, sizes | constants, types, kind, even, tiles.warps, tiles.stages, capability)
+        assert found.metadata.shared <= 99 * 1024, (capability, constants, tiles, found.metadata.shared)
+
+
+# A hundred nets in single precision, forwards and backwards.
+for strides in ((784, 1, 1, 784, 1200, 1), (1, 784, 1, 1200, 1, 784)):
+    tiles = products.linear_tiles(128, 128, 784, 1200, 4, room=False)
+    ones = {name: 1 for name, stride in zip(STRIDES, strides) if stride == 1}
+    types = dict.fromkeys((*STRIDES, "left_run", "right_run", "result_run", "rows"), "i32")
+    check(product_kernel, dict(DEEP=784, WIDE=1200, PRECISION="tf32x3", sums=None) | ones, "*fp32", tiles, **types)
+# A convolution of as many channels as the deepest tiles are for.
+tiles = launch.product_tiles(512, 128, 9, room=False)
+shape = dict(zip(SIZES, (14, 14, 512, 14, 14, 128, 3, 1, 1))) | dict.fromkeys(launch.Ending._fields)
+check(convolution_kernel, shape | dict(BACKWARDS=False, PRECISION="tf32", FOLD=1), "*bf16", tiles, rows="i32")
+print("compiled")
+"""
+
+
+def test_products_fit_into_gpus_with_little_shared_memory():
+    """Those for games and graphics: 99 KiB."""
+    assert in_a_process(SMALL) == "compiled"
