@@ -511,6 +511,19 @@ def test_clipping_is_that_of_torch_for_each_run(scales, limit, dtype):
         assert_close(single, own, dtype)
 
 
+@pytest.mark.parametrize("parameters", [6, 10, 40])
+def test_a_run_is_clipped_by_the_same_norm_in_any_company(parameters):
+    """Bit for bit; torch's sums over a first dimension depend on how long the second is."""
+    generator = torch.Generator().manual_seed(0)
+    gradients = [torch.randn(100, 5, generator=generator) for _ in range(parameters)]
+    together = clip_by_norm_([value.clone() for value in gradients], 1.0, lead=1)
+    for runs in (1, 3, 10):
+        found = [
+            clip_by_norm_([v[at : at + runs].clone() for v in gradients], 1.0, 1) for at in range(0, 90, runs)
+        ]
+        assert torch.equal(torch.cat(found), together[:90])
+
+
 def test_each_run_may_have_a_limit_of_its_own_or_none():
     limits = torch.tensor([0.5, math.inf, 2.0], dtype=torch.float64)
     gradients = stacked(2, 3)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softtargets.arrays.codes import Codes, decoded, encoded
-    from softtargets.arrays.compiler import has_triton
+    from softtargets.arrays.compiler import has_room, has_triton
     from softtargets.arrays.labels import (
         as_labels,
         counts_of_classes,
@@ -56,6 +56,7 @@ __all__ = [
     "decoded",
     "encoded",
     "find_fault",
+    "has_room",
     "has_triton",
     "labels_of",
     "over_seeds",

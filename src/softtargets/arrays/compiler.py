@@ -1,8 +1,12 @@
-"""Whether kernels can be made on this machine."""
+"""Whether kernels can be made on this machine, and how large they may be."""
 
 from __future__ import annotations
 
 import importlib.metadata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
 
 # Kernels are written with tuples, which Triton knows since this version, the one that comes with torch 2.7.
 OLDEST = (3, 3)
@@ -20,3 +24,12 @@ def has_triton() -> bool:
             continue
         return (int(major), int(minor)) >= OLDEST
     return False
+
+
+def has_room(device: torch.device, needed: int) -> bool:
+    """Whether a program on this device may have so many bytes of shared memory; Triton's interpreter knows no limit."""
+    if device.type != "cuda":
+        return True
+    import torch
+
+    return getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", 0) >= needed

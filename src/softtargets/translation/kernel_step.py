@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
+from softtargets.arrays import has_room
 from softtargets.models import Cache, Transformer, sinusoids
 
 if TYPE_CHECKING:
@@ -29,13 +30,6 @@ _TORCHS = (nn.Linear, nn.LayerNorm, nn.Embedding, nn.Identity, nn.ModuleList)
 _OURS = Transformer.__module__.rpartition(".")[0] + "."
 # A program of a norm has whole rows in registers.
 _WIDEST = 4096
-
-
-def has_room(device: torch.device, needed: int = _MERGED_SHARED) -> bool:
-    """Whether a program on this device may have so many bytes of shared memory; Triton's interpreter knows no limit."""
-    if device.type != "cuda":
-        return True
-    return getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", 0) >= needed
 
 
 @dataclass(frozen=True)
@@ -171,7 +165,9 @@ class KernelStep:
         self._pre = not isinstance(model.last.norm, nn.Identity)
         self._norms = norms_of(model.decoder, model.last.norm if self._pre else None)
         low = weights.dtype in (torch.bfloat16, torch.float16)
-        self._merges = _MERGES and low and self._width <= _WIDEST_MERGED and has_room(table.device)
+        self._merges = (
+            _MERGES and low and self._width <= _WIDEST_MERGED and has_room(table.device, _MERGED_SHARED)
+        )
         self._heads = cache.keys[0].shape[1]
         self._size = self._width // self._heads
         self._heads_and_beams = {"BEAMS": beams.beam, "HEADS": self._heads, "SIZE": self._size}

@@ -278,3 +278,81 @@ print("compiled")
 @pytest.mark.parametrize(("capability", "spilled"), [(90, 8), (80, 64)])
 def test_every_kernel_compiles_and_keeps_to_registers_and_single_precision(capability, spilled):
     assert in_a_process(PROGRAM, str(capability), str(spilled)) == "compiled"
+
+
+SMALL = r"""
+from softtargets.models.kernels import launch, products
+from softtargets.models.kernels.convolution import convolution_kernel
+from softtargets.models.kernels.linear import product_kernel
+from tests import compiling
+
+STRIDES = "left_row left_deep right_deep right_column result_row result_column".split()
+SIZES = "HEIGHT WIDTH CHANNELS NEW_HEIGHT NEW_WIDTH NEW_CHANNELS KERNEL STRIDE PADDING".split()
+
+
+def check(kernel, constants, kind, tiles, **types):
+    sizes = dict(ROWS=tiles.rows, COLUMNS=tiles.columns, DEPTH=tiles.depth)
+    even = [param.name for param in kernel.params]
+    for capability in (86, 89, 120):
+        found = compiling.compiled(kernel, sizes | constants, types, kind, even, tiles.warps, tiles.stages, capability)
+        assert found.metadata.shared <= 99 * 1024, (capability, constants, tiles, found.metadata.shared)
+
+
+# A hundred nets in single precision, forwards and backwards.
+for strides in ((784, 1, 1, 784, 1200, 1), (1, 784, 1, 1200, 1, 784)):
+    tiles = products.linear_tiles(128, 128, 784, 1200, 4, room=False)
+    ones = {name: 1 for name, stride in zip(STRIDES, strides) if stride == 1}
+    types = dict.fromkeys((*STRIDES, "left_run", "right_run", "result_run", "rows"), "i32")
+    check(product_kernel, dict(DEEP=784, WIDE=1200, PRECISION="tf32x3", sums=None) | ones, "*fp32", tiles, **types)
+# A convolution of as many channels as the deepest tiles are for.
+tiles = launch.product_tiles(512, 128, 9, room=False)
+shape = dict(zip(SIZES, (14, 14, 512, 14, 14, 128, 3, 1, 1))) | dict.fromkeys(launch.Ending._fields)
+check(convolution_kernel, shape | dict(BACKWARDS=False, PRECISION="tf32", FOLD=1), "*bf16", tiles, rows="i32")
+print("compiled")
+"""
+
+
+def test_products_fit_into_gpus_with_little_shared_memory():
+    """Those for games and graphics: 99 KiB."""
+    assert in_a_process(SMALL) == "compiled"
+
+
+SAME = r"""
+import re
+from softtargets.models.kernels import batch_norm, convolution, launch
+from tests import compiling
+
+numbers = dict.fromkeys("rows tiles parts channels".split(), "i32") | dict(share="fp32", eps="fp32", batches="*i64")
+singles = "partials bias_partials norm side_norm sums side_sums gains biases running_mean running_variance".split()
+numbers |= dict.fromkeys((*singles, "gradients", "of_gains", "of_biases"), "*fp32")
+
+
+def code(kernel, constants, even, warps, stages):
+    found = compiling.compiled(kernel, constants, numbers, "*bf16", even, warps, stages).asm["ptx"]
+    return [line for line in found.splitlines() if not re.match(r"\s*(\.loc|\.file|//)", line)]
+
+
+def check(kernel, names, constants, warps=4, stages=3):
+    even = [param.name for param in kernel.params if numbers.get(param.name) != "fp32"]
+    assert [param.name for param in kernel.params if param.do_not_specialize] == names, kernel
+    others = [name for name in even if name not in names]
+    assert code(kernel, constants, even, warps, stages) == code(kernel, constants, others, warps, stages), kernel
+
+
+tiles = launch.gradient_tiles(2**17, 64, 64, 9)
+sizes = dict(HEIGHT=8, WIDTH=8, CHANNELS=64, NEW_HEIGHT=8, NEW_WIDTH=8, NEW_CHANNELS=64, KERNEL=3, STRIDE=1, PADDING=1)
+sizes |= dict(PART=tiles.part, ROWS=tiles.rows, COLUMNS=tiles.columns, DEPTH=tiles.depth, PRECISION="tf32", FOLD=1)
+check(convolution.weight_gradient_kernel, ["parts"], sizes, tiles.warps, tiles.stages)
+check(batch_norm.norm_kernel, ["rows", "tiles"], dict(ROWS=128, PLACES=4, TILES=256, WIDE=8), 8)
+check(batch_norm.norm_gradient_kernel, ["rows", "tiles"], dict(TILES=256, WIDE=8), 8)
+wide = dict(ROWS=128, WIDE=32)
+check(batch_norm.tile_sum_kernel, ["rows"], wide)
+check(batch_norm.gradient_sum_kernel, ["rows"], wide | dict(MASKED=True))
+check(batch_norm.end_gradient_kernel, ["rows"], wide)
+print("the same")
+"""
+
+
+def test_numbers_that_kernels_are_not_compiled_anew_for_make_no_difference_to_their_code():
+    """Of a last batch that is shorter they may be no multiples of 16."""
+    assert in_a_process(SAME) == "the same"

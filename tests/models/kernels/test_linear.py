@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
@@ -64,6 +66,20 @@ def test_a_run_is_the_same_in_any_company_and_among_any_rows():
         for alone, stack in zip(by_kernels(*own), together, strict=True):
             assert torch.equal(alone[0], stack[run])
     assert torch.equal(products.linear(rows[:, 7:9], weights, bias), together[0][:, 7:9])
+
+
+@pytest.mark.parametrize(("kib", "stages", "depth"), [(227, 3, 128), (163, 3, 128), (99, 2, 64)])
+def test_gpus_with_little_shared_memory_are_given_smaller_programs(kib, stages, depth, monkeypatch):
+    """An H200 and an A100 have room for the largest, a GPU for games has not."""
+    properties = SimpleNamespace(shared_memory_per_block_optin=kib * 1024)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    there = SimpleNamespace(device=torch.device("cuda"))
+    many = products.linear_tiles(128, 128, 784, 1200, 4, launch.has_much(there))
+    deep = launch.product_tiles(512, 128, 9, launch.has_much(there))
+    assert (many.stages, deep.depth) == (stages, depth)
+    # Stages say how far ahead is read: sums are the same.
+    assert many._replace(stages=3) == products.linear_tiles(128, 128, 784, 1200, 4)
+    assert launch.has_much(torch.zeros(1))
 
 
 def test_the_gradient_of_a_bias_does_not_depend_on_tiles():

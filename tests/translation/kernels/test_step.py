@@ -264,5 +264,5 @@ def test_gpus_with_little_shared_memory_do_without_merging(bytes_there, merges, 
     """An H200 and an A100 have room, a GPU for games has not."""
     properties = SimpleNamespace(shared_memory_per_block_optin=bytes_there)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
-    assert kernel_step.has_room(torch.device("cuda")) == merges
-    assert kernel_step.has_room(torch.device("cpu"))
+    assert kernel_step.has_room(torch.device("cuda"), kernel_step._MERGED_SHARED) == merges
+    assert kernel_step.has_room(torch.device("cpu"), kernel_step._MERGED_SHARED)

@@ -19,6 +19,9 @@ MEAN = tl.constexpr(0)
 INVERSE = tl.constexpr(1)
 SCALE = tl.constexpr(2)
 SHIFT = tl.constexpr(3)
+# Numbers that kernels are not compiled anew for: in a shorter batch they may be no multiples of 16 as in others, and
+# the code is the same.
+COUNTED = ["rows", "tiles"]
 
 
 @triton.jit
@@ -66,7 +69,7 @@ def held(rows, channels, ROWS: tl.constexpr, WIDE: tl.constexpr):
     return row, channel, row.to(tl.int64)[:, None] * channels + channel[None, :], there
 
 
-@triton.jit
+@triton.jit(do_not_specialize=COUNTED)
 def tile_sum_kernel(maps, sums, rows, channels, ROWS: tl.constexpr, WIDE: tl.constexpr):
     """`tile_sums` of maps that came without: sums (tiles, 2, channels)."""
     row, channel, source, there = held(rows, channels, ROWS, WIDE)
@@ -77,7 +80,7 @@ def tile_sum_kernel(maps, sums, rows, channels, ROWS: tl.constexpr, WIDE: tl.con
     tl.store(sums + channels, squares, mask=channel < channels)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=COUNTED)
 def gradient_sum_kernel(
     upstream,
     maps,
@@ -102,7 +105,7 @@ def gradient_sum_kernel(
     tl.store(sums + channels, second, mask=known)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=COUNTED)
 def end_gradient_kernel(
     upstream,
     more,  # what comes to the same results another way, or None
@@ -141,7 +144,7 @@ def end_gradient_kernel(
         tl.store(side_sums + target + channels, second, mask=known)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=COUNTED)
 def norm_kernel(
     sums,
     gains,
@@ -197,7 +200,7 @@ def norm_kernel(
         tl.store(batches, tl.load(batches) + 1)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=COUNTED)
 def norm_gradient_kernel(
     sums,
     norm,

@@ -170,7 +170,7 @@ def convolution_kernel(
         tl.store(sums + (place * (2 * OUT) + OUT + channel), second, mask=known)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["parts"])  # the code is the same whatever it is a multiple of
 def weight_gradient_kernel(
     maps,
     upstream,

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from softtargets.arrays import has_room
 from softtargets.models.kernels.convolution import (
     convolution_kernel,
     part_sum_kernel,
@@ -21,6 +22,9 @@ from softtargets.models.kernels.look_up import table_gradient_kernel
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
 from softtargets.models.kernels.response_norm import norm_kernel
 
+# Bytes of shared memory that the largest programs take, 144 KiB: GPUs for computing have them, those for games smaller
+# programs.
+LARGEST_SHARED = 144 * 1024
 # Numbers that one program makes of maxima.
 POOL_BLOCK = 1024
 # Places whose channels one program normalises.
@@ -70,14 +74,14 @@ class Shape(NamedTuple):
 # What measured best on an H200, alone and with 16 runs. Nothing may depend on how many runs there are, or their results
 # would.
 @lru_cache(maxsize=1024)
-def product_tiles(channels: int, new_channels: int, taps: int) -> Tiles:
-    """For results and gradients of maps."""
+def product_tiles(channels: int, new_channels: int, taps: int, room: bool = True) -> Tiles:
+    """For results and gradients of maps, where there is `room` for the largest programs."""
     columns = max(16, min(128, power_of_2(new_channels)))
     if channels % 16:
         return Tiles(128, columns, max(16, min(128, power_of_2(taps * channels))), 4, 2)
     if channels % 64:
         return Tiles(128, columns, 32 if channels % 32 == 0 else 16, 4, 4)
-    return Tiles(64, columns, 128, 4, 4) if channels >= 512 else Tiles(128, columns, 64, 4, 3)
+    return Tiles(64, columns, 128, 4, 4) if channels >= 512 and room else Tiles(128, columns, 64, 4, 3)
 
 
 @lru_cache(maxsize=1024)
@@ -107,7 +111,7 @@ def convolve(
     runs, images = maps.shape[:2]
     results = maps.new_empty(runs, images, shape.new_height, shape.new_width, shape.new_channels)
     laid = _laid(weights, (0, 3, 4, 2, 1), maps.dtype)
-    tiles = tiles or product_tiles(shape.channels, shape.new_channels, shape.kernel**2)
+    tiles = tiles or product_tiles(shape.channels, shape.new_channels, shape.kernel**2, has_much(maps))
     product(maps, laid, bias, results, shape, False, tiles)
     return results
 
@@ -128,7 +132,7 @@ def gradient_of_maps(
     laid = _laid(weights, (0, 3, 4, 1, 2), upstream.dtype)
     # The roles change: what is read is the upstream gradient.
     shape = Shape(new_height, new_width, new_channels, height, width, channels, kernel, stride, padding)
-    tiles = tiles or product_tiles(new_channels, channels, kernel**2)
+    tiles = tiles or product_tiles(new_channels, channels, kernel**2, has_much(upstream))
     product(upstream, laid, None, gradient, shape, True, tiles)
     return gradient
 
@@ -366,6 +370,11 @@ def gradient_of_table(upstream: Tensor, rows: Tensor, count: int) -> Tensor:
 def power_of_2(number: int) -> int:
     """The smallest that is not smaller."""
     return 1 << (number - 1).bit_length()
+
+
+def has_much(tensor: Tensor) -> bool:
+    """Whether the device of a tensor has room for the largest programs."""
+    return has_room(tensor.device, LARGEST_SHARED)
 
 
 def on_device(tensor: Tensor) -> AbstractContextManager[object]:

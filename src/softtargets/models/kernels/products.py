@@ -8,7 +8,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from softtargets.models.kernels.launch import Tiles, on_device, power_of_2
+from softtargets.models.kernels.launch import Tiles, has_much, on_device, power_of_2
 from softtargets.models.kernels.linear import product_kernel
 from softtargets.models.kernels.sums import sum_kernel
 
@@ -26,12 +26,14 @@ IN_THREE, IN_FULL = "tf32x3", "ieee"
 # What measured best on an H200, for a run alone and for 128. Sums go from the first to the last whatever the tile, so
 # that how many runs there are may decide about tiles and nothing else; a test on a GPU compares the bits.
 @lru_cache(maxsize=1024)
-def linear_tiles(runs: int, rows: int, deep: int, columns: int, itemsize: int = 2) -> Tiles:
-    """For products (runs, rows, deep) x (runs, deep, columns)."""
+def linear_tiles(
+    runs: int, rows: int, deep: int, columns: int, itemsize: int = 2, room: bool = True
+) -> Tiles:
+    """For products (runs, rows, deep) x (runs, deep, columns), where there is `room` for the largest programs."""
     wide, depth = max(16, min(128, power_of_2(columns))), max(16, min(64, power_of_2(deep)))
     few = runs * -(-rows // 128) * -(-columns // wide) < MANY
     if itemsize > 2:  # in three products the depth decides about the bits as well
-        return Tiles(64, min(wide, 32), depth, 4, 3) if few else Tiles(128, wide, depth, 8, 3)
+        return Tiles(64, min(wide, 32), depth, 4, 3) if few else Tiles(128, wide, depth, 8, 3 if room else 2)
     if wide <= 16:
         return Tiles(64, wide, max(depth, min(128, power_of_2(deep))), 4, 3)
     if few:
@@ -40,12 +42,14 @@ def linear_tiles(runs: int, rows: int, deep: int, columns: int, itemsize: int = 
 
 
 @lru_cache(maxsize=1024)
-def linear_gradient_tiles(runs: int, rows: int, deep: int, columns: int, itemsize: int = 2) -> Tiles:
+def linear_gradient_tiles(
+    runs: int, rows: int, deep: int, columns: int, itemsize: int = 2, room: bool = True
+) -> Tiles:
     """For gradients of weights: so many inputs by outputs, summed over the rows of a batch, which are few."""
     if itemsize > 2:
         return Tiles(64, max(16, min(64, power_of_2(columns))), max(16, min(32, power_of_2(deep))), 4, 2)
     if columns <= 16:
-        return linear_tiles(runs, rows, deep, columns, itemsize)
+        return linear_tiles(runs, rows, deep, columns, itemsize, room)
     wide, depth = max(16, min(128, power_of_2(columns))), max(16, min(128, power_of_2(deep)))
     if runs * -(-rows // 128) * -(-columns // wide) < MANY:
         return Tiles(64, min(wide, 64), depth, 4, 3)
@@ -87,7 +91,7 @@ def gradients_of_weights(
 
 
 def _tiles(choose: Callable[..., Tiles], left: Tensor, results: Tensor) -> Tiles:
-    return choose(*left.shape, results.shape[-1], left.element_size())
+    return choose(*left.shape, results.shape[-1], left.element_size(), has_much(left))
 
 
 def _all_bits(matrix: Tensor) -> bool:

@@ -64,11 +64,26 @@ def clip_by_norm_(gradients: Tensors, limit: float | Tensor, lead: int) -> Tenso
             [0.3000, 0.4000]])
     """
     parts = [run_norms(flat(gradient, lead)) for gradient in gradients]
-    norms: Tensor = torch.linalg.vector_norm(torch.stack(parts), dim=0)
+    norms = _together(parts)
     share = (limit / (norms + 1e-6)).clamp(max=1.0)
     for gradient in gradients:
         gradient.mul_(along(share, gradient, lead))
     return norms
+
+
+def _together(parts: Sequence[Tensor]) -> Tensor:
+    """The norm of all parameters of each run, from those of each parameter: in one order, however many runs there are.
+
+    What torch and its compiler make of a sum over the first dimension depends on how long the others are. On a CPU the
+    last one is summed up, for each run as for a run alone; on a GPU numbers are added one after another, which is what
+    its compiler makes of a few.
+    """
+    if not (parts[0].is_cuda and parts[0].dim()):
+        return run_norms(torch.stack(list(parts), dim=parts[0].dim()))
+    total = parts[0].square()
+    for part in parts[1:]:
+        total = total + part.square()
+    return total.sqrt()
 
 
 @torch.no_grad()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import signal
 import time
+import weakref
 from typing import ClassVar
 
 import pytest
@@ -248,6 +250,19 @@ def test_batches_are_those_of_images_on_the_device(streaming, monkeypatch):
     assert isinstance(kept, ImageFeed)
     for mine, theirs in zip(batches(streamed), batches(kept), strict=True):
         assert all(one.equal(other) for one, other in zip(mine, theirs, strict=True))
+
+
+def test_what_packs_of_a_kind_share_does_not_hold_on_to_the_first(streaming):
+    """Its pictures on the device, and memory that decoders write to."""
+    task = prepare(BASE.data, CPU)
+    machinery = Machinery(BASE, task, CPU, stacked=False)
+    machinery.recorded = True  # as on a GPU, where what makes a batch is compiled once for all packs
+    feed = task.feed([BASE], [task], machinery)
+    gone = weakref.ref(feed)
+    assert machinery._compiled
+    del feed
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.parametrize("ranks", [2, 3])

@@ -57,11 +57,15 @@ class StreamedFeed(Feed):
         self._cut = cut_by_decoders(recipes, view, device)
         first = 0 if self._cut is None else 1
 
-        def inputs(images: Tensor, views: Views) -> tuple[Tensor, Tensor]:
+        rows = max(map(len, map(self._mine, self._shapes)))
+        shape = rows * len(recipes), *view.output_shape
+        ready = torch.zeros(shape) if device.type == "cpu" else None  # always at the same addresses
+
+        def inputs(
+            images: Tensor, views: Views
+        ) -> tuple[Tensor, Tensor]:  # of no feed: compiled, it outlives this one
             shown = view.apply(images, views, first)
-            return shown, standardise(shown) if self._inputs is None else put_into(
-                self._inputs, shown, standardise
-            )
+            return shown, standardise(shown) if ready is None else put_into(ready, shown, standardise)
 
         self._view, self._plain = view, inputs
         self._brought = replace(self._files, how=replace(self._files.how, cut=self._cut))
@@ -74,11 +78,7 @@ class StreamedFeed(Feed):
         if isinstance(self._recipe.regulariser, CSKD):
             self._partners = Partners(seeds[0], self._labels[0].cpu(), len(self._task.classes))
         # What a step reads, always at the same addresses.
-        rows = max(map(len, map(self._mine, self._shapes)))
         self._room = Room(self._brought, rows * len(seeds) * (2 if self._partners else 1))
-        self._inputs: Tensor | None = None
-        if device.type == "cpu":
-            self._inputs = torch.zeros(rows * len(seeds), *view.output_shape)
         self._chosen = torch.zeros(len(seeds), rows, dtype=torch.int64, device=device)
         self._epochs = torch.zeros(len(seeds), dtype=torch.int64, device=device)
         self._waiting = Waiting(device)
