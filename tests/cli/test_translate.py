@@ -7,6 +7,7 @@ import io
 import json
 import random
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -123,6 +124,17 @@ def test_it_says_what_it_read_chose_and_found(trained):
     ):
         assert said in out
     assert "1 run, 0 already finished" in err  # progress
+
+
+def test_the_commands_that_it_names_can_be_given(trained, run, tmp_path):
+    for said in re.findall(r": softtargets (translate .*)$", trained[1], re.M):
+        words = shlex.split(said)
+        assert words[words.index("--runs-dir") + 1] == str(trained[0] / "runs")
+        if words[1] == "decode":
+            words[words.index("--in") + 1] = str(trained[0] / "train.digits")
+        code, _, err = run(*words, "--beam", 1)
+        assert code == 0, err
+    assert (tmp_path / "reports").is_dir()
 
 
 def test_it_has_learnt_something(trained):
@@ -323,6 +335,14 @@ def test_mistakes_are_named_with_what_to_do(run, tmp_path, words, says):
     assert not (tmp_path / "data").exists()
 
 
+def test_too_small_a_vocabulary_is_named_as_its_option(run, tmp_path):
+    words = [*write(tmp_path), *OPTIONS, "--vocabulary", 8]
+    code, out, err = run("translate", "train", *words, "--data-dir", "data")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: --vocabulary: must be at least 3")
+    assert "different characters, not 8" in err
+
+
 def test_without_the_packages_one_line_says_what_to_install(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     code, _, err = run("translate", "train", *write(tmp_path), *OPTIONS, "--data-dir", "data")
@@ -412,6 +432,12 @@ def test_drawn_translations_depend_on_the_seed(translate):
         (("--penalty", "lenght"), b"1\n", "--penalty must be length or google, not lenght"),
         (("--top-k", 2), b"1\n", "--top-k is for --sample"),
         (("--temperature", 0), b"1\n", "--temperature must be above 0, not 0.0"),
+        (("--temperature", 1e-40), b"1\n", "--temperature must be at least 1e-30 and finite, not 1e-40"),
+        (
+            ("--temperature", "inf", "--sample"),
+            b"1\n",
+            "--temperature must be at least 1e-30 and finite, not inf",
+        ),
     ],
 )
 def test_what_cannot_be_translated_is_refused(translate, words, given, says):
@@ -426,6 +452,18 @@ def test_a_sentence_that_is_too_long_is_cut_and_said(translate):
     assert code == 0
     assert out.count("\n") == 2
     assert "note: 1 of 2 sources have more than the 1024 tokens that the model can take" in err
+
+
+def test_characters_that_the_model_has_never_seen_are_said(translate, monkeypatch):
+    monkeypatch.setattr("softtargets.cli.translate.BLOCK", 2)  # which are counted over all blocks
+    code, out, err = translate("decode", "--beam", 1, given="1 2\n1 日\n\n2\u200b 日\n".encode())
+    assert code == 0
+    assert out.count("\n") == 4
+    assert (
+        "note: 2 of 4 lines have characters that the training text did not have: 日 (U+65E5), U+200B. The model reads "
+        "them as unknown\n"
+    ) in err
+    assert "note" not in translate("decode", "--beam", 1, given=b"1 2\n")[2]
 
 
 @pytest.mark.parametrize("word", ["abcd", "nothing-like-a-run"])

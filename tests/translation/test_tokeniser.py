@@ -178,6 +178,14 @@ def test_decoding_ends_at_the_first_end_and_leaves_padding_out(learnt):
             learnt.decode([[wrong]])
 
 
+def test_unknown_characters_are_those_that_become_unknown(learnt):
+    for text in ("Ein Mann", "日本 Ein 日", "a\0b\u200bc", "▁ein", "\ufeff", " ", ""):
+        unknown = learnt.unknown_in(text)
+        assert len(set(unknown)) == len(unknown)
+        (tokens,) = learnt.encode([text])
+        assert tokens.count(UNK) == sum(learnt.normalise(text).count(one) for one in unknown)
+
+
 def test_too_small_a_vocabulary_names_the_least():
     with pytest.raises(
         SofttargetsError, match=r"size must be at least 8, since .* 4 different characters, not 7"

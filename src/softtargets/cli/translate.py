@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -88,11 +89,16 @@ def decode(
         translator = loaded(run, device, runs_dir)
         lines = text_lines(source)
 
+        from softtargets.inspection.translate.unknown import Unknown
+
+        unknown = Unknown(translator.tokeniser)
+
         def translate(block: Sequence[str], first: int, told: Callable[[int, int], None]) -> list[list[Any]]:
             from softtargets.translation import decode as search
             from softtargets.translation import sample_translations
 
             encoded = translator.tokeniser.encode(block)
+            unknown.add(block, encoded)
             if not sample:
                 return search(
                     translator.model,
@@ -114,6 +120,8 @@ def decode(
                 ahead = partial(_further, told, first, len(lines))
                 found = translate(lines[first : first + BLOCK], first, ahead)
                 write("".join(written(one, translator, nbest, scores) for one in found))
+            if said := unknown.told("line"):
+                warnings.warn(said, stacklevel=1)
 
 
 def _further(told: pages.Told, before: int, every: int, done: int, _: int) -> None:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from softtargets.data import Pairs
     from softtargets.recipes import TranslationDataset
 
-_FIELDS = {"source": "--from", "target": "--to", "vocabulary": "--vocabulary", "alpha": "--alpha"}
+_FIELDS = {"source": "--from", "target": "--to", "alpha": "--alpha"}
+_FIELDS |= {"vocabulary": "--vocabulary", "data.vocabulary": "--vocabulary"}
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,8 @@ def own_text(context: typer.Context) -> Text:
         lowercase=asked["lowercase"],
     )
     counts = " and ".join(
-        f"{len(whole[name]):,} {'are held out' if name in missing else 'are given'} for {name}"
+        f"{len(whole[name]):,} {'is' if len(whole[name]) == 1 else 'are'} "
+        f"{'held out' if name in missing else 'given'} for {name}"
         for name in ("validation", "test")
     )
     return Text(data, whole["train"], whole, f"Text: {len(pairs):,} sentence pairs of {files}; {counts}.")

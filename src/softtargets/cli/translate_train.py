@@ -6,6 +6,7 @@ import time
 import warnings
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import typer
@@ -101,7 +102,10 @@ def train(
 
     store = options.run_store(runs_dir)
     resources = Resources(store, where, data_dir)
-    task = _prepared(resources, recipe, said, quiet=as_json)
+    try:
+        task = _prepared(resources, recipe, said, quiet=as_json)
+    except RecipeError as error:
+        raise as_option(error) from None
 
     with resumable(partial(saved_run, store.root, recipe.id)):
         with watching(tensorboard) as watcher:
@@ -121,7 +125,7 @@ def train(
     if as_json:
         print_json({"id": run.id, "directory": str(run.directory), "test": found.numbers()})
     else:
-        _print_result(run, found, text.own is not None, data_dir)
+        _print_result(run, found, text.own is not None, runs_dir, data_dir)
 
 
 def _loss(name: str, alpha: float | None) -> Regulariser:
@@ -215,7 +219,9 @@ def _assessed(run: Run, task: TranslationTask, device: str) -> Assessment:
         return assess(load_translator(run, device), test.sources, test.targets, told=told)
 
 
-def _print_result(run: Run, found: Assessment, own: bool, data_dir: Path | None) -> None:
+def _print_result(
+    run: Run, found: Assessment, own: bool, runs_dir: Path | None, data_dir: Path | None
+) -> None:
     from softtargets.data import data_directory
     from softtargets.inspection.translate import words
     from softtargets.report import percent, plural
@@ -230,8 +236,12 @@ def _print_result(run: Run, found: Assessment, own: bool, data_dir: Path | None)
     typer.echo(f"{words.trust(found)} Token ECE is {ece}, with correct prefixes and without padding.")
     for sentence in words.warnings_on(found):
         typer.echo(sentence)
-    typer.echo(f"\nTo translate: softtargets translate decode {run.id} --in sentences.txt")
+    where = "" if runs_dir is None else f" --runs-dir {quote(str(runs_dir))}"
+    typer.echo(f"\nTo translate: softtargets translate decode {run.id}{where} --in sentences.txt")
     if own:
         text = data_directory(data_dir) / str(run.recipe.data.to_dict()["corpus"])
-        files = f"--src {text / 'test.source'} --ref {text / 'test.target'}"
-        typer.echo(f"For a page about it: softtargets translate score {run.id} {files}")
+        files = " ".join(
+            f"--{side} {quote(str(text / name))}"
+            for side, name in (("src", "test.source"), ("ref", "test.target"))
+        )
+        typer.echo(f"For a page about it: softtargets translate score {run.id}{where} {files}")

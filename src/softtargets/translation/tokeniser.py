@@ -123,6 +123,15 @@ class Tokeniser:
             found.extend(encoding.ids for encoding in block)
         return found
 
+    def unknown_in(self, text: str) -> str:
+        """The characters of a text that `encode` makes ``UNK`` of, each once.
+
+        >>> Tokeniser.learn(["low lower lowest"], size=12).unknown_in("slow snow, now")
+        'n,'
+        """
+        written = _written(self.normalise(text), 0)
+        return "".join(one for one in dict.fromkeys(written) if one not in self._characters).translate(_READ)
+
     def decode(self, tokens: Sequence[Sequence[int]]) -> list[str]:
         """Return the text of each list of tokens up to its first ``EOS``; ``PAD`` and ``BOS`` say nothing."""
         return [self._text(row) for row in tokens]
@@ -137,6 +146,10 @@ class Tokeniser:
             if token not in (PAD, BOS):
                 said.append(UNKNOWN if token == UNK else self.pieces[token])
         return "".join(said).translate(_READ).strip(" ")
+
+    @cached_property
+    def _characters(self) -> frozenset[str]:
+        return frozenset(piece for piece in self.pieces if len(piece) == 1)
 
     @cached_property
     def digest(self) -> str:

@@ -141,3 +141,18 @@ def test_scores_of_text_have_numbers_for_scripts():
     assert found["sentences"] == 1
     assert found["chrf"]["value"] == pytest.approx(100)
     assert "case:lc" in found["bleu"]["signature"]
+
+
+def test_what_the_model_has_never_seen_is_said(translator, found):
+    assert found.unknown == ()
+    sources, references = ["a b Q", "b", "Q!"], ["x y z", "y\0", "y"]
+    strange = assess(translator, sources, references)
+    said = words.warnings_on(strange)
+    assert said[:2] == [
+        "2 of 3 sources have characters that the training text did not have: Q (U+0051), ! (U+0021). The model reads "
+        "them as unknown.",
+        "1 of 3 references has characters that the training text did not have: U+0000. The model reads "
+        "them as unknown.",
+    ]
+    many = assess(translator, ["QWERTUI"], ["x"])
+    assert "T (U+0054) and 2 more. The" in words.warnings_on(many)[0]

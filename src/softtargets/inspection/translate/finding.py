@@ -19,6 +19,7 @@ from softtargets.exceptions import SofttargetsError
 from softtargets.inspection.shared.measured import numbers_of, overconfidence
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.reading import Told, quiet
+from softtargets.inspection.translate.unknown import Unknown
 from softtargets.translation import (
     Penalty,
     Score,
@@ -79,6 +80,7 @@ class Assessment:
 
     `tokens` are next-token predictions with correct prefixes, `sequences` is about the translations that beam search
     found. `sweep` has likelihood and calibration over temperature, and `bleu_at` BLEU at those that were decoded at.
+    `unknown` says what of both sides the model has never seen.
     """
 
     text: TextScore
@@ -95,6 +97,7 @@ class Assessment:
     sweep: TemperatureSweep | None
     bleu_at: dict[float, float]
     optima: TemperatureOptima | None
+    unknown: tuple[str, ...] = ()
 
     def numbers(self) -> dict[str, Any]:
         """All of it as plain data, for scripts."""
@@ -177,6 +180,9 @@ def assess(
     codec, model = translator.tokeniser, translator.model
     uncased = lowercase or (isinstance(codec, Tokeniser) and codec.lowercase)
     encoded, wanted = codec.encode(sources), codec.encode(references)
+    strange = {"source": Unknown(codec), "reference": Unknown(codec)}
+    strange["source"].add(sources, encoded)
+    strange["reference"].add(references, wanted)
 
     def found_at(temperature: float) -> tuple[list[str], list[Any]]:
         said = "translating" if temperature == 1 else f"translating at temperature {temperature:g}"
@@ -229,6 +235,7 @@ def assess(
         sweep=sweep,
         bleu_at=dict(sorted(bleu_at.items())),
         optima=temperature_optima(sweep, bleu_at) if sweep is not None and len(bleu_at) > 1 else None,
+        unknown=tuple(said for what, one in strange.items() if (said := one.told(what))),
     )
 
 

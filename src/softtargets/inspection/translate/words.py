@@ -97,7 +97,8 @@ def temperature_words(found: Assessment) -> list[str]:
 
 def warnings_on(found: Assessment) -> list[str]:
     """What a reader must know before believing the numbers."""
-    if not found.unfinished:
-        return []
-    are = "translation was" if found.unfinished == 1 else "translations were"
-    return [f"{found.unfinished:,} {are} cut off at the greatest length, without an end."]
+    said = [f"{one}." for one in found.unknown]
+    if found.unfinished:
+        are = "translation was" if found.unfinished == 1 else "translations were"
+        said.append(f"{found.unfinished:,} {are} cut off at the greatest length, without an end.")
+    return said

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from softtargets.data import Pairs
 from softtargets.exceptions import DataError, RecipeError, RunError
 from softtargets.losses import REGULARISERS
 from softtargets.recipes import (
@@ -37,6 +38,7 @@ from softtargets.training.scheduling import Resources
 from softtargets.training.sizing import footprint
 from softtargets.training.tasks import Teacher, TranslationTask, prepare
 from softtargets.training.tasks.translation.corpus import digest_of, read_own
+from softtargets.training.tasks.translation.sentences import Sentences
 from softtargets.translation import EOS, IGNORED, Tokeniser
 
 from ...making import CPU, advanced, finished, same, states
@@ -291,6 +293,19 @@ def test_what_is_kept_can_be_used_without_the_corpus(learnt, task):
 def test_what_cannot_be_trained_is_refused(task, changes, says):
     with pytest.raises(RecipeError, match=says):
         task.check(recipe(**changes), None)
+
+
+def test_a_held_out_sentence_that_is_too_long_is_named(task):
+    split = task.splits["test"]
+    sides = np.maximum(split.sources.lengths, split.targets.lengths)
+    pair = int(np.flatnonzero(sides == sides.max())[0]) + 1
+    # What is trained on is short enough.
+    short = Sentences.of([[5]], [[5]], Pairs(("a",), ("b",)), {}, CPU)
+    given = recipe(**{"model.longest": int(sides.max()) - 1})
+    with pytest.raises(
+        RecipeError, match=f"of the test split, pair {pair} with {sides.max()} tokens; shorten"
+    ):
+        replace(task, splits={"train": short, "test": split}).check(given, None)
 
 
 def test_images_are_no_sentences():

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from softtargets import models
 from softtargets.data import CleaningReport, clean_pairs
-from softtargets.exceptions import RecipeError
+from softtargets.exceptions import RecipeError, SofttargetsError
 from softtargets.losses import REGULARISERS, BetaSmoothing, SoftTargetLoss
 from softtargets.models import Classifier, evaluating
 from softtargets.recipes import Dataset, Distillation, Recipe, Transformer, TranslationDataset
@@ -60,7 +60,12 @@ class TranslationTask(Task):
         assert isinstance(data, TranslationDataset)
         corpus = read_corpus(data, data_dir)
         train = corpus.splits["train"]
-        tokeniser = Tokeniser.learn(chain(train.sources, train.targets), data.vocabulary, data.lowercase)
+        try:
+            tokeniser = Tokeniser.learn(chain(train.sources, train.targets), data.vocabulary, data.lowercase)
+        except SofttargetsError as error:
+            if error.argument != "size":
+                raise
+            raise RecipeError(str(error).removeprefix("size "), "data.vocabulary") from None
         return cls(*_encoded(corpus, tokeniser, data, device))
 
     def net_arguments(self, recipe: Recipe) -> dict[str, Any]:
@@ -91,11 +96,12 @@ class TranslationTask(Task):
                 "batch",
             )
         for name, split in self.splits.items():
-            side = int(max(split.sources.lengths.max(), split.targets.lengths.max()))
-            if side > recipe.model.longest:
+            sides = np.maximum(split.sources.lengths, split.targets.lengths)
+            if (side := int(sides.max())) > recipe.model.longest:
+                which = "" if name == "train" else f", pair {int(sides.argmax()) + 1:,}"
                 raise RecipeError(
-                    f"{recipe.model.longest} is less than the longest sentence of the {name} split, {side:,} tokens; "
-                    "shorten that one, or leave it out",
+                    f"{recipe.model.longest} is less than the longest sentence of the {name} split{which} with "
+                    f"{side:,} tokens; shorten that one, or leave it out",
                     "model.longest",
                 )
         if isinstance(recipe.regulariser, Distillation) and recipe.regulariser.view != "student":
