@@ -150,3 +150,25 @@ def test_what_is_wrong_is_said():
         LogitScaling(kind="scores")
     with pytest.raises(ValueError, match="floor must lie between 0 and 1"):
         LogitScaling(floor=2.0)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 7])
+def test_other_columns_than_it_was_fitted_to_are_refused(columns):
+    """One column would be spread over all classes, and nobody would notice."""
+    scores = torch.zeros(4, columns)
+    table = torch.zeros(5, 2)
+    for module in (
+        LogitScaling(torch.ones(5), torch.zeros(5)),
+        LogitScaling(2.0, torch.zeros(5)),
+        PlattScaling(torch.ones(5), torch.zeros(5)),
+        IsotonicScaling(table, table),
+    ):
+        with pytest.raises(
+            ValueError, match=rf"a column for each of the 5 classes, not the shape \(4, {columns}\)"
+        ):
+            module(scores)
+    if columns == 1:
+        with pytest.raises(ValueError, match=r"at least 2, .*; two classes are two columns"):
+            LogitScaling(2.0)(scores)
+    else:
+        assert LogitScaling(2.0)(scores).shape == scores.shape

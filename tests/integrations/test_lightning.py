@@ -211,6 +211,16 @@ def test_the_plane():
     assert not module.fc._forward_pre_hooks  # nothing is left behind
 
 
+def test_a_validation_that_was_interrupted_leaves_nothing_behind_for_the_next():
+    module, callback = Module(), CalibrationCallback(head="fc", plane=(1, 4, 7))
+    whole, module.validation_step = module.validation_step, lambda *batch: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        fitted(module, callback)
+    module.validation_step = whole
+    fitted(module, callback)
+    assert not module.fc._forward_pre_hooks
+
+
 def test_figures_go_to_tensorboard_and_to_files(tmp_path):
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

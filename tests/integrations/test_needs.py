@@ -50,6 +50,18 @@ def test_the_room_alone_imports_no_library():
     assert done.stdout.strip() == "set()"
 
 
+def test_adapters_are_there_when_they_are_asked_for():
+    """As all other rooms: ``st.integrations.sklearn`` needs no import of its own."""
+    import softtargets as st
+
+    assert st.integrations.sklearn.TemperatureScaler.__name__ == "TemperatureScaler"
+    assert {"huggingface", "lightning", "sklearn", "timm", "torchmetrics", "trackers"} <= set(
+        dir(st.integrations)
+    )
+    with pytest.raises(AttributeError, match="no attribute 'keras'; there are huggingface, lightning"):
+        _ = st.integrations.keras
+
+
 def test_every_extra_is_declared():
     from pathlib import Path
 

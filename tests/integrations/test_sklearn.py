@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -361,3 +361,66 @@ def test_other_columns_are_refused_when_predicting():
         TemperatureScaler().fit(z, np.arange(len(y)) % 7)
     with pytest.raises(ValueError, match=r"non-zero number|sample_weight is 0"):
         TemperatureScaler().fit(z, y, sample_weight=np.zeros(len(y)))
+
+
+def test_bfloat16_tensors_are_scores_as_others_are():
+    z, y = made()
+    z = torch.from_numpy(z).bfloat16()
+    found = TemperatureScaler().fit(z, torch.from_numpy(y))
+    wanted = TemperatureScaler().fit(z.float().numpy(), y)
+    assert found.temperature_ == wanted.temperature_
+    np.testing.assert_array_equal(found.predict_proba(z), wanted.predict_proba(z.float()))
+
+
+@pytest.mark.parametrize("classes", [3, 10])
+@pytest.mark.parametrize("wrap", [lambda one: one, lambda one: make_pipeline(StandardScaler(), one)])
+def test_columns_of_pairs_are_not_taken_for_classes(classes, wrap, digits):
+    """Of three classes there are three pairs, so that their number says nothing."""
+    X, y, X_calibration, y_calibration, *_ = digits
+    some, others = y < classes, y_calibration < classes
+    support = wrap(SVC(decision_function_shape="ovo")).fit(X[some], y[some])
+    with pytest.raises(ValueError, match='one for each pair; use decision_function_shape="ovr"'):
+        TemperatureScaler(support).fit(X_calibration[others], y_calibration[others])
+
+
+@pytest.mark.parametrize("fitted", [True, False])
+def test_what_is_no_classifier_is_refused(fitted, digits):
+    X, y, *_ = digits
+    regressor = LinearRegression().fit(X, y) if fitted else LinearRegression()
+    with pytest.raises(ValueError, match="must be a classifier, but LinearRegression is a regressor"):
+        TemperatureScaler(regressor).fit(X, y)
+
+    class Nameless(LogisticRegression):
+        def fit(self, X, y):
+            super().fit(X, y)
+            del self.classes_
+            return self
+
+    with pytest.raises(ValueError, match="but Nameless has no classes_ once it is fitted"):
+        TemperatureScaler(Nameless()).fit(X[y < 2], y[y < 2])
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_negative_weights_are_refused(kind):
+    z, y = made()
+    weights = np.ones(len(y))
+    weights[3] = -0.5
+    with pytest.raises(ValueError, match=r"sample_weight must be at least 0, but one of them is -0\.5"):
+        kind().fit(z, y, sample_weight=weights)
+
+
+def test_columns_with_names_keep_their_order():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    z, y = made()
+    y = np.array(["cat", "dog", "eel", "fox", "gnu", "hen"])[: z.shape[1]][y]
+    names = sorted(set(y))
+    table = pandas.DataFrame(z, columns=names)
+    scaler = TemperatureScaler().fit(table, y)
+    assert scaler.feature_names_in_.tolist() == names
+    with pytest.raises(ValueError, match="feature names should match"):
+        scaler.predict_proba(table[names[::-1]])
+    with pytest.raises(ValueError, match=r"are named .*, but are taken .*classes="):
+        TemperatureScaler().fit(table[names[::-1]], y)
+    turned = TemperatureScaler(classes=names[::-1]).fit(table[names[::-1]], y)
+    assert turned.temperature_ == pytest.approx(scaler.temperature_, rel=1e-6)
+    assert (turned.predict(table[names[::-1]]) == scaler.predict(table)).all()

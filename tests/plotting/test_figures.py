@@ -120,8 +120,19 @@ def test_arrays_and_what_was_measured_give_the_same_picture():
 def test_one_column_is_the_second_of_two_classes():
     p = torch.tensor([0.1, 0.9, 0.6, 0.3])
     y = torch.tensor([0, 1, 0, 1])
-    both = reliability_diagram({"a": torch.stack([1 - p, p], 1), "b": p}, y, ax=axes())
+    both = reliability_diagram({"a": torch.stack([1 - p, p], 1), "b": p, "c": p[:, None]}, y, ax=axes())
     assert both.lines[1].get_ydata() == pytest.approx(both.lines[2].get_ydata())
+    assert both.lines[1].get_ydata() == pytest.approx(both.lines[3].get_ydata())
+
+
+@pytest.mark.parametrize("draw", DRAWN.values(), ids=DRAWN)
+def test_axes_that_cannot_be_drawn_on_are_refused(draw):
+    for ax, kind in ((Figure().subplots(1, 2), "ndarray"), (Figure(), "Figure")):
+        with pytest.raises(TypeError, match=f"ax must be one axes of matplotlib.* not {kind}"):
+            draw(ax=ax)
+    for projection in ("3d", "polar"):
+        with pytest.raises(ValueError, match=f"not those of projection='{projection}'"):
+            draw(ax=Figure().add_subplot(projection=projection))
 
 
 def test_lines_of_a_coverage_are_error_rates():

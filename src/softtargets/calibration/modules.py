@@ -53,6 +53,20 @@ class CalibrationModule(nn.Module):
         """Scores as probabilities."""
         return scores.softmax(-1) if self.kind == "logits" else scores
 
+    def _refuse_other_columns(self, scores: Tensor, numbers: Tensor) -> None:
+        """Scores of one column, or of other classes, would be spread over all classes without a word."""
+        tracing: bool = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        if tracing:  # which would warn of every question about a shape
+            return
+        columns = scores.shape[-1] if scores.ndim else 0
+        classes = len(numbers) if numbers.ndim else None
+        if columns < 2 or (classes is not None and columns != classes):
+            wanted = "of the classes, at least 2" if classes is None else f"of the {classes} classes"
+            raise ValueError(
+                f"scores must have a column for each {wanted}, not the shape {tuple(scores.shape)}"
+                + ("; two classes are two columns" if columns < 2 else "")
+            )
+
     def _keep(self, name: str, value: Any) -> None:
         numbers = value if isinstance(value, Tensor) else torch.as_tensor(value, dtype=torch.float64)
         self.register_buffer(name, numbers.detach().double().clone())
@@ -115,6 +129,7 @@ class LogitScaling(CalibrationModule):
 
     def logits(self, scores: Tensor) -> Tensor:
         """The scaled logits, for a loss or a search that wants them."""
+        self._refuse_other_columns(scores, self.scale if self.scale.ndim else self.bias)
         z = self.logits_of(scores)
         return z * self.scale.to(z.dtype) + self.bias.to(z.dtype)
 
@@ -166,6 +181,7 @@ class PlattScaling(PerClass):
 
     def each(self, scores: Tensor) -> Tensor:
         """The sigmoids."""
+        self._refuse_other_columns(scores, self.slope)
         odds = log_odds(self.logits_of(scores))
         return (odds * self.slope.to(odds.dtype) + self.intercept.to(odds.dtype)).sigmoid()
 
@@ -193,6 +209,7 @@ class Piecewise(PerClass):
 
     def each(self, scores: Tensor) -> Tensor:
         """The value of each class's function."""
+        self._refuse_other_columns(scores, self.places)
         p = self.probabilities_of(scores)
         places, values = self.places.to(p.dtype), self.values.to(p.dtype)
         # Counted, not searched for: every exporter knows comparisons and sums.

@@ -79,8 +79,7 @@ class CalibrationCallback(Callback):
     def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Forget the last epoch, and look at what goes into the last layer."""
         self._metrics, self._activations = {}, []
-        if self._hook is not None:  # of a validation that was interrupted
-            self._hook.remove()
+        self._unhook()  # what a validation that was interrupted has left
         if self.head is not None and self.plane is not None:
             layer = _linear(pl_module, self.head)
             if max(self.plane) >= layer.out_features:
@@ -89,6 +88,11 @@ class CalibrationCallback(Callback):
                     f"not {self.plane}"
                 )
             self._hook = layer.register_forward_pre_hook(self._look)
+
+    def _unhook(self) -> None:
+        if self._hook is not None:
+            self._hook.remove()
+            self._hook = None
 
     def _look(self, layer: nn.Module, given: tuple[Any, ...]) -> None:
         self._seen = given[0].detach()
@@ -134,9 +138,7 @@ class CalibrationCallback(Callback):
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Measure, log and draw."""
-        if self._hook is not None:
-            self._hook.remove()
-            self._hook = None
+        self._unhook()
         numbers: dict[str, float] = {}
         self.figures, self.found = {}, {}
         for place, metric in sorted(self._metrics.items()):

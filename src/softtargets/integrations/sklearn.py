@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
@@ -46,6 +46,14 @@ from softtargets.calibration import (
     zero_floor,
 )
 from softtargets.predictions import Judgement, Kind, checked_scores, kind_of_scores
+
+try:
+    from sklearn.utils.validation import _check_feature_names
+except ImportError:  # before scikit-learn 1.6 it was a method
+
+    def _check_feature_names(estimator: Any, X: Any, *, reset: bool) -> None:
+        estimator._check_feature_names(X, reset=reset)
+
 
 __all__ = [
     "BiasCorrectedTemperatureScaler",
@@ -121,10 +129,12 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         if self.estimator is None:
             scores = _as_scores(X)
+            _check_feature_names(self, X, reset=True)
             if len(scores) != len(y):
                 raise ValueError(f"there are {len(scores)} rows of scores and {len(y)} labels")
             weight = None if sample_weight is None else _check_sample_weight(sample_weight, scores)
             self.classes_ = self._classes_of(scores, y)
+            _refuse_other_order(X, self.classes_, self.classes)
             self.n_features_in_ = 1 if scores.ndim == 1 else scores.shape[1]
             judged = kind_of_scores(scores, None if self.kind == "auto" else self.kind)
         else:
@@ -141,6 +151,10 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         labels = torch.from_numpy(codes)
         weights = None if weight is None else torch.from_numpy(np.asarray(weight, dtype=np.float64))
         if weights is not None:
+            if bool((weights < 0).any()):
+                raise ValueError(
+                    f"sample_weight must be at least 0, but one of them is {float(weights.min()):g}"
+                )
             if not bool((weights > 0).any()):
                 raise ValueError("sample_weight is 0 for every example; there is nothing to fit to")
             counted = weights > 0  # an example of weight 0 is one that is not there
@@ -154,6 +168,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "module_")
         if self.estimator is None:
             scores = _as_scores(X)
+            _check_feature_names(self, X, reset=False)
             self._refuse_other_columns(scores)
         else:
             scores, judged = self._respond(self.estimator_, X)
@@ -232,7 +247,12 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
     def _respond_held_out(self, X: Any, y: Array, weight: Array | None) -> tuple[Array, Judgement]:
         """Scores of X by a classifier that has not seen them, as far as that is in our hands."""
-        if _is_fitted(self.estimator):
+        fitted = _is_fitted(self.estimator)
+        if is_regressor(self.estimator):
+            raise ValueError(
+                f"estimator must be a classifier, but {type(self.estimator).__name__} is a regressor"
+            )
+        if fitted:
             self.estimator_ = self.estimator
             return self._respond(self.estimator_, X)
         if self.cv == "prefit":
@@ -249,13 +269,18 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         scores: Array | None = None
         for train, held_out in splitter.split(X, y):
             X_train, y_train = _safe_split(self.estimator, X, y, train)
-            fitted = self._fit_classifier(X_train, y_train, weight, train)
-            if len(fitted.classes_) != len(classes):
+            classifier = self._fit_classifier(X_train, y_train, weight, train)
+            if not hasattr(classifier, "classes_"):
                 raise ValueError(
-                    f"a fold saw {len(fitted.classes_)} of the {len(classes)} classes; set cv to fewer folds, or "
+                    f"estimator must be a classifier, but {type(self.estimator).__name__} has no classes_ once it is "
+                    "fitted"
+                )
+            if len(classifier.classes_) != len(classes):
+                raise ValueError(
+                    f"a fold saw {len(classifier.classes_)} of the {len(classes)} classes; set cv to fewer folds, or "
                     "give a fitted classifier"
                 )
-            part, judged = self._respond(fitted, _safe_split(self.estimator, X, y, held_out, train)[0])
+            part, judged = self._respond(classifier, _safe_split(self.estimator, X, y, held_out, train)[0])
             if scores is None:
                 scores, times = (
                     np.empty((len(y), *part.shape[1:]), dtype=part.dtype),
@@ -282,6 +307,16 @@ class Calibrator(ClassifierMixin, BaseEstimator):
                 f"{type(classifier).__name__} has no {' and no '.join(names)}, which kind={self.kind!r} asks for"
             )
         scores = np.asarray(getattr(classifier, name)(X))
+        classes = len(classifier.classes_)
+        last = classifier.steps[-1][1] if hasattr(classifier, "steps") else classifier
+        pairs = name == "decision_function" and getattr(last, "decision_function_shape", None) == "ovo"
+        columns = 2 if scores.ndim == 1 or (scores.ndim == 2 and scores.shape[1] == 1) else scores.shape[1]
+        if scores.ndim > 2 or columns != classes or (pairs and classes > 2):
+            advice = ', one for each pair; use decision_function_shape="ovr" or kind="probabilities"'
+            raise ValueError(
+                f"{name} of {type(classifier).__name__} must give a column for each of the {classes} classes, but "
+                f"gives the shape {scores.shape}{advice * pairs}"
+            )
         kind: Kind = "probabilities" if name == "predict_proba" else "logits"
         return scores, Judgement(kind, f"from {name}", 1e-3 if kind == "probabilities" else None)
 
@@ -412,7 +447,10 @@ def _is_fitted(classifier: Any) -> bool:
 
 
 def _as_numpy(values: Any) -> Any:
-    return values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+    if not isinstance(values, Tensor):
+        return values
+    values = values.detach().cpu()
+    return (values.float() if values.dtype == torch.bfloat16 else values).numpy()  # numpy has no bfloat16
 
 
 def _as_scores(X: Any) -> Array:
@@ -420,6 +458,17 @@ def _as_scores(X: Any) -> Array:
     if found.ndim == 0:
         raise ValueError(f"scores must be (examples, classes), not the number {found}. Reshape your data")
     return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+
+
+def _refuse_other_order(X: Any, classes: Array, said: Any) -> None:
+    """Columns that are named as the labels, but stand in another order, are not what they are taken for."""
+    names = [str(name) for name in getattr(X, "columns", ())]
+    wanted = [str(label) for label in classes.tolist()]
+    if said is None and names != wanted and sorted(names) == sorted(wanted):
+        raise ValueError(
+            f"the columns of X are named {_some(names)}, but are taken for the labels in their order, {_some(wanted)}; "
+            "say which class each column is: classes=[...]"
+        )
 
 
 def _codes(y: Array, classes: Array) -> NDArray[np.int64]:

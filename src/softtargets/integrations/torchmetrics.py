@@ -39,6 +39,7 @@ class _Scores(Metric):
         self.num_classes = num_classes
         self.from_logits = from_logits
         self.ignore_index = ignore_index
+        self._given_in = torch.get_default_dtype()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(num_classes={self.num_classes}, from_logits={self.from_logits})"
@@ -62,11 +63,11 @@ class _Scores(Metric):
 
     def set_dtype(self, dst_type: str | torch.dtype) -> Any:
         """The precision of the numbers that are given; what they are computed from stays as exact as it is."""
-        self._dtype = torch.empty(0).type(dst_type).dtype
+        self._dtype = self._given_in = torch.empty(0).type(dst_type).dtype
         return self
 
     def _number(self, value: float) -> Tensor:
-        return torch.tensor(value, device=self.device, dtype=self._dtype)
+        return torch.tensor(value, device=self.device, dtype=self._given_in)
 
 
 class _Sums(_Scores):

@@ -61,15 +61,15 @@ def scores_of(scores: Any, labels: Any, kind: Kind, ignore_index: int | None = N
     Rows whose label is `ignore_index` are left out.
     """
     found = as_tensor(np.asarray(scores) if not isinstance(scores, Tensor) else scores).detach()
+    found = found.squeeze(1) if found.ndim == 2 and found.shape[1] == 1 else found
     judged = kind_of_scores(
         found.reshape(-1, found.shape[-1]) if found.ndim > 1 else found, None if kind == "auto" else kind
     )
     from_logits = judged.kind == "logits"
-    if found.ndim == 1 or found.shape[1] == 1:
+    if found.ndim == 1:
         import torch
 
-        one = found.reshape(-1)
-        found = torch.stack([torch.zeros_like(one) if from_logits else 1 - one, one], -1)
+        found = torch.stack([torch.zeros_like(found) if from_logits else 1 - found, found], -1)
     rows = found.reshape(-1, found.shape[-1])
     true = as_tensor(np.asarray(labels) if not isinstance(labels, Tensor) else labels).detach().reshape(-1)
     if ignore_index is not None and len(true) == len(rows):

@@ -46,6 +46,7 @@ def prepared(ax: Axes | None, dark: bool | None, size: tuple[float, float]) -> t
         figure, ax = pyplot.subplots(figsize=size, layout="constrained")
         if dark:
             figure.set_facecolor(DARK.paper)
+    _refuse_no_axes(ax)
     if dark is None:
         return ax, DARK if _is_dark(ax) else LIGHT
     look = DARK if dark else LIGHT
@@ -84,6 +85,18 @@ def plain(text: str) -> str:
     """
     shown = text.replace("\\", "\\\\").replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
+
+
+def _refuse_no_axes(ax: Any) -> None:
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise TypeError(
+            f"ax must be one axes of matplotlib, such as plt.subplots()[1] or one entry of an array of them, not "
+            f"{type(ax).__name__}"
+        )
+    if ax.name != "rectilinear":
+        raise ValueError(f"ax must be flat axes with an x and a y, not those of projection={ax.name!r}")
 
 
 def _paint(ax: Axes, look: Look) -> None:
