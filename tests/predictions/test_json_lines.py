@@ -46,6 +46,29 @@ def test_lists_are_rows_and_single_values_are_not_used(tmp_path):
     assert "not used: id" in arrays.note
 
 
+def test_a_line_with_one_list_is_an_example_with_its_scores(tmp_path):
+    lines = [{"probs": [0.1 * i, 1 - 0.1 * i], "label": i % 2, "id": f"a{i}"} for i in range(5)]
+    path = written(tmp_path / "a.jsonl", *lines)
+    arrays = open_arrays(path)
+    assert set(arrays) == {"probs0", "probs1", "label", "id"}
+    assert column(arrays, "probs1") == [one["probs"][1] for one in lines]
+    assert arrays["probs0"].place(2) == "line 3"
+    predictions = open_predictions(path)
+    assert (predictions.examples, predictions.classes) == (5, 2)
+
+
+def test_another_number_of_scores_is_refused_with_its_line(tmp_path):
+    lines = [{"probs": [0.5, 0.5], "label": 0}] * (json_lines.LOOK + 1)
+    path = written(tmp_path / "a.jsonl", *lines, {"probs": [1.0], "label": 0})
+    with pytest.raises(
+        PredictionFileError, match=rf"has 1 scores in 'probs' of line {len(lines) + 1}, and 2 in"
+    ):
+        open_arrays(path)
+    path = written(tmp_path / "b.jsonl", *lines, {"label": 0})
+    with pytest.raises(PredictionFileError, match=rf"has no list in 'probs' of line {len(lines) + 1}"):
+        open_arrays(path)
+
+
 def test_blocks_and_starts(tmp_path, monkeypatch):
     monkeypatch.setattr(json_lines, "BLOCK", 100)
     path = written(tmp_path / "a.jsonl", *({"p": [i, i + 0.5], "y": [0, 1]} for i in range(60)))

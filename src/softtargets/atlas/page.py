@@ -77,13 +77,17 @@ def _paper(name: str, entries: Sequence[Entry]) -> dict[str, Any]:
 def _numbers(entries: Sequence[Entry]) -> str:
     """How many of the numbers that papers printed came out within the margin."""
     found = [one.judged.value for one in entries if one.judged.value not in (None, "not run yet")]
-    near = found.count("reproduced")
     if not found:
         return ""
-    return (
-        f"Of {plural(len(found), 'printed number')} with a margin stated beforehand, {near} came out within it and "
-        f"{found.count('contradicted')} outside."
+    near, off = found.count("reproduced"), found.count("contradicted")
+    neither = len(found) - near - off
+    told = (
+        f"{near} came out within it, {off} outside"
+        if neither
+        else f"{near} came out within it and {off} outside"
     )
+    more = f"; {neither} {'is' if neither == 1 else 'are'} inconclusive" if neither else ""
+    return f"Of {plural(len(found), 'printed number')} with a margin stated beforehand, {told}{more}."
 
 
 def _exhibits(atlas: Atlas) -> list[dict[str, Any]]:

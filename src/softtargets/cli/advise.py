@@ -27,7 +27,7 @@ def advise(
     context: typer.Context,
     file: Annotated[
         Path | None,
-        Argument(help="Out-of-fold predictions with the labels given: .npz .npy .csv .tsv .parquet ..."),
+        Argument(help=f"Out-of-fold predictions with the labels given: {pages.FILES}.", show_default=False),
     ] = None,
     labels: pages.Labels = None,
     kind: pages.Kind = None,
@@ -43,14 +43,16 @@ def advise(
     method: Annotated[
         str | None,
         Option(
-            help="How the matrix of noise is estimated: anchors, likelihood, confident or naive (default: anchors)."
+            help="How the matrix of noise is estimated: anchors, likelihood, confident or naive.",
+            show_default="anchors",
         ),
     ] = None,
     sample: Annotated[
         int | None,
         Option(
             metavar="ROWS",
-            help="Rows of a large file to use (default: as many as take half a minute, at most 200,000).",
+            help="Rows of a large file to use.",
+            show_default="as many as take half a minute, at most 200,000",
         ),
     ] = None,
     data: Annotated[
@@ -58,49 +60,61 @@ def advise(
         Option(
             metavar="NAME",
             help="Instead of a file: a dataset of images, such as cifar10; models are trained on it out of fold.",
+            show_default="predictions are read from a file",
         ),
     ] = None,
     data_dir: DataDir = None,
     data_option: Annotated[
         list[str] | None,
-        Option(metavar="KEY=VALUE", help="An option of the dataset, e.g. labels=worse (default: none)."),
+        Option(
+            metavar="KEY=VALUE",
+            help="An option of the dataset, e.g. labels=worse. May be repeated.",
+            show_default="its own defaults",
+        ),
     ] = None,
     model: Annotated[
         str | None,
         Option(
-            help="What is trained on --data: cnn, a small network, or logistic regression (default: cnn)."
+            help="What is trained on --data: cnn, a small network, or logistic, logistic regression.",
+            show_default="cnn",
         ),
     ] = None,
     limit: Annotated[
         int | None,
         Option(
-            help="Training examples of the dataset to use, chosen at random "
-            "(default: 30,000 on a CPU, 100,000 on a GPU, 5,000 with logistic)."
+            help="Training examples of the dataset to use, chosen at random.",
+            show_default="30,000 on a CPU, 100,000 on a GPU, 5,000 with logistic",
         ),
     ] = None,
     folds: Annotated[
         int | None,
         Option(
-            help="Models to train, each on all folds but one "
-            "(default: 5; on a CPU 3 above 5,000 examples and 2 above 15,000)."
+            help="Models to train, each on all folds but one.",
+            show_default="5; on a CPU 3 above 5,000 examples and 2 above 15,000",
         ),
     ] = None,
     epochs: Annotated[
         int | None,
         Option(
-            help="Epochs of each network (default: 10 to 30 on a CPU, a few minutes on two cores; 20 to 60 on a GPU)."
+            help="Epochs of each network.",
+            show_default="10 to 30 on a CPU, a few minutes on two cores; 20 to 60 on a GPU",
         ),
     ] = None,
     device: Annotated[
         str | None,
-        Option(help="Where networks are trained: auto, cpu or cuda (default: auto, a GPU if there is one)."),
+        Option(
+            help="Where networks are trained: auto, cpu or cuda.", show_default="auto, a GPU if there is one"
+        ),
     ] = None,
     seed: Annotated[
-        int | None, Option(help="Seed of the choice of examples, of folds and of training (default: 0).")
+        int | None, Option(help="Seed of the choice of examples, of folds and of training.", show_default="0")
     ] = None,
     out: Annotated[
         Path | None,
-        Option(help="Directory of the page (default: ./reports/advise-NAME, after the file or dataset)."),
+        Option(
+            help="The directory that the page goes to.",
+            show_default="./reports/advise-NAME, after the file or dataset",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

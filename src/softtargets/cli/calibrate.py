@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from softtargets.inspection.calibrate.finding import Diagnosis
     from softtargets.predictions import Arrays, Predictions
 
-PREDICTIONS = "Predictions: .npz .npy .csv .tsv .jsonl .parquet .safetensors .pt. Or a run: RUN_ID[:SPLIT]"
+PREDICTIONS = f"Predictions: {pages.FILES}. Or a run: RUN_ID[:SPLIT]"
 
 
 def calibrate(

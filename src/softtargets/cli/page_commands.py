@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from softtargets.predictions import Arrays, Predictions
     from softtargets.report import Page
 
+# What predictions may come in, as help has it.
+FILES = ".npz .npy .csv .tsv .jsonl .parquet .safetensors .pt"
+
 Labels = Annotated[
     Path | None, Option(help="The file with the labels.", show_default="the file with the predictions")
 ]

@@ -29,19 +29,27 @@ class JsonLines(Table):
     """A .jsonl file whose lines are objects with the same fields: numbers, true and false, texts, or lists of these.
 
     Where fields are lists, as with the tokens of a sentence, each element is a row, and the lists of a line have one
-    length; fields with one value for the whole line are then not used. Opening goes through the file once to count the
-    rows.
+    length; fields with one value for the whole line are then not used. Where one field alone is a list, beside others
+    that are not and as long in each line, a line is an example with all of its scores: ``{"probs": [0.1, 0.9],
+    "label": 1}`` has the columns probs0, probs1 and label. Opening goes through the file once to count the rows.
     """
 
     def __init__(self, file: FoundFile) -> None:
         self.path = file.path
+        self._spread: tuple[str, int] | None = None
         look = self._first_objects()
+        self._spread = self._one_list(look)
+        look = [self._whole(one, line) for line, one in enumerate(look, 1)]
         self._lists = any(isinstance(value, list) for one in look for value in one.values())
         fields = list(dict.fromkeys(name for one in look for name in one))
         self.names = tuple(name for name in fields if not self._lists or self._is_list(look, name))
         self.kinds = {name: _kind(self._values(look, name)) for name in self.names}
         unused = [name for name in fields if name not in self.kinds]
         self.note = "each element of a list is a row" if self._lists else ""
+        if self._spread:
+            self.note = (
+                f"each line is a row, and '{self._spread[0]}' has the scores of {self._spread[1]} classes"
+            )
         if unused:
             self.note += f", and fields with one value for all of them are not used: {listed(unused)}"
         self._index = list(self._scan())
@@ -130,7 +138,32 @@ class JsonLines(Table):
                 f"has no object in line {line} but {type(found).__name__}",
                 'each line must be like {"confidence": 0.9, "correct": true}',
             )
-        return found
+        return self._whole(found, line)
+
+    def _one_list(self, look: Sequence[Mapping[str, Any]]) -> tuple[str, int] | None:
+        """The field that has all scores of an example, and how many; None where lists are tokens, or there are none."""
+        lists = {name for one in look for name, value in one.items() if isinstance(value, list)}
+        plain = all(any(not isinstance(value, list) for value in one.values()) for one in look)
+        if len(lists) != 1 or not plain:
+            return None
+        name = lists.pop()
+        lengths = {len(one[name]) if isinstance(one.get(name), list) else 0 for one in look}
+        return (name, lengths.pop()) if len(lengths) == 1 and min(lengths) > 1 else None
+
+    def _whole(self, one: dict[str, Any], line: int) -> dict[str, Any]:
+        """A line whose scores are in one list, with a field for each of them."""
+        if self._spread is None:
+            return one
+        name, count = self._spread
+        scores = one.get(name)
+        if not isinstance(scores, list) or len(scores) != count:
+            has = f"{len(scores)} scores" if isinstance(scores, list) else "no list"
+            raise self.refused(
+                f"has {has} in '{name}' of line {line}, and {count} in the lines before",
+                "write as many in every line",
+            )
+        rest = {other: value for other, value in one.items() if other != name}
+        return {f"{name}{place}": score for place, score in enumerate(scores)} | rest
 
     def _count(self, one: Mapping[str, Any], line: int) -> int:
         if not self._lists:

@@ -29,8 +29,8 @@ def excess(results: Results) -> Figure:
         Table.of(
             "selection",
             "Selective prediction in numbers.",
-            "name: network | alpha .2f: smoothing | accuracy .1% | aurc .2%: AURC | excess_aurc .2%: excess AURC | "
-            "excess_aurc_normalised .2%: excess AURC, normalised logits | accuracy_at_80 .2%: accuracy of 80 % | "
+            "name: network | alpha .2f: smoothing | accuracy .2% | aurc .3%: AURC | excess_aurc .3%: excess AURC | "
+            "excess_aurc_normalised .3%: excess AURC, normalised logits | accuracy_at_80 .2%: accuracy of 80 % | "
             "accuracy_at_80_normalised .2%: the same, normalised logits",
             rows,
             "AURC: mean error rate of the most confident predictions, over all shares of them. Excess: less the "

@@ -112,7 +112,10 @@ def claims(results: Results) -> tuple[Claim, ...]:
     ) -> Claim:
         """It must hold of every noise."""
         found, shown = tuple(published(f"chen-2020/{key}") for key in printed), _each_noise(cells, unit)
-        return Claim.every(statement, found, quantity, cells, region, shown, remark, seeds=SEEDS, unit=unit)
+        digits = 1 if unit else 3
+        return Claim.every(
+            statement, found, quantity, cells, region, shown, remark, seeds=SEEDS, unit=unit, digits=digits
+        )
 
     def claim(
         statement: str, quantity: str, of: Of, region: Region, *printed: str, remark: str = ""
