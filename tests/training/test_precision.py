@@ -52,6 +52,16 @@ def test_products_use_tf32_only_where_the_recipe_says_so(precision, inside, befo
     assert state() == before
 
 
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
+@pytest.mark.parametrize("before", [True, False])
+def test_which_algorithm_computes_a_convolution_is_not_tried_out(precision, before, monkeypatch):
+    """The fastest of a moment may add up in another order than that of the next."""
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", before)
+    with float32_products(precision):
+        assert not torch.backends.cudnn.benchmark
+    assert torch.backends.cudnn.benchmark is before
+
+
 @pytest.mark.parametrize(("precision", "inside"), [("fp32", True), ("tf32", True), ("bf16", False)])
 def test_float32_convolutions_have_the_same_bits_every_time(precision, inside, monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "deterministic", False)

@@ -20,16 +20,20 @@ def float32_products(precision: str) -> Iterator[None]:
     """Let float32 matrix products and convolutions use TF32 only if the recipe says so.
 
     NVIDIA's float32 convolutions may add up in any order, and a run would not have the same bits twice; those are asked
-    for that do not. Convolutions in bf16 repeat their bits as they are.
+    for that do not. Convolutions in bf16 repeat their bits as they are. Which algorithm computes a convolution is not
+    tried out either, whatever the caller's program has set: the fastest of a moment may not be that of the next, nor of
+    a run beside others.
     """
     library = torch.backends.cudnn
     products, convolutions = torch.get_float32_matmul_precision(), library.allow_tf32
-    deterministic = library.deterministic
+    deterministic, benchmark = library.deterministic, library.benchmark
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     library.allow_tf32 = precision == "tf32"
     library.deterministic = deterministic or precision != "bf16"
+    library.benchmark = False
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(products)
         library.allow_tf32, library.deterministic = convolutions, deterministic
+        library.benchmark = benchmark
