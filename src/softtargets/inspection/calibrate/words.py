@@ -43,6 +43,8 @@ TRAINING_EXAMPLES = 200  # of fewer, all may be right by chance
 
 # With fewer, 95 % intervals of a mean that hangs on them held the truth in 30 to 90 % of simulated cases.
 MISTAKES = 10
+# Copies of one example in twenty make intervals too narrow by about as much as their last digit.
+REPEATED = 0.05
 
 LEAVE = "Leave the model as it is."
 NAMES = {
@@ -190,7 +192,18 @@ def training_hint(found: Calibration | ConfidenceCalibration) -> str:
 
 def warnings_on(found: Diagnosis) -> list[str]:
     """What a reader must know before believing the numbers."""
-    return [*_zero_labels(found), *_few_mistakes(found.before)]
+    return [*_zero_labels(found), *_few_mistakes(found.before), *_repetitions(found)]
+
+
+def _repetitions(found: Diagnosis) -> list[str]:
+    """That copies of examples are counted as further examples."""
+    if found.repeated < REPEATED * found.understood.examples:
+        return []
+    return [
+        f"{count(found.repeated, 'row')} of {found.understood.examples:,} are equal to an earlier one, scores and label. "
+        "If examples were copied, all intervals are too narrow, and corrections are judged by examples that they were "
+        "fitted to: leave the copies out."
+    ]
 
 
 def _few_mistakes(found: Calibration) -> list[str]:
