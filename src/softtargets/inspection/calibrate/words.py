@@ -200,8 +200,8 @@ def _repetitions(found: Diagnosis) -> list[str]:
     if found.repeated < REPEATED * found.understood.examples:
         return []
     return [
-        f"{count(found.repeated, 'row')} of {found.understood.examples:,} are equal to an earlier one, scores and label. "
-        "If examples were copied, all intervals are too narrow, and corrections are judged by examples that they were "
+        f"{count(found.repeated, 'row')} of {found.understood.examples:,} are equal to an earlier one, scores and label."
+        " If examples were copied, all intervals are too narrow, and corrections are judged by examples that they were "
         "fitted to: leave the copies out."
     ]
 
