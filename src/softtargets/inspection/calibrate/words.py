@@ -199,9 +199,9 @@ def _repetitions(found: Diagnosis) -> list[str]:
     """That copies of examples are counted as further examples."""
     if found.repeated < REPEATED * found.understood.examples:
         return []
+    rows = f"{count(found.repeated, 'row')} of {found.understood.examples:,}"
     return [
-        f"{count(found.repeated, 'row')} of {found.understood.examples:,} are equal to an earlier one, scores and label."
-        " If examples were copied, all intervals are too narrow, and corrections are judged by examples that they were "
+        f"{rows} are equal to an earlier one, scores and label. If examples were copied, all intervals are too narrow, and corrections are judged by examples that they were "
         "fitted to: leave the copies out."
     ]
 
