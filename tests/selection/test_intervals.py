@@ -122,3 +122,18 @@ def test_a_model_does_not_differ_from_itself():
     assert aurc_difference(risk_coverage([0.1], [1]), risk_coverage([0.2], [0])) == (1, -1, 1)
     with pytest.raises(ValueError, match="same examples, not 300 and 1"):
         aurc_difference(a, risk_coverage([0.1], [1]))
+
+
+@pytest.mark.parametrize("n", [5, 20])
+def test_the_area_of_a_few_examples_may_be_less_than_their_mistakes_allow(n):
+    """Of the least confident fifth 40 % are wrong, and no others: 5 examples with one mistake have 0.04 at least."""
+    truth = 0.4 * (0.2 + 0.8 * math.log(0.8))
+    random, hits = np.random.default_rng(0), 0
+    for _ in range(200):
+        confidence = random.random(n)
+        curve = risk_coverage(confidence, (confidence > 0.2) | (random.random(n) > 0.4))
+        low, high = area_intervals(curve)["aurc"]
+        assert low <= curve.aurc <= high
+        hits += low <= truth <= high
+    # Of 200 intervals that hold it 9 times in 10, fewer than 170 do about once in a hundred times.
+    assert hits >= 170

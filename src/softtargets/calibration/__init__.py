@@ -41,6 +41,8 @@ from softtargets.calibration.sums import BrierDecomposition, CalibrationSums
 from softtargets.calibration.sweep import TemperatureSweep, temperature_by_ece, temperature_sweep
 from softtargets.calibration.sweep_sums import SweepSums, perplexity
 from softtargets.calibration.temperature import (
+    HIGHEST,
+    LOWEST,
     TemperatureFit,
     TemperatureSums,
     fit_temperature,
@@ -53,6 +55,8 @@ from softtargets.calibration.workspace import one_thread
 from softtargets.calibration.zeros import ZeroCounts, zero_floor
 
 __all__ = [
+    "HIGHEST",
+    "LOWEST",
     "NARROWEST",
     "BiasCorrectedTemperature",
     "BrierDecomposition",

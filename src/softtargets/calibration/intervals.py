@@ -13,13 +13,14 @@ the cost does not depend on how many examples there are. The interval is
 .. math:: \Big\{ \Phi(s r) : \Phi(r) \text{ lies between the outer quantiles of } \Phi(s r + \epsilon^*) \Big\},
 
 and begins at 0 where scatter alone explains what was observed. It is meant for the error of the population in the
-same bins. What was observed lies above the truth on average and may lie above the interval. So there is a corrected
-estimate too, the error that would have shown more than was observed half of the time (median-unbiased): the same with
-the median for both quantiles, which lies inside every interval.
+same bins. Resampling shows nothing of what no example shows: where all predictions are right, none of a resample is
+wrong. But an error is never less than the difference between mean confidence and accuracy, so that no high end lies
+below what this difference may be (`difference_interval`); and where nothing scatters, since all are right or none is, no
+low end lies above it.
 
-Where all predictions are right, or all wrong, counts do not scatter at all, and resampling would take what was observed
-for certain. Every error is at least the gap between mean confidence and accuracy, so the interval is widened to what
-Wilson's interval of the accuracy allows that gap to be.
+What was observed lies above the truth on average and may lie above the interval. So there is a corrected estimate too,
+the error that would have shown more than was observed half of the time (median-unbiased): the same with the median for
+both quantiles, which lies inside every interval.
 """
 
 from __future__ import annotations
@@ -114,33 +115,49 @@ def intervals_of_groups(
     parts = [views(scatter) for scatter in resampled(groups, resamples, seed)]
     in_even, in_mass, on_grid = zip(views(residuals), map(torch.cat, zip(*parts, strict=True)), strict=True)
 
-    def interval(view: tuple[Tensor, Tensor], error: Error) -> Corrected:
-        low, middle, high = (float(error(one * view[0])) for one in factors(error, *view, level))
+    smallest, largest = difference_interval(groups, level)
+    scattered = 0 < int(groups.correct.sum()) < groups.examples
+
+    def inside(low: float, middle: float, high: float) -> Corrected:
+        high = min(max(high, largest), 1.0)
+        low = min(low, high) if scattered else min(low, smallest)
         return low, min(max(middle, low), high), high
 
+    def interval(view: tuple[Tensor, Tensor], error: Error) -> Corrected:
+        return inside(*(float(error(one * view[0])) for one in factors(error, *view, level)))
+
     scaled = factors(_sum, *on_grid, level)
-    low, middle, high = (float(smooth_error(one * waves)) for one in scaled)
-    found = {
+    return {
         "expected_calibration_error": interval(in_even, _sum),
         "adaptive_calibration_error": interval(in_mass, _sum),
         "debiased_calibration_error": interval(in_even, lambda r: (r.square() / shares).sum(-1).sqrt()),
-        "smooth_calibration_error": (low, min(max(middle, low), high), high),
+        "smooth_calibration_error": inside(*(float(smooth_error(one * waves)) for one in scaled)),
     }
-    least, most = gap_interval(groups, level)
-    if 0 < int(groups.correct.sum()) < groups.examples:
-        return found
-    # Where all are right, or none, resampling shows no scatter: all errors are at least the gap of the means.
-    return {name: (min(low, least), middle, max(high, most)) for name, (low, middle, high) in found.items()}
 
 
-def gap_interval(groups: Groups, level: float) -> Interval:
-    """The size of mean confidence less accuracy, as Wilson's interval of the accuracy allows."""
-    accuracy = groups.correct.sum() / groups.examples
-    low, high = wilson(accuracy, torch.tensor(groups.examples, device="cpu"), level)
-    said = groups.residuals.sum() + accuracy
-    return max(0.0, float(said - high), float(low - said)), max(
-        abs(float(said - high)), abs(float(said - low))
-    )
+def difference_interval(groups: Groups, level: float) -> Interval:
+    r"""How little and how far mean confidence and accuracy may be apart: no error of the top label is less.
+
+    From Wilson's interval of the accuracy, with as many examples as have the standard error of the difference: where
+    confidences tell which predictions are right, it scatters less than the accuracy does. Its width is not 0 where all
+    predictions are right, or all wrong.
+
+    >>> from softtargets.calibration import CalibrationSums
+    >>> three = CalibrationSums.of(torch.eye(3), torch.arange(3), from_logits=False)  # certain, and right
+    >>> least, most = difference_interval(Groups.of_cells(three), 0.95)
+    >>> round(least, 3), round(most, 3)
+    (0.0, 0.561)
+    """
+    n, z2 = groups.examples, normal_quantile(level) ** 2
+    said, right = float(groups.confidence.sum()) / n, float(groups.correct.sum()) / n
+    squares = groups.counts * groups.places.square() - 2 * groups.places * groups.correct + groups.correct
+    scatter = float(squares.sum()) / n - (said - right) ** 2
+    known = right * (1 - right) - scatter  # what of the variance confidences explain
+    middle = (right + z2 / (2 * n)) / (1 + z2 / n)  # Wilson's: no mistakes so far do not mean none
+    binomial = middle * (1 - middle)
+    effective = n * binomial / max(binomial - known, 1e-3 * binomial)
+    low, high = _wilson(right, effective, level)
+    return max(said - high, low - said, 0.0), max(said - low, high - said)
 
 
 def factors(error: Error, observed: Tensor, scatter: Tensor, level: float) -> tuple[float, float, float]:
@@ -176,7 +193,8 @@ def classwise_interval(sums: CalibrationSums, level: float) -> Corrected:
     # How often a class occurs in a cell scatters by what is expected; half of it by the net's own account, since a
     # cell that has seen none of its class may still see some.
     share = ((p + y) / (2 * n)).clamp(0, 1)
-    deviation = (n * share * (1 - share)).sqrt() / examples
+    # Half of it is observed, which makes share * (1 - share) too small: of a share that is right, by 1 / (4 n) of it.
+    deviation = (n * share * (1 - share) * n / (n - 0.25)).sqrt() / examples
     width = normal_quantile(level)
 
     def quantile(factor: float, sign: int) -> float:
@@ -189,7 +207,25 @@ def classwise_interval(sums: CalibrationSums, level: float) -> Corrected:
     low = _crossing(lambda factor: quantile(factor, 1), point, 1.0)
     high = max(low, _crossing(lambda factor: quantile(factor, -1), point, MOST))
     middle = min(max(_crossing(lambda factor: quantile(factor, 0), point, 1.0), low), high)
-    return low * point / sums.classes, middle * point / sums.classes, high * point / sums.classes
+    least = 2 * _largest_gap_above_half(sums, level)
+    return tuple(one / sums.classes for one in (low * point, middle * point, max(high * point, least)))  # type: ignore[return-value]
+
+
+def _largest_gap_above_half(sums: CalibrationSums, level: float) -> float:
+    """How far probabilities above 1/2 and what comes of them may be apart, as a share of all examples.
+
+    The residuals of an example add up to 0 over classes: what is missing there is too much elsewhere, and the absolute
+    values of all cells add up to twice as much at least.
+    """
+    above = torch.arange(sums.bins, device="cpu") * 2 >= sums.bins
+    n, p, y = (
+        float(table[:, above].double().sum())
+        for table in (sums.class_counts, sums.class_probability, sums.class_positives)
+    )
+    if n == 0:
+        return 0.0
+    low, high = _wilson(y / n, n, level)
+    return n / sums.examples * max(p / n - low, high - p / n)
 
 
 def maximum_interval(curve: Reliability, level: float) -> Interval:
@@ -226,6 +262,12 @@ def _of_mean(moments: Tensor, examples: int, level: float) -> Interval:
     variance = max(square - mean * mean, 0.0) / (examples - 1) if examples > 1 else math.inf
     half = normal_quantile(level) * math.sqrt(variance)
     return max(mean - half, 0.0), mean + half
+
+
+def _wilson(share: float, examples: float, level: float) -> Interval:
+    both = torch.tensor([share, examples], dtype=torch.float64, device="cpu")
+    low, high = wilson(both[0], both[1], level)
+    return float(low), float(high)
 
 
 def _crossing(rising: Callable[[float], float], level: float, most: float) -> float:

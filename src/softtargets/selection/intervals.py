@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from softtargets.calibration import normal_quantile, wilson
-from softtargets.selection.curve import Numbers, RiskCoverage, least_aurc
+from softtargets.selection.curve import Numbers, RiskCoverage
 
 Interval = tuple[float, float]
 
@@ -35,19 +35,20 @@ def area_intervals(curve: RiskCoverage, level: float = 0.95) -> dict[str, Interv
     n, e = curve.examples, curve.mistakes
     if e in (0, n):
         low, high = error_rates(e, n, level)
-        least = low + (1 - low) * math.log1p(-low) if low < 1 else 1.0
         rate = high if e == 0 else low
-        excess = rate - (rate + (1 - rate) * math.log1p(-rate))
         return {
-            "aurc": (least, high),
-            "excess_aurc": (0.0, excess),
+            "aurc": (least_of_rate(low), high),
+            "excess_aurc": (0.0, rate - least_of_rate(rate)),
             "augrc": (low * low / 2, high * (n + 1) / (2 * n)),
         }
     area = influence(curve)
+    # No order has less than the least area, which is that of the lowest error rate: there may be fewer mistakes among
+    # other examples than among these.
+    lowest, _ = error_rates(e, n, level)
     # The least area is r + (1 - r) log(1 - r) of the error rate r, whose slope is -log(1 - r).
     beyond = area + math.log1p(-e / n) * (curve.wrong - e / n)
     return {
-        "aurc": _on_log_scale(curve.aurc, area, level, (least_aurc(e, n), 1.0)),
+        "aurc": _on_log_scale(curve.aurc, area, level, (least_of_rate(lowest), 1.0)),
         "excess_aurc": _on_log_scale(curve.excess_aurc, beyond, level, (0.0, 1.0)),
         "augrc": _on_log_scale(curve.augrc, generalised_influence(curve), level, (0.0, 1.0)),
     }
@@ -117,6 +118,15 @@ def accuracy_intervals(
     accuracy = np.clip(1 - errors / count, 0.0, 1.0)
     low, high = wilson(torch.from_numpy(accuracy), torch.from_numpy(effective), level)
     return low.numpy(), high.numpy()
+
+
+def least_of_rate(rate: float) -> float:
+    """The least area of very many examples of which this share is wrong: r + (1 - r) log(1 - r).
+
+    >>> least_of_rate(0.0), round(least_of_rate(0.1), 4), least_of_rate(1.0)
+    (0.0, 0.0052, 1.0)
+    """
+    return rate + (1 - rate) * math.log1p(-rate) if rate < 1 else 1.0
 
 
 def error_rates(mistakes: int, examples: int, level: float) -> Interval:

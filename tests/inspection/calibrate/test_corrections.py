@@ -62,6 +62,67 @@ def test_predictions_of_0_and_1_are_made_less_certain(tmp_path):
     assert float(corrected[0, 0]) == pytest.approx(1 - wrong, abs=0.03)
 
 
+def nearly_always_right(n, classes, seed, accuracy=0.98, margin=4.0):
+    """A model that is right this often, whatever it says; most of its files of some dozen examples have no mistake."""
+    random = np.random.default_rng(seed)
+    logits = (
+        0.5 * random.normal(size=(n, classes)) + margin * np.eye(classes)[random.integers(classes, size=n)]
+    )
+    other = (logits.argmax(1) + random.integers(1, classes, size=n)) % classes
+    return logits, np.where(random.random(n) < accuracy, logits.argmax(1), other)
+
+
+@pytest.mark.parametrize(("n", "classes"), [(40, 2), (60, 3)])
+def test_a_few_right_predictions_make_no_model_certain(tmp_path, n, classes):
+    """Where all are right, whatever makes them more confident helps held-out examples too, until the first mistake."""
+    fresh, truth = (torch.from_numpy(one) for one in nearly_always_right(20_000, classes, 99))
+    recommended = 0
+    for seed in range(6):
+        logits, labels = nearly_always_right(n, classes, seed)
+        np.savez(tmp_path / f"{seed}.npz", logits=logits, labels=labels)
+        found = inspect(open_predictions(tmp_path / f"{seed}.npz"))
+        best = found.recommended
+        if best is not None:
+            recommended += 1
+            assert cross_entropy(best.correction(fresh), truth) < cross_entropy(fresh, truth)
+    assert recommended <= 1
+
+
+def test_predictions_that_are_all_right_are_left_as_they_are_and_why(tmp_path):
+    labels = np.arange(100) % 4
+    np.savez(tmp_path / "a.npz", logits=5.0 * np.eye(4)[labels], labels=labels)
+    found = inspect(open_predictions(tmp_path / "a.npz"))
+    cold, vector = found.corrections.tried[1:]
+    assert cold.gain.above_zero
+    assert cold.correction is None  # T = 0.01
+    assert vector.gain.above_zero
+    assert vector.hangs_on_luck
+    assert not vector.helps
+    told = advice(found)
+    assert told[0] == "Leave the model as it is."
+    assert "one mistake more would undo that: 0 mistakes in 100 examples cannot show" in told[1]
+
+
+def test_the_gain_with_one_mistake_more_is_that_of_the_examples_and_the_second_class(tmp_path):
+    logits, labels = net(600, classes=3, sharpness=2.0)
+    found = inspect(saved(tmp_path / "a.npz", logits, labels))
+    last = found.corrections.tried[-1]
+    # The same by hand: fits to other folds, and the mean example as if its label were the class that comes second.
+    fold = fold_of(0, 600, 3)
+    scaled = torch.empty_like(logits)
+    for part in range(3):
+        rows = fold == part
+        scaled[rows] = vector_scaling(logits[~rows], labels[~rows])(logits[rows])
+    second = logits.argsort(1, descending=True)[:, 1]
+    nll = {"reduction": "none"}
+    gain = cross_entropy(logits, labels, **nll) - cross_entropy(scaled, labels, **nll)
+    more = (cross_entropy(logits, second, **nll) - cross_entropy(scaled, second, **nll)).mean()
+    every = torch.cat([gain, more[None]]).double()
+    half = 1.959964 * float(every.std(correction=1)) / 601**0.5
+    expected = [float(every.mean()), float(every.mean()) - half, float(every.mean()) + half]
+    assert list(vars(last.gain_with_mistake).values()) == pytest.approx(expected, rel=1e-4)
+
+
 def candidate(
     name, gain=(0.1, 0.05, 0.15), ece=(0.1, 0.05), over=None, fitted=True, accuracy=(0.0, 0.0, 0.0)
 ):

@@ -9,7 +9,13 @@ from inspection.made import net, saved
 from softtargets.calibration import measure_calibration
 from softtargets.inspection.calibrate.corrections import Corrections
 from softtargets.inspection.calibrate.finding import inspect
-from softtargets.inspection.calibrate.words import advice, correction_line, training_hint, verdict_on
+from softtargets.inspection.calibrate.words import (
+    advice,
+    correction_line,
+    training_hint,
+    verdict_on,
+    warnings_on,
+)
 from softtargets.inspection.shared.measured import Scaled
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.inspection.shared.two_passes import FOLDS
@@ -153,3 +159,21 @@ def test_scaled_is_known_only_if_the_fit_converged(found):
     assert isinstance(found.scaled, Scaled)
     assert len(found.scaled.temperatures) == FOLDS
     assert found.scaled.is_known
+
+
+def test_three_examples_that_are_all_right_prove_nothing(tmp_path):
+    found = inspect(saved(tmp_path / "a.npz", 9 * torch.eye(3), torch.arange(3)))
+    verdict = verdict_on(found)
+    assert (verdict.tone, verdict.headline) == ("care", "Too few examples to tell")
+    assert "could still be as large as 56.1 %" in verdict.sentences[1]  # Wilson: 3 of 3 may be 43.9 %
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"), [(0, "0 mistakes"), (1, "1 mistake"), (9, "9 mistakes"), (10, None)]
+)
+def test_that_few_mistakes_make_normal_intervals_too_narrow_is_said(tmp_path, wrong, told):
+    labels = torch.arange(400) % 3
+    logits = 5 * torch.eye(3)[labels]
+    labels[:wrong] = (labels[:wrong] + 1) % 3
+    said = warnings_on(inspect(saved(tmp_path / "a.npz", logits, labels)))
+    assert [one.partition(" in ")[0] for one in said] == ([f"With only {told}"] if told else [])

@@ -4,7 +4,12 @@ The rule. A correction helps if, on held-out examples,
 
 1. the whole 95 % interval of the paired gain in negative log-likelihood lies above 0,
 2. the expected calibration error does not rise; there is no allowance for chance in its favour, and
-3. the accuracy, which biases can change, is not shown to fall: its paired interval does not lie below 0.
+3. the accuracy, which biases can change, is not shown to fall: its paired interval does not lie below 0, and
+4. the first condition holds with one mistake more than there was, whose label is the class that comes second.
+
+The last one is for models that are nearly always right. Where no prediction is wrong, all of a gain's interval lies
+above 0 for whatever makes predictions more confident, until the first mistake. A temperature needs no such condition:
+it is known only where a mistake shows how low it may be, and that mistake is held out like all others.
 
 Corrections are tried from the fewest numbers to the most: what 0 counts as, a temperature, a bias for each class beside
 it, a scale and a bias for each class. One replaces a simpler one that helps only if its paired gain over that one, too,
@@ -45,8 +50,9 @@ RICHER: dict[str, Callable[[calibration.Chunks], Fit]] = {
 class Candidate:
     """A correction and what it does to held-out examples: NLL in nats, as they are less corrected, and ECE.
 
-    `accuracy` is by how much the accuracy changes; a temperature does not change it. `over` is the gain over simpler
-    candidates, by their names. `correction` is fitted to all examples, None where `note` says why there is none.
+    `gain_with_mistake` is the gain with one mistake more; None where that is no condition. `accuracy` is by how much
+    the accuracy changes; a temperature does not change it. `over` is the gain over simpler candidates, by their names.
+    `correction` is fitted to all examples, None where there is none to recommend; `note` may say why.
     """
 
     name: str
@@ -59,24 +65,33 @@ class Candidate:
     correction: Correction | None
     note: str = ""
     accuracy: Estimate = UNCHANGED
+    gain_with_mistake: Estimate | None = None
 
     @property
     def helps(self) -> bool:
         """Whether all conditions of the rule hold."""
-        better = self.gain.above_zero and self.ece_after <= self.ece_before
+        better = self.gain.above_zero and self.ece_after <= self.ece_before and not self.hangs_on_luck
         return self.correction is not None and better and not self.accuracy.below_zero
+
+    @property
+    def hangs_on_luck(self) -> bool:
+        """Whether one mistake more would leave no gain that is shown."""
+        return self.gain_with_mistake is not None and not self.gain_with_mistake.above_zero
 
     def numbers(self) -> dict[str, Any]:
         """As plain data, for scripts; the fitted numbers only of one that helps."""
         told = {
             key: value
             for key, value in vars(self).items()
-            if key not in ("gain", "over", "correction", "accuracy")
+            if key not in ("gain", "over", "correction", "accuracy", "gain_with_mistake")
         }
         return {
             **told,
             "nll_gain": vars(self.gain),
             "nll_gain_over": {name: vars(gain) for name, gain in self.over.items()},
+            "nll_gain_with_one_mistake_more": vars(self.gain_with_mistake)
+            if self.gain_with_mistake
+            else None,
             "accuracy_change": vars(self.accuracy),
             "helps": self.helps,
             "correction": self.correction.numbers() if self.correction and self.helps else None,
@@ -222,6 +237,8 @@ def richer_corrections(
             scaled[name][rows] = fit(others)(logits[rows])
     losses = {name: nll_of(z, labels) for name, z in scaled.items()}
     as_it_is = nll_of(logits, labels)
+    second = logits.topk(2, dim=1).indices[:, 1]
+    mistakes = {name: nll_of(z, second) for name, z in {"as they are": logits, **scaled}.items()}
     shown = {"as they are": logits, **scaled}
     right = {name: (z.argmax(1) == labels).double() for name, z in shown.items()}
     before = found.before.expected_calibration_error if whole else _ece(logits, labels, bins)
@@ -230,7 +247,9 @@ def richer_corrections(
         gain, after = _gain(as_it_is, losses[name]), _ece(scaled[name], labels, bins)
         over = {simpler: _gain(losses[simpler], losses[name]) for simpler in list(fits)[:place]}
         fitted = RICHER[name](chunks)
-        kept = _kept(found, fitted, _about(gain, before, after, len(labels), RICHER_FOLDS))
+        kept = None
+        if not ran_away(fitted):
+            kept = _kept(found, fitted, _about(gain, before, after, len(labels), RICHER_FOLDS))
         candidates.append(
             Candidate(
                 name,
@@ -243,13 +262,23 @@ def richer_corrections(
                 kept,
                 fitted.note,
                 _gain(right[name], right["as they are"]),
+                _gain(as_it_is, losses[name], float((mistakes["as they are"] - mistakes[name]).mean())),
             )
         )
     return candidates
 
 
-def _gain(before: Tensor, after: Tensor) -> Estimate:
-    gain = before - after
+def ran_away(fitted: Fit) -> bool:
+    """Whether the best temperature is at an end of its range: where every prediction is right, the colder the better.
+
+    Held-out examples say so too, all the more surely the fewer they are, until the first mistake.
+    """
+    temperature = getattr(fitted, "temperature", None)
+    return temperature is not None and not calibration.LOWEST < temperature < calibration.HIGHEST
+
+
+def _gain(before: Tensor, after: Tensor, *more: float) -> Estimate:
+    gain = torch.cat([before - after, before.new_tensor(more)])
     return Estimate.of_mean(float(gain.sum()), float(gain.square().sum()), len(gain))
 
 

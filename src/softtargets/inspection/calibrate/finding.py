@@ -16,6 +16,7 @@ from softtargets.inspection.calibrate.corrections import (
     corrections_of,
     sample_size,
 )
+from softtargets.inspection.calibrate.repeats import RepeatedRows
 from softtargets.inspection.shared.measured import Measured, measured, numbers_of
 from softtargets.inspection.shared.numbers import LEVEL, QUANTILE, Estimate
 from softtargets.inspection.shared.reading import Told, check_bins, quiet, reading
@@ -46,13 +47,15 @@ class ClassCalibration:
 class Diagnosis(Measured):
     """Calibration of one file, where it comes from, and which correction helps.
 
-    `normalisation` is whether normalised logits would order predictions better.
+    `normalisation` is whether normalised logits would order predictions better. `repeated` is how many rows are equal
+    to an earlier one.
     """
 
     bins: int
     normalisation: LogitNormalisation
     worst: tuple[ClassCalibration, ...]
     corrections: Corrections
+    repeated: int = 0
 
     @property
     def recommended(self) -> Candidate | None:
@@ -70,6 +73,7 @@ class Diagnosis(Measured):
         """All of it as plain data, for scripts."""
         return {
             **self.understood.numbers(),
+            "repeated_rows": self.repeated,
             "bins": self.bins,
             "before": numbers_of(self.before),
             "overconfidence": vars(self.overconfidence),
@@ -100,8 +104,10 @@ def _inspect(predictions: Predictions, bins: int, told: Told) -> Diagnosis:
     rows = sample_size(predictions.examples, predictions.classes)
     zeros = counted_zeros(predictions, told)
     first = FirstPass(predictions, bins, rows, zeros=zeros, normalise=True)
+    repeats = RepeatedRows()
     for piece in reading(predictions, "measuring", told):
         first.add(*piece)
+        repeats.add(*piece)
     second = SecondPass(first, predictions, told) if first.seen >= FEWEST else None
     if second is not None:
         for piece in reading(predictions, "scaling", told):
@@ -117,6 +123,7 @@ def _inspect(predictions: Predictions, bins: int, told: Told) -> Diagnosis:
         normalisation=normalisation_of(first.normalised or first.ordered, predictions.classes),
         worst=worst_classes(first.sums, predictions.class_names),
         corrections=corrections,
+        repeated=repeats.count(),
     )
 
 
