@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 
+from forking import finish, start
 from softtargets.recipes import (
     LABO,
     SGD,
@@ -145,6 +148,31 @@ def test_on_a_gpu_a_student_is_what_it_would_be_alone(recipe, model, view, tmp_p
         (alone,) = train([student], RunStore(tmp_path / student.id), device="cuda")
         for name, value in alone.weights().items():
             assert torch.equal(run.weights()[name], value), name
+
+
+def with_the_fastest(sign, recipe, root, device):
+    """Train with a compiler that takes the first of its candidates for the fastest, or the last."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(root / "cache")
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    def timed(self, *arguments, **named):
+        return {launcher: sign * place for place, launcher in enumerate(self.launchers)}
+
+    CachingAutotuner.benchmark_all_configs = timed
+    train([recipe], RunStore(root / "runs"), device=device, progress=False)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+def test_what_the_compiler_finds_fastest_decides_about_no_bits(recipe, device, tmp_path):
+    """Torch times several ways to add up, which round differently: by chance another may win on another machine."""
+    model = {"name": "preact_resnet", "depth": 8, "variant": "tensor2tensor"}
+    small = recipe.replace({"precision": "bf16", "model": model, "epochs": 2})
+    runs = []
+    for name, sign in (("first", 1), ("last", -1)):
+        assert finish(start(with_the_fastest, sign, small, tmp_path / name, device, daemon=False)) == 0
+        runs.append(RunStore(tmp_path / name / "runs").find(small))
+    for name, value in runs[0].weights().items():
+        assert torch.equal(runs[1].weights()[name], value), name
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adam", "norm", "clip"])

@@ -63,7 +63,8 @@ def test_torchrun_starts_a_killed_training_again_and_it_goes_on(tmp_path):
     os.kill(workers_of(launcher)[1], signal.SIGKILL)
     said, told = launcher.communicate(timeout=120)
     assert launcher.returncode == 0, told
-    lines = [line for line in said.splitlines() if not line.startswith("[Gloo]")]  # torch 2.9 says that
+    # Torch 2.8 and 2.9 say who is connected, and two ranks at a time tear each other's lines.
+    lines = [line for line in said.splitlines() if "[Gloo]" not in line and "peer ranks" not in line]
     assert lines[0] == f"run                  {RECIPE.id}"  # of one rank: the others are silent
     assert "error: rank 1 is gone; " in told
     run = store.find(RECIPE)
