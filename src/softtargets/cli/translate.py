@@ -89,7 +89,7 @@ def decode(
         translator = loaded(run, device, runs_dir)
         lines = text_lines(source)
 
-        from softtargets.inspection.translate.unknown import Unknown
+        from softtargets.inspection.translate import Unknown
 
         unknown = Unknown(translator.tokeniser)
 
