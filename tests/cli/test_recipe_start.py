@@ -117,6 +117,33 @@ def test_a_network_may_be_named_as_in_a_recipe(tmp_path, capsys, model, kind, ne
     assert (teacher.model.net, teacher.data.arrays) == (net, "mine.npz")
 
 
+def test_a_recipe_of_ones_own_network_says_its_version_if_that_is_here(tmp_path, capsys, monkeypatch):
+    """Training asks for it, so that a recipe without it is no recipe to begin with."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    words = ("recipe", "init", tmp_path / "early.yaml", "--model", "own:startnets:A")
+    code, out, _ = ran(capsys, *words)
+    assert code == 0
+    assert "softtargets recipe model startnets:A prints the digest" in out
+    (tmp_path / "startnets.py").write_text("from torch import nn\nclass A(nn.Linear):\n    pass\n")
+    words = (
+        "recipe",
+        "init",
+        tmp_path / "r.yaml",
+        "--model",
+        "own:startnets:A",
+        "--regulariser",
+        "distillation",
+    )
+    code, out, _ = ran(capsys, *words)
+    assert (code, "next: softtargets train" in out) == (0, True)
+    _, printed, _ = ran(capsys, "recipe", "model", "startnets:A")
+    recipe = Recipe.load(tmp_path / "r.yaml")
+    wanted = parse_yaml(printed)["model"]["digest"]
+    assert recipe.model.digest == recipe.regulariser.teacher.model.digest == wanted
+    sys.modules.pop("startnets")
+
+
 def test_parts_tell_formula_source_defaults_and_ranges(capsys):
     _, out, _ = ran(capsys, "recipe", "parts", "label_smoothing")
     for words in (

@@ -37,6 +37,8 @@ def starting_recipe(data: str, model: str | None, regulariser: str, file: str = 
     text = issubclass(part, TranslationDataset)
     model, own_net = _split(Model, model or ("transformer" if text else _MODELS.get(data, "resnet18")))
     net = _chosen(Model, model, "--model")
+    if net.name == "own" and own_net:
+        own_net |= _version(own_net["net"])
     if text != (net.name == "transformer"):
         wanted = "transformer" if text else "a network for images, such as resnet18"
         raise RecipeError(f"{net.name} is not for {data}; take --model {wanted}")
@@ -88,6 +90,16 @@ def _split(slot: type[Part], text: str) -> tuple[str, dict[str, str]]:
     name, colon, value = text.partition(":")
     field = kinds(slot)[name].shorthand if colon and name in kinds(slot) else ""
     return (name, {field: value}) if field else (text, {})
+
+
+def _version(net: str) -> dict[str, str]:
+    """The digest of the file that a network of one's own is in, if that is here already: training asks for it."""
+    from softtargets.models import source_digest
+
+    try:
+        return {"digest": source_digest(net)}
+    except ValueError:
+        return {}
 
 
 def _chosen(slot: type[Part], name: str, option: str) -> type[Part]:

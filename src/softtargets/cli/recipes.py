@@ -111,6 +111,12 @@ def init(
     write_atomically(file, text.encode())
     if ready is None:
         typer.echo(f"wrote {file}; fill in what says YOUR-..., then: softtargets train {file}")
+    elif ready.model.name == "own" and not getattr(ready.model, "digest", ""):
+        net = getattr(ready.model, "net", "")
+        typer.echo(
+            f"wrote {file}; where {net} can be imported, softtargets recipe model {net} prints the digest that "
+            f"belongs under model, then: softtargets train {file}"
+        )
     else:
         typer.echo(f"wrote {file} ({ready.id}); next: softtargets train {file}")
 

@@ -178,6 +178,23 @@ def test_what_is_no_single_label_is_refused():
         function({"logits": logits}, None)
 
 
+def test_outputs_without_logits_name_what_there_is():
+    """Of a model whose loss is fused with its last layer, such as Liger's, logits are there but None."""
+    with pytest.raises(ValueError, match="has no logits, only loss, hidden: the losses"):
+        loss_function(LabelSmoothing(0.1))(
+            {"loss": torch.tensor(1.0), "logits": None, "hidden": torch.zeros(2, 3)}, torch.tensor([0, 1])
+        )
+    with pytest.raises(ValueError, match="has no logits, only nothing"):
+        loss_function(LabelSmoothing(0.1))({"logits": None}, torch.tensor([0, 1]))
+
+
+def test_several_labels_of_an_example_are_refused_by_their_name():
+    with pytest.raises(ValueError, match=r"not \(2, 3\); several labels for each example"):
+        loss_function(LabelSmoothing(0.1))(
+            {"logits": torch.zeros(2, 3)}, torch.tensor([[1, 0, 1], [0, 1, 0]])
+        )
+
+
 def test_distributions_are_labels_if_one_says_so():
     logits, target = torch.randn(4, 3), torch.rand(4, 3).softmax(-1)
     found = loss_function(CrossEntropy(), probabilities=True)(

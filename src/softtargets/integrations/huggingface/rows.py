@@ -37,8 +37,9 @@ def logits_of(outputs: Any) -> Tensor:
     if isinstance(outputs, Mapping):
         found = outputs.get("logits")
         if found is None:
+            others = ", ".join(name for name, value in outputs.items() if value is not None)
             raise ValueError(
-                f"the model's output has no logits, only {', '.join(outputs) or 'nothing'}: the losses of softtargets "
+                f"the model's output has no logits, only {others or 'nothing'}: the losses of softtargets "
                 "are for models that give one logit for each class"
             )
     elif isinstance(outputs, tuple | list):
