@@ -199,7 +199,11 @@ def test_rounded_probabilities_are_rescaled(tmp_path, digits, classes):
         ("label,a,b\n0,1,2\n1,3,4,5\n", ["4 cells in line 3"]),
         ("label,a,b\n0,1,2\n1,3,\n", ["'' in line 3, column 'b'"]),
         ("label;a;b\n0;1,5;2\n1;3;4\n", ["'1,5' in line 2, column 'a'", "a point for decimals"]),
-        ("label;a;b\n0;1,5;2,5\n1;3,5;4,5\n", ["no columns of numbers", "scores_name"]),
+        (
+            "label;a;b\n0;1,5;2,5\n1;3,5;4,5\n",
+            ["no columns of numbers", "'a' has '1,5'", "a point for decimals"],
+        ),
+        ("label;a;b\n0;x,y;z\n", ["no columns of numbers", "scores_name"]),
         ("label,a,b\n0,1,x\n1,2,y\n", ["one column of numbers", "scores_name"]),
         ("label,a,b\n", ["no rows after its header"]),
         ("label,a,a\n0,1,2\n", ["two columns named 'a'"]),

@@ -212,6 +212,12 @@ def choose_columns(
     else:
         found = _said(arrays, numbers, [scores_name] if isinstance(scores_name, str) else list(scores_name))
     if not found:
+        if arrays.table is not None and (comma := arrays.table.decimal_comma()):
+            name, cell = comma
+            raise arrays.refused(
+                f"has no columns of numbers that could be scores: column '{name}' has '{cell[:40]}'",
+                "write numbers with a point for decimals, 0.5 and not 0,5",
+            )
         raise unclear(arrays, "has no columns of numbers that could be scores", "scores_name")
     chosen, names = zip(*found, strict=True)
     used = {*chosen, label}

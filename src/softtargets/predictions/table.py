@@ -44,6 +44,10 @@ class Table(InFile, ABC):
         """To how many digits after the point these columns are rounded; None: they are not."""
         return None
 
+    def decimal_comma(self) -> tuple[str, str] | None:
+        """A column with numbers such as 0,5, and one of them; None: there is none."""
+        return None
+
     def array(self, name: str) -> FileArray:
         """One column as an array."""
         return TableArray(self, (name,), flat=True)

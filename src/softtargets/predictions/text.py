@@ -99,6 +99,14 @@ class TextTable(Table):
                 most = max(most, len(match[1] or ""))
         return most if most <= 6 else None
 
+    def decimal_comma(self) -> tuple[str, str] | None:
+        """Of the first rows, as they are written where the comma stands for the point."""
+        for row in self._look:
+            for name, cell in zip(self.names, row, strict=False):
+                if re.fullmatch(r"\s*[-+]?\d*,\d+(?:[eE][-+]?\d+)?\s*", cell):
+                    return name, cell.strip()
+        return None
+
     def _check_beginning(self) -> None:
         with reading(self.path), open(self.path, "rb") as file:
             start = file.read(4096)

@@ -201,8 +201,8 @@ def _repetitions(found: Diagnosis) -> list[str]:
         return []
     rows = f"{count(found.repeated, 'row')} of {found.understood.examples:,}"
     return [
-        f"{rows} are equal to an earlier one, scores and label. If examples were copied, all intervals are too narrow, and corrections are judged by examples that they were "
-        "fitted to: leave the copies out."
+        f"{rows} are equal to an earlier one, scores and label. If examples were copied, all intervals are too narrow, "
+        "and corrections are judged by examples that they were fitted to: leave the copies out."
     ]
 
 
