@@ -32,7 +32,7 @@ _LINK = re.compile(
     r"(?P<text>!?\[(?:[^\[\]]|\[[^\[\]]*\])*\])\((?P<to>[^)\s#]+)(?P<after>(?:#[^)\s]*)?(?: \"[^\"]*\")?)\)"
 )
 _BRAND = re.compile(r'<p class="brand">softtargets <span>(?P<kind>\w+)</span>')
-_ROW = re.compile(r"<tr>\s*(?:<td[^>]*>.*?</td>\s*){4,}</tr>", re.DOTALL)
+_ROW = re.compile(r"<tr>\s*(?:<td[^>]*>(?:(?!</td>).)*</td>\s*){4,}</tr>", re.DOTALL)
 _CODE = re.compile(r"(<code[^>]*>)(.*?)(</code>)", re.DOTALL)
 _CELL = re.compile(r"<td(?P<how>[^>]*)>(?P<inner>.*?)</td>", re.DOTALL)
 # Letters from which on a cell is prose, which takes many lines where its column is narrow.
