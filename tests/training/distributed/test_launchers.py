@@ -111,32 +111,33 @@ def test_executor_ranks_is_the_engine_with_several_processes(tmp_path):
 
 
 def test_executor_ranks_passes_on_ctrl_c_the_end_of_the_time_and_the_loss_of_a_process(tmp_path):
-    store = RunStore(tmp_path / "runs")
+    # So long that it has not ended before a busy machine comes to pass anything on.
+    store, long = RunStore(tmp_path / "runs"), RECIPE.replace({"epochs": 4 * RECIPE.epochs})
 
     def when_begun(act):
         class Acting(Watcher):
             acted = False
 
             def progressed(self, recipe, step, units):
-                if not self.acted and step_on_disk(store, RECIPE) > begun:
+                if not self.acted and step_on_disk(store, long) > begun:
                     self.acted = True
                     act()
 
-        begun = step_on_disk(store, RECIPE)
+        begun = step_on_disk(store, long)
         return {"watcher": Acting(), "checkpoint_seconds": 0, "device": "cpu"}
 
     executor = RanksExecutor(ranks=2)
     with pytest.raises(KeyboardInterrupt):
-        executor([RECIPE], store, **when_begun(lambda: os.kill(os.getpid(), signal.SIGINT)))
+        executor([long], store, **when_begun(lambda: os.kill(os.getpid(), signal.SIGINT)))
     with pytest.raises(RankLost, match="rank 0 is gone"):
-        executor([RECIPE], store, **when_begun(lambda: os.kill(rank_of(0), signal.SIGKILL)))
+        executor([long], store, **when_begun(lambda: os.kill(rank_of(0), signal.SIGKILL)))
     with pytest.raises(Unfinished) as cut:
-        executor([RECIPE], store, device="cpu", until=time.monotonic() - 1)
-    assert cut.value.left == [RECIPE]
-    (run,) = executor([RECIPE], store, device="cpu")
+        executor([long], store, device="cpu", until=time.monotonic() - 1)
+    assert cut.value.left == [long]
+    (run,) = executor([long], store, device="cpu")
     assert run.provenance["resumed"] == 2
-    assert together(2, trained, [RECIPE], tmp_path / "whole") == [0, 0]
-    assert same(run, RunStore(tmp_path / "whole").find(RECIPE))
+    assert together(2, trained, [long], tmp_path / "whole") == [0, 0]
+    assert same(run, RunStore(tmp_path / "whole").find(long))
 
 
 def rank_of(rank):
