@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from softtargets.recipes import CNN, MLP, Digits, PreActResNet, Recipe
 from softtargets.runs import ENGINE, ENGINES, engine_of, environment, mixed_engines
+
+PLAIN = Recipe(data=Digits(), model=MLP(), epochs=1)
 
 
 def test_versions_are_counted_and_each_says_what_it_is():
@@ -13,19 +16,26 @@ def test_new_runs_say_which_version_made_them():
 
 
 def test_one_version_needs_no_words():
-    assert mixed_engines([]) == mixed_engines([("mlp", {}), ("cnn", {})]) == []
-    assert mixed_engines([("mlp", {"engine": 3})] * 2) == []
+    assert mixed_engines([]) == mixed_engines([(PLAIN, {}), (PLAIN.replace({"model": CNN()}), {})]) == []
+    assert mixed_engines([(PLAIN, {"engine": 3})] * 2) == []
 
 
-def test_versions_that_compute_a_model_alike_are_one():
+def test_versions_that_compute_a_recipe_alike_are_one():
     versions = [{"engine": 4}, {"engine": 5}]
-    assert mixed_engines(("cnn", version) for version in versions) == []
-    assert mixed_engines(("preact_resnet", version) for version in versions)
+    blocks, clipped = PLAIN.replace({"model": PreActResNet(depth=8)}), PLAIN.replace({"clip": 1.0})
+    assert mixed_engines((PLAIN, version) for version in versions) == []
+    assert mixed_engines((blocks, version) for version in versions)
+    versions = [{"engine": 5}, {"engine": 6}]
+    assert mixed_engines((blocks, version) for version in versions) == []
+    assert mixed_engines((clipped, version) for version in versions)
+    # Nor did version 5 concern it, so that this is a difference of the sixth.
+    (said,) = mixed_engines((clipped, {"engine": number}) for number in (4, 5, 6))
+    assert "4: 2 runs, 6: 1 run" in said
 
 
 def test_several_versions_are_counted():
     made = [{}, {"engine": 3}, {"engine": 3}, {"engine": 4}]
-    (said,) = mixed_engines(("mlp", provenance) for provenance in made)
+    (said,) = mixed_engines((PLAIN, provenance) for provenance in made)
     assert "1 or 2: 1 run, 3: 2 runs, 4: 1 run" in said
 
 

@@ -15,8 +15,8 @@ the cost does not depend on how many examples there are. The interval is
 and begins at 0 where scatter alone explains what was observed. It is meant for the error of the population in the
 same bins. Resampling shows nothing of what no example shows: where all predictions are right, none of a resample is
 wrong. But an error is never less than the difference between mean confidence and accuracy, so that no high end lies
-below what this difference may be (`difference_interval`); and where nothing scatters, since all are right or none is, no
-low end lies above it.
+below what this difference may be (`difference_interval`); and where nothing scatters, since all are right or none is,
+no low end lies above it.
 
 What was observed lies above the truth on average and may lie above the interval. So there is a corrected estimate too,
 the error that would have shown more than was observed half of the time (median-unbiased): the same with the median for

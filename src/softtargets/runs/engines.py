@@ -6,8 +6,10 @@ one recipe by two versions agree as two roundings of the same computation do, no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from softtargets.recipes import Recipe
 
 # One sentence each, newest last: what a run of this version is, and why it differs from one of the version before.
 ENGINES = {
@@ -25,10 +27,17 @@ ENGINES = {
         "In bf16 a GPU computes whole blocks of ResNets, pre-activation or basic, with variances from sums of tiles "
         "and sums and norms before they are rounded; everything else is as in version 4 (18 November 2026)."
     ),
+    6: (
+        "Norms that gradients are clipped by are added up in one order, so that clipped runs of a stack are what they "
+        "are alone too; single-precision convolutions of a GPU repeat their bits (18 November 2026)."
+    ),
 }
 ENGINE = max(ENGINES)
-# Versions that compute a few models otherwise, and all others as the version before.
-CONCERNED = {5: ("preact_resnet", "resnet18", "resnet")}
+# Versions that compute a few recipes otherwise, and all others as the version before.
+CONCERNED: dict[int, Callable[[Recipe], bool]] = {
+    5: lambda recipe: recipe.model.name in ("preact_resnet", "resnet18", "resnet"),
+    6: lambda recipe: recipe.clip is not None,
+}
 # Runs of before say nothing; which of the first two made them follows from their commit.
 _UNSAID = "1 or 2"
 
@@ -42,17 +51,19 @@ def engine_of(provenance: Mapping[str, Any]) -> str:
     return str(provenance.get("engine", _UNSAID))
 
 
-def mixed_engines(made: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+def mixed_engines(made: Iterable[tuple[Recipe, Mapping[str, Any]]]) -> list[str]:
     """What a reader must know where runs of several versions stand beside each other: a sentence, or none.
 
-    Of each run the name of its model and its provenance.
+    Of each run its recipe and its provenance.
 
-    >>> mixed_engines([("mlp", {"engine": 3}), ("mlp", {})])[0]
+    >>> from softtargets.recipes import MLP, Digits
+    >>> recipe = Recipe(data=Digits(), model=MLP(), epochs=1)
+    >>> mixed_engines([(recipe, {"engine": 3}), (recipe, {})])[0]
     'The runs were made by several versions of the engine (1 or 2: 1 run, 3: 1 run), which may round differently.'
-    >>> mixed_engines([("mlp", {"engine": 4}), ("mlp", {"engine": 5})])
+    >>> mixed_engines([(recipe, {"engine": 4}), (recipe, {"engine": 6})])
     []
     """
-    found = [_rounds_as(model, provenance) for model, provenance in made]
+    found = [_rounds_as(recipe, provenance) for recipe, provenance in made]
     if len(set(found)) < 2:
         return []
     counted = (
@@ -62,9 +73,9 @@ def mixed_engines(made: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     return [f"The runs were made by several versions of the engine ({listed}), which may round differently."]
 
 
-def _rounds_as(model: str, provenance: Mapping[str, Any]) -> str:
-    """The first version that computes such a model as the one does that made the run."""
+def _rounds_as(recipe: Recipe, provenance: Mapping[str, Any]) -> str:
+    """The first version that computes such a recipe as the one does that made the run."""
     version = provenance.get("engine")
-    while version in CONCERNED and model not in CONCERNED[version]:
+    while version in CONCERNED and not CONCERNED[version](recipe):
         version -= 1
     return _UNSAID if version is None else str(version)

@@ -70,7 +70,7 @@ def run_study(
     place = Place(how.get("data_dir"), how.get("device", "auto"))
     found = measure_runs(study, trained, place, some_missing=missing > 0)
     outcomes, runs = found.outcomes, list({run.id: run for _, run in trained}.values())
-    made_by = [(run.recipe.model.name, run.provenance) for run in runs]
+    made_by = [(run.recipe, run.provenance) for run in runs]
     too_few = _enough(study, len(outcomes), len(wanted)) if missing or found.unmeasured else nullcontext()
     with too_few:
         made = {
