@@ -37,6 +37,7 @@ class Leader:
     @contextmanager
     def training(self) -> Iterator[None]:
         """One call of the engine; what other processes were told to do is over afterwards, however it ends."""
+        self._crew.wires.done(False)
         with interrupted_once(self.patience) as self._taken, self._telling_the_end():
             yield
 
@@ -67,6 +68,7 @@ class Leader:
             self.rest()
 
     def _end(self, **told: Any) -> None:
+        self._crew.wires.done(True)
         with suppress(RankLost):
             self._crew.wires.tell(**({"kind": "end"} | told))
 

@@ -54,6 +54,9 @@ class Wires:
         self._sending = threading.Lock()
         self._trouble: str | None = None
         self._leaving = self._busy = False
+        self._done = False  # whether nothing is left that needs the others
+        self._departed: str | None = None  # who has left since then
+        self._departing = threading.Lock()
         for peer, wire in self._sockets.items():
             _keep_alive(wire)
             threading.Thread(target=self._read, args=(peer, wire), name=f"rank {peer}", daemon=True).start()
@@ -94,6 +97,17 @@ class Wires:
         """Say whether this process is in the middle of something that it may not come out of by itself."""
         self._busy = busy
 
+    def done(self, done: bool) -> None:
+        """Say whether all is done that needs the others: then they may part in good order, unless more is to be done.
+
+        A fast one may have parted before a slow one has heard that all is done.
+        """
+        with self._departing:
+            self._done = done
+            departed = None if done else self._departed
+        if departed is not None:
+            self._note(departed)
+
     def leave(self, code: int) -> None:
         """Part in good order; the leader says with which exit code."""
         self._leaving = True
@@ -133,8 +147,12 @@ class Wires:
 
     def _parted(self, peer: int, code: int) -> None:
         if self._leads:
-            if not self._leaving:
-                self._note(f"rank {peer} has ended, with the exit code {code}, before the training was over")
+            with self._departing:
+                text = f"rank {peer} has ended, with the exit code {code}, before the training was over"
+                done = self._done
+                self._departed = self._departed or text
+            if not (self._leaving or done):
+                self._note(text)
             return
         self.parting = code
         self._inbox.put((peer, {"kind": "bye", "code": code}))
