@@ -11,6 +11,7 @@ from softtargets.runs import Checkpoint, Run, RunStore
 
 BASE = Recipe(data=Digits(), model=MLP(hidden=(8,)), epochs=2)
 ABOUT = {
+    "softtargets": "0.1.0",
     "torch": "2.11",
     "python": "3.12",
     "device": "cuda",

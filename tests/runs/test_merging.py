@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +31,7 @@ from softtargets.runs import (
 )
 from softtargets.runs.run import sealed
 
-from .made import failed, finished, recipe, unfinished
+from .made import ABOUT, failed, finished, recipe, unfinished
 
 COMMITTED = Path(__file__).parents[2] / "results"
 
@@ -222,6 +223,20 @@ def test_of_two_engines_the_newer_ones_run_is_kept_in_whichever_order_they_come(
     assert merged.is_whole
     assert counts(merged) == {"replaced" if first == 3 else "outdated": 1}
     assert here.find(recipe(0)).provenance["engine"] == 4
+
+
+@pytest.mark.parametrize("engines", [(5, 6), (6, 5)])
+def test_versions_that_compute_a_recipe_alike_have_no_excuse_for_other_numbers(
+    here, there, tmp_path, engines
+):
+    """Versions 5 and 6 changed nothing for small networks without clipping."""
+    one = finished(there, 0, engine=engines[0])
+    other = finished(RunStore(tmp_path / "third"), 0, shift=0.5, engine=engines[1])
+    merge_runs(packed([one], tmp_path), here)
+    merged = merge_runs(packed([other], tmp_path, name="q.zip"), here)
+    assert counts(merged) == {"conflicts": 1}
+    assert f"engine {engines[1]}" in merged.conflicts[0].offered
+    assert here.find(recipe(0)).history() == one.history()
 
 
 def test_a_whole_run_does_not_give_way_to_numbers_of_a_newer_engine(here, tmp_path):
@@ -438,6 +453,33 @@ def test_a_recipe_of_another_run_is_refused(here, there, tmp_path):
     assert f"its recipe is that of run {recipe(1).id}" in merged.refused[0]
 
 
+@pytest.mark.parametrize(
+    ("about", "what"),
+    [
+        ({"engine": [1]}, r"the engine \[1\], which is no whole number"),
+        ({"engine": "7"}, "the engine '7'"),
+        ({"engine": True}, "the engine True"),
+        ({"images": "many"}, "the images 'many'"),
+        ({"device_name": None}, "does not tell the device_name"),
+        ({"softtargets": {}}, "does not tell the softtargets"),
+    ],
+)
+def test_a_run_that_does_not_tell_where_its_numbers_come_from_is_refused(here, there, tmp_path, about, what):
+    """Its page could not be made."""
+    pack = packed([finished(there, 0, **about), finished(there, 1)], tmp_path)
+    merged = merge_runs(pack, here)
+    assert counts(merged) == {"added": 1, "refused": 1}
+    (refused,) = merged.refused
+    assert re.search(what, refused)
+
+
+def test_a_run_without_seconds_is_refused(here, there, tmp_path):
+    pack = packed([finished(there, 0)], tmp_path)
+    told = {key: value for key, value in ABOUT.items() if key != "seconds"}
+    merged = merge_runs(rewritten(pack, changed_log(lambda run: run | {"provenance": told})), here)
+    assert "does not tell the seconds" in merged.refused[0]
+
+
 def test_names_of_studies_are_no_paths(here, there, tmp_path):
     run = finished(there, 0)
     keep_measures(run, "s", Measured({"m": 1.0}))
@@ -499,6 +541,10 @@ def test_a_results_directory_is_merged_with_what_was_measured(here, there, tmp_p
     assert (first.is_light, second.is_light) == (True, True)
     assert first.compact("test").says_the_same_as(runs[0].compact("test"))
     assert not second.has_compact("test")
+    with pytest.raises(
+        NotStoredError, match="came from the results of a page, without predictions on 'train'"
+    ):
+        first.predictions("train")  # whether there ever were any, the page does not tell
     assert measured_by(first, "a-study") == Measured({"m": 0.5}, {"bins": [1]}, "0.1.0 (abc)", "2026-11-16")
     assert read_measures(first).keys() == {"a-study", "other"}
     assert counts(merge_runs(packed(runs, tmp_path), here)) == {"upgraded": 1, "unchanged": 1}

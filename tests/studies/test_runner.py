@@ -16,6 +16,7 @@ from softtargets.studies import Findings, Study, Trial, run_study
 
 BASE = Recipe(data=Digits(), model=MLP(hidden=(8,)), epochs=1)
 ABOUT = {
+    "softtargets": "0.1.0",
     "torch": "t",
     "python": "p",
     "device": "cpu",

@@ -63,19 +63,26 @@ def mixed_engines(made: Iterable[tuple[Recipe, Mapping[str, Any]]]) -> list[str]
     >>> mixed_engines([(recipe, {"engine": 4}), (recipe, {"engine": 6})])
     []
     """
-    found = [_rounds_as(recipe, provenance) for recipe, provenance in made]
+    found = [rounding_of(recipe, provenance) for recipe, provenance in made]
     if len(set(found)) < 2:
         return []
     counted = (
-        f"{name}: {found.count(name)} run{'s' * (found.count(name) > 1)}" for name in sorted(set(found))
+        f"{version or _UNSAID}: {found.count(version)} run{'s' * (found.count(version) > 1)}"
+        for version in sorted(set(found))
     )
     listed = ", ".join(counted)
     return [f"The runs were made by several versions of the engine ({listed}), which may round differently."]
 
 
-def _rounds_as(recipe: Recipe, provenance: Mapping[str, Any]) -> str:
-    """The first version that computes such a recipe as the one does that made the run."""
-    version = provenance.get("engine")
+def rounding_of(recipe: Recipe, provenance: Mapping[str, Any]) -> int:
+    """The first version that computes such a recipe as the one does that made the run; 0 where none is told.
+
+    >>> from softtargets.recipes import MLP, Digits
+    >>> recipe = Recipe(data=Digits(), model=MLP(), epochs=1)
+    >>> rounding_of(recipe, {"engine": 6}), rounding_of(recipe.replace({"clip": 1.0}), {"engine": 6})
+    (4, 6)
+    """
+    version = int(provenance.get("engine", 0))
     while version in CONCERNED and not CONCERNED[version](recipe):
         version -= 1
-    return _UNSAID if version is None else str(version)
+    return version

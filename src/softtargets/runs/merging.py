@@ -13,7 +13,7 @@ from typing import Any
 
 from softtargets.exceptions import RunError
 from softtargets.recipes import Recipe
-from softtargets.runs.engines import engine_of
+from softtargets.runs.engines import engine_of, rounding_of
 from softtargets.runs.measured import Measured, read_measures, write_measures
 from softtargets.runs.offers import OfferedCheckpoint, OfferedRun, offer_of, sources
 from softtargets.runs.packing import MOST_FILE, checksum
@@ -84,8 +84,9 @@ def merge_runs(path: Path, store: RunStore, replace: bool = False) -> Merged:
 
     A run that is there stays; what it lacks (weights, predictions, measures) is added. Where the same recipe came to
     other numbers, that is a conflict, and the stored run stays too. With `replace` the offered one takes its place,
-    unless it failed or lacks weights that are here. Engines of different versions come to different numbers by what
-    they are: an offered run by an older one is left out, and a light run gives way to one by a newer.
+    unless it failed or lacks weights that are here. Versions of the engine that compute a recipe differently come to
+    different numbers by what they are: an offered run by an older one is left out, and a light run gives way to one by
+    a newer. Where they compute it alike, other numbers are a conflict as of one version.
     """
     merged = Merged()
     for source in sources(path):
@@ -137,7 +138,7 @@ class _Merge:
         return Merged(**{**vars(found), "measured": [run.id] if measured else []})
 
     def _conflict(self, writer: RunWriter, run: Run, offered: OfferedRun, differing: list[str]) -> Merged:
-        here, there = _engine(run.provenance), _engine(offered.provenance)
+        here, there = (rounding_of(offered.recipe, one.provenance) for one in (run, offered))
         if there < here:  # other numbers were to be expected
             return Merged(outdated=[run.id])
         kept = _why_not_replaced(run, offered)
@@ -249,11 +250,6 @@ def _why_not_replaced(run: Run, offered: OfferedRun) -> str:
             f"the offered one has no weights (`softtargets runs delete {run.id}` and merge again to take it)"
         )
     return ""
-
-
-def _engine(provenance: Mapping[str, Any]) -> int:
-    found = provenance.get("engine")
-    return found if isinstance(found, int) else 0
 
 
 def _origin(status: str, provenance: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ from softtargets.runs.packing import (
     member,
     predictions_of,
 )
+from softtargets.runs.provenance import provenance_problem
 from softtargets.runs.run import CHECKPOINT, MANIFEST, WEIGHTS, is_manifest, predictions_file, seal_of
 from softtargets.storage import Archive, parse_json, read_bounded, storage_errors, unzipped
 
@@ -295,6 +296,8 @@ def _offered(run: Mapping[str, Any], **parts: Any) -> OfferedRun:
     if run["summary"] != (history[-1] if history else {}):
         raise ValueError("its summary is not its last row of metrics")
     recipe = _recipe(run["recipe"], run["id"])
+    if problem := provenance_problem(run["provenance"], recipe.data.unit):
+        raise ValueError(problem)
     return OfferedRun(recipe, str(status), history, run["provenance"], **parts)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -45,6 +46,28 @@ def environment(device: str) -> dict[str, Any]:
         "device_name": name,
         "threads": torch.get_num_threads(),
     }
+
+
+def provenance_problem(provenance: Mapping[str, Any], unit: str) -> str:
+    """What a run's provenance lacks of what a number must come with; empty where it is complete.
+
+    unit: in which the work of such a run is counted: images, tokens.
+
+    >>> told = {"softtargets": "0.1.0", "torch": "2.11", "python": "3.12", "device": "cuda", "seconds": 1.5}
+    >>> provenance_problem(told, "images")
+    'its provenance does not tell the device_name'
+    >>> provenance_problem({**told, "device_name": "H200", "engine": "six"}, "images")
+    "its provenance has the engine 'six', which is no whole number"
+    """
+    for key in ("softtargets", "torch", "python", "device", "device_name"):
+        if not isinstance(provenance.get(key), str):
+            return f"its provenance does not tell the {key}"
+    if "seconds" not in provenance:
+        return "its provenance does not tell the seconds"
+    for key in ("engine", unit):
+        if type(provenance.get(key, 0)) is not int:
+            return f"its provenance has the {key} {provenance[key]!r}, which is no whole number"
+    return ""
 
 
 def _git(directory: Path, *arguments: str) -> str | None:

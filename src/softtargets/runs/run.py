@@ -223,6 +223,14 @@ class Run:
         """All that was kept on one split, by name: what that is depends on what the run was trained on."""
         self._refuse_left_out(predictions_file(split), f"predictions on '{split}'", "predictions")
         if not self.has_predictions(split):
+            if (
+                self.left_out.get(WEIGHTS) == {}
+            ):  # from the results of a page, which do not tell what else there was
+                raise NotStoredError(
+                    f"run {self.id} is light: it came from the results of a page, without predictions on '{split}'. "
+                    f"Merge a file made by `softtargets runs pack --with predictions`, or delete the run with "
+                    f"`softtargets runs delete {self.id}` and train it again"
+                )
             kept = [Path(name).stem for name in self.manifest["files"] if name.startswith("predictions/")]
             raise RunError(
                 f"run {self.id} kept no predictions on '{split}'; kept: {', '.join(kept) or 'none'}"
