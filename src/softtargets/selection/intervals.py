@@ -9,7 +9,7 @@ over n. With k the place of an example, :math:`w` whether it is wrong, r the ris
 averaged over the places that ties allow. Influences of two models on the same examples are paired. The ends of an
 area's interval lie as many standard errors away on a logarithmic scale: areas are positive, their scatter is skewed.
 The few mistakes of an accurate model may all happen to be its least confident predictions: they say nothing then of
-those that others would make. So the upper end lies at least as far away as one mistake more, at any place, would put it.
+those that others would make. So the upper end is at least what a standard error with one mistake more would make it.
 """
 
 from __future__ import annotations

@@ -35,10 +35,9 @@ def handed_over(found: Selection) -> str:
     """The accuracy on the rest if a fifth goes to a person, or why that cannot change it."""
     curve = found.curve
     if curve.mistakes in (0, curve.examples):
-        all_of_them = (
-            "are right: nothing is left to gain" if not curve.mistakes else "are wrong: nothing is gained"
-        )
-        return f"All {count(curve.examples, 'prediction')} {all_of_them} by handing the least confident cases to a person."
+        outcome = "wrong: nothing is gained" if curve.mistakes else "right: nothing is left to gain"
+        predictions = count(curve.examples, "prediction")
+        return f"All {predictions} are {outcome} by handing the least confident cases to a person."
     if len(curve.ends) == 1:
         return (
             "All predictions are equally confident, so confidence does not tell mistakes from correct predictions. "
