@@ -197,7 +197,7 @@ def walk_images(
         about = os.stat(root / below)
         if (here := (about.st_dev, about.st_ino)) in above:
             raise DataError(
-                f"{root / below} is a link that leads back to a directory it lies in, so that the images below it "
+                f"{root / below} leads back through a link to a directory it lies in, so that the images below it "
                 "have no end; remove the link"
             )
         for entry in entries:
