@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from softtargets.data import adopt_folder, folder_digest, image_files, load, own_images
+from softtargets.data.folders import image_folder
 from softtargets.exceptions import DataError
 
 
@@ -151,3 +152,31 @@ def test_progress_is_told_while_files_are_listed_and_read(photos):
 def test_a_cache_that_cannot_be_written_is_no_obstacle(photos, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/nowhere")
     assert folder_digest(photos) == folder_digest(photos)
+
+
+def test_what_is_learned_from_is_what_the_digest_is_of(tmp_path, photos):
+    """Linked directories are part of both, hidden ones of neither."""
+    more = tmp_path / "more"
+    more.mkdir()
+    os.link(photos / "train" / "cat" / "0.png", more / "linked.png")
+    before = folder_digest(photos)
+    (photos / "train" / "cat" / "more").symlink_to(more, target_is_directory=True)
+    hidden = photos / "train" / "cat" / ".thumbnails"
+    hidden.mkdir()
+    os.link(photos / "train" / "cat" / "0.png", hidden / "0.png")
+    listed = {one.path for one in own_images.listed_files(photos)}
+    learned = {f"train/{path}" for path in image_folder(photos / "train").paths}
+    assert learned == {path for path in listed if path.startswith("train/")}
+    assert "train/cat/more/linked.png" in learned
+    assert "train/cat/.thumbnails/0.png" not in learned
+    assert folder_digest(photos) != before
+
+
+@pytest.mark.parametrize("target", [".", "..", "../.."])
+def test_a_link_to_a_directory_that_it_lies_in_is_refused_in_one_sentence(photos, target):
+    (photos / "train" / "cat" / "loop").symlink_to(target, target_is_directory=True)
+    with pytest.raises(DataError, match="leads back through a link to a directory it lies in") as caught:
+        folder_digest(photos)
+    assert "loop/train/cat/loop" not in str(caught.value)
+    with pytest.raises(DataError, match="leads back through a link to a directory it lies in"):
+        image_folder(photos / "train")

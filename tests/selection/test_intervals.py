@@ -137,3 +137,30 @@ def test_the_area_of_a_few_examples_may_be_less_than_their_mistakes_allow(n):
         hits += low <= truth <= high
     # Of 200 intervals that hold it 9 times in 10, fewer than 170 do about once in a hundred times.
     assert hits >= 170
+
+
+@pytest.mark.parametrize(
+    ("rate", "sharpness", "n"), [(0.4, 0.5, 5), (0.4, 1.5, 10), (0.1, 6.0, 20), (0.1, 0.0, 5)]
+)
+def test_the_excess_of_a_few_examples_in_the_best_order_may_be_more(rate, sharpness, n):
+    """A prediction of confidence u is wrong with probability r (a + 1) (1 - u)^a: the AURC is r / (a + 1)."""
+    truth = rate / (sharpness + 1) - rate - (1 - rate) * math.log(1 - rate)
+    random, hits = np.random.default_rng(0), 0
+    for _ in range(200):
+        u = random.random(n)
+        wrong = random.random(n) < rate * (sharpness + 1) * (1 - u) ** sharpness
+        curve = risk_coverage(u, ~wrong)
+        low, high = area_intervals(curve)["excess_aurc"]
+        assert low <= curve.excess_aurc <= high
+        hits += low <= truth <= high
+    assert hits >= 170
+
+
+@pytest.mark.parametrize("n", [20, 200, 2000])
+def test_an_area_may_be_what_one_mistake_more_at_an_average_place_makes_it(n):
+    """The interval of one mistake, the least confident prediction, holds areas of two: the other one in the middle."""
+    confidence = np.arange(n, 0, -1)
+    one = risk_coverage(confidence, confidence > 1)
+    two = risk_coverage(confidence, (confidence > 1) & (confidence != n // 2))
+    for name, (_, high) in area_intervals(one).items():
+        assert getattr(one, name) < getattr(two, name) < high

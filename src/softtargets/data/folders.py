@@ -8,7 +8,7 @@ fits there has them decoded batch by batch instead (`decoders.py`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -21,6 +21,7 @@ from softtargets.data.examples import Examples
 from softtargets.data.files import read_lines
 from softtargets.data.progress import Progress, Silence
 from softtargets.exceptions import DataError, nearest
+from softtargets.storage import storage_errors
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".ppm", ".tif", ".tiff"})
 CUB200_LISTS = ("images.txt", "image_class_labels.txt", "train_test_split.txt", "classes.txt")
@@ -177,14 +178,38 @@ def _index(root: Path, rows: Iterable[tuple[str, int]], classes: Sequence[str]) 
 
 def _images(root: Path, below: str) -> list[str]:
     """Return the images anywhere below a directory, sorted, as paths relative to `root`."""
-    base = root / below
-    found = []
-    for folder, _, files in os.walk(base):
-        inside = os.path.relpath(folder, root).replace(os.sep, "/")
-        found += [f"{inside}/{file}" for file in files if is_image(file)]
+    found = [path for some in walk_images(root, below) for path, _ in some]
     if not found:
-        raise DataError(f"{base} holds no images; every class needs at least one")
+        raise DataError(f"{root / below} holds no images; every class needs at least one")
     return sorted(found)
+
+
+def walk_images(
+    root: Path, below: str, above: tuple[tuple[int, int], ...] = ()
+) -> Iterator[list[tuple[str, os.DirEntry[str]]]]:
+    """The images of each directory: their paths below `root`, and what is known of them.
+
+    Directories may be links to others, but not to one that they lie in; hidden ones have no images. Whoever lists
+    images, to learn from them or to say which they are, lists the same.
+    """
+    found, inside = [], []
+    with storage_errors(root / below, "read"), os.scandir(root / below) as entries:
+        about = os.stat(root / below)
+        if (here := (about.st_dev, about.st_ino)) in above:
+            raise DataError(
+                f"{root / below} leads back through a link to a directory it lies in, so that the images below it "
+                "have no end; remove the link"
+            )
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                inside.append(f"{below}/{entry.name}")
+            elif is_image(entry.name):
+                found.append((f"{below}/{entry.name}", entry))
+    yield found
+    for folder in sorted(inside):
+        yield from walk_images(root, folder, (*above, here))
 
 
 def is_image(file: str) -> bool:

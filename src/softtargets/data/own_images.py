@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from softtargets.data.directory import data_directory
-from softtargets.data.folders import is_image
+from softtargets.data.folders import walk_images
 from softtargets.data.progress import Progress, Silence
 from softtargets.data.remembering import remembered, sixteen_digits
 from softtargets.exceptions import DataError
@@ -49,29 +49,18 @@ def listed_files(root: Path, progress: Progress | None = None) -> list[ListedFil
     try:
         for split in SPLIT_NAMES:
             if (root / split).is_dir():
-                for some in _walk(root, split):
-                    found += some
+                for some in walk_images(root, split):
+                    found += [_listed(root, path, entry) for path, entry in some]
                     listener.advance(len(some))
     finally:
         listener.finish()
     return sorted(found, key=lambda file: file.path)
 
 
-def _walk(root: Path, below: str) -> Iterator[list[ListedFile]]:
-    """The images of each directory, which may be a link to one elsewhere."""
-    found, inside = [], []
-    with storage_errors(root / below, "read"), os.scandir(root / below) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir():
-                inside.append(f"{below}/{entry.name}")
-            elif is_image(entry.name):
-                about = entry.stat()
-                found.append(ListedFile(f"{below}/{entry.name}", about.st_size, about.st_mtime_ns))
-    yield found
-    for folder in sorted(inside):
-        yield from _walk(root, folder)
+def _listed(root: Path, path: str, entry: os.DirEntry[str]) -> ListedFile:
+    with storage_errors(root / path, "read"):
+        about = entry.stat()
+    return ListedFile(path, about.st_size, about.st_mtime_ns)
 
 
 def folder_digest(root: Path, progress: Progress | None = None) -> str:

@@ -9,10 +9,9 @@ from torch import Tensor
 
 from softtargets.arrays import find_fault
 from softtargets.predictions.array import FileArray
-from softtargets.predictions.errors import FoundFile
+from softtargets.predictions.errors import FoundFile, PredictionFileError
 from softtargets.predictions.formats import Arrays, open_arrays
 from softtargets.predictions.guess import choose_labels, named, only, wanted
-from softtargets.predictions.kinds import ANYTHING, checked
 from softtargets.predictions.labels import LabelledRows
 
 ACTIVATIONS = (
@@ -59,7 +58,13 @@ class Activations:
         Rows without a label (`ignore_index`) are left out, so that a chunk may have fewer.
         """
         for found, labels, place, _ in self._rows.blocks(rows):
-            yield checked(found, ANYTHING, self.path, place), labels
+            if fault := find_fault(found, None):
+                raise PredictionFileError(
+                    self.path,
+                    f"has {fault.value} in {place(fault.row)}, column {fault.column}",
+                    "activations must be finite numbers: find out why the model gave that, or leave the row out",
+                )
+            yield found, labels
 
     def __repr__(self) -> str:
         return f"Activations({self.examples} examples of {self.width} numbers, {self.classes} classes, {self.source})"

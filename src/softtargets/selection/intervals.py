@@ -8,6 +8,8 @@ over n. With k the place of an example, :math:`w` whether it is wrong, r the ris
 
 averaged over the places that ties allow. Influences of two models on the same examples are paired. The ends of an
 area's interval lie as many standard errors away on a logarithmic scale: areas are positive, their scatter is skewed.
+The few mistakes of an accurate model may all happen to be its least confident predictions: they say nothing then of
+those that others would make. So the upper end is at least what a standard error with one mistake more would make it.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from softtargets.selection.curve import Numbers, RiskCoverage
 
 Interval = tuple[float, float]
 
-# A mistake at a random place has an influence of about -log of a uniform number, whose mean square is 2.
-UNSEEN = 2 * 2.0
+# A mistake at a random place u has an influence of about -log u on the AURC and of 1 - u on the AUGRC: mean squares.
+ONE_MORE = {"aurc": 2.0, "excess_aurc": 2.0, "augrc": 1 / 3}
+UNSEEN = 2 * ONE_MORE["aurc"]  # one of each of two models
 
 
 def area_intervals(curve: RiskCoverage, level: float = 0.95) -> dict[str, Interval]:
@@ -47,10 +50,11 @@ def area_intervals(curve: RiskCoverage, level: float = 0.95) -> dict[str, Interv
     lowest, _ = error_rates(e, n, level)
     # The least area is r + (1 - r) log(1 - r) of the error rate r, whose slope is -log(1 - r).
     beyond = area + math.log1p(-e / n) * (curve.wrong - e / n)
+    least = {"aurc": least_of_rate(lowest), "excess_aurc": 0.0, "augrc": 0.0}
+    influences = {"aurc": area, "excess_aurc": beyond, "augrc": generalised_influence(curve)}
     return {
-        "aurc": _on_log_scale(curve.aurc, area, level, (least_of_rate(lowest), 1.0)),
-        "excess_aurc": _on_log_scale(curve.excess_aurc, beyond, level, (0.0, 1.0)),
-        "augrc": _on_log_scale(curve.augrc, generalised_influence(curve), level, (0.0, 1.0)),
+        name: _skewed(float(getattr(curve, name)), influences[name], level, least[name], one_more)
+        for name, one_more in ONE_MORE.items()
     }
 
 
@@ -136,12 +140,12 @@ def error_rates(mistakes: int, examples: int, level: float) -> Interval:
     return float(low), float(high)
 
 
-def _on_log_scale(value: float, influences: Numbers, level: float, within: Interval) -> Interval:
-    half = normal_quantile(level) * _standard_error(influences)
-    if value <= 0:
-        return 0.0, min(half, within[1])
-    factor = math.exp(min(half / value, 50.0))
-    return max(value / factor, min(within[0], value)), min(value * factor, within[1])
+def _skewed(value: float, influences: Numbers, level: float, least: float, one_more: float) -> Interval:
+    z = normal_quantile(level)
+    half = z * _standard_error(influences)
+    factor = math.exp(min(half / value, 50.0)) if value > 0 else 1.0
+    low = max(value / factor, min(least, value))
+    return low, min(max(value * factor, value + z * _standard_error(influences, one_more)), 1.0)
 
 
 def _standard_error(influences: Numbers, unseen: float = 0.0) -> float:

@@ -97,8 +97,8 @@ def measure_selection(
     Scores are read a piece at a time; what is kept are two numbers for each example. Rows whose label is `ignore_index`
     are not counted. Predictions are those of argmax, of equal scores the first. See `RiskCoverage` for ties and
     `softtargets.selection.intervals` for intervals. In simulations (200 to 5000 examples, error rates of 1 to 40 %,
-    1000 repetitions each) intervals of 95 % held the true AURC in 91 to 96 % of cases, its excess in 91 to 97 %, the
-    AUGRC in 92 to 96 % and the accuracy at a coverage in 92 to 99 %, once 85 % (docs/selection.md; again by ``python -m
+    1000 repetitions each) intervals of 95 % held the true AURC in 93 to 98 % of cases, its excess in 93 to 99 %, the
+    AUGRC in 94 to 98 % and the accuracy at a coverage in 92 to 99 %, once 85 % (docs/selection.md; again by ``python -m
     softtargets.selection.simulate``).
 
     >>> import torch

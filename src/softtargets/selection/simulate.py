@@ -116,11 +116,14 @@ def main(words: Sequence[str] | None = None) -> None:
         prog="python -m softtargets.selection.simulate", description=told.replace("%", "%%")
     )
     parser.add_argument("--repetitions", type=int, default=1000, help="drawings for each line")
+    parser.add_argument(
+        "--examples", type=int, nargs="+", default=EXAMPLES, help="how many each model predicts"
+    )
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(words)
     drawn = f"{given.repetitions:,} repetitions each, seed {given.seed}"
     sys.stdout.write(f"{drawn}: how often 95 % intervals hold the truth.\n\n")
-    for line in table(given.repetitions, given.seed):
+    for line in table(given.repetitions, given.seed, given.examples):
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 

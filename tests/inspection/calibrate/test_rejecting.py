@@ -145,3 +145,31 @@ def test_of_very_many_examples_a_sample_is_put_in_order(tmp_path, monkeypatch):
     assert found.selection.aurc == pytest.approx(
         measure_selection(logits, labels, from_logits=True).aurc, rel=0.2
     )
+
+
+def selection(scores, labels):
+    return measure_selection(torch.tensor(scores), torch.tensor(labels), from_logits=False)
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "expected"),
+    [
+        ([[0.9, 0.1], [0.2, 0.8]], [0, 1], "All 2 predictions are right: nothing is left to gain by"),
+        ([[0.9, 0.1], [0.2, 0.8]], [1, 0], "All 2 predictions are wrong: nothing is gained by"),
+        (
+            [[0.6, 0.4], [0.6, 0.4]],
+            [0, 1],
+            "All predictions are equally confident, so confidence does not tell",
+        ),
+    ],
+)
+def test_where_rejecting_cannot_help_no_accuracy_stands_against_itself(scores, labels, expected):
+    told = rejecting.handed_over(selection(scores, labels))
+    assert told.startswith(expected)
+    assert "instead of" not in told
+
+
+def test_where_confidences_differ_the_accuracies_stand_side_by_side():
+    told = rejecting.handed_over(selection([[0.9, 0.1]] * 4 + [[0.6, 0.4]], [0, 0, 0, 0, 1]))
+    assert "accuracy on the rest is 100.0 %" in told
+    assert told.endswith("instead of 80.0 %.")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,6 +76,20 @@ def test_a_model_does_not_differ_from_itself():
     assert found.nll == Estimate(0.0, 0.0, 0.0)
     assert found.accuracy.is_zero
     assert found.accuracy_p == 1.0
+
+
+def test_rounding_makes_no_model_better():
+    """One model twice, as logits and as the logarithms of its probabilities: 1e-9 less of every example is no gain."""
+    logits, labels = net(500)
+    a, b = measures_of(logits.double(), labels), measures_of(logits.double(), labels)
+    b = replace(b, nll=a.nll - 1e-9, brier=a.brier - 1e-9)
+    sums = PairedSums(15)
+    sums.add(a, b)
+    measured = measure_calibration(logits, labels, from_logits=True)
+    found = sums.differences(measured, measured)
+    assert found.nll.is_zero
+    assert found.brier.is_zero
+    assert found.nll.value == pytest.approx(-1e-9, rel=1e-3)
 
 
 def test_two_calibrated_models_are_rarely_told_apart():

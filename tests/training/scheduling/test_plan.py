@@ -67,6 +67,28 @@ def test_recipes_that_cannot_run_are_refused_before_anything_is_trained(recipe, 
     assert store.entries() == []
 
 
+@pytest.mark.parametrize(
+    ("batch", "told", "better"),
+    [(50, "the last batch of an epoch has a single one", 49), (1, "every batch has a single one", 4)],
+)
+def test_a_single_image_in_a_batch_is_refused_where_batch_norm_cannot_have_it(
+    recipe, store, batch, told, better
+):
+    """ResNet-18 makes one pixel of 8 x 8, so that a channel of one image is one value."""
+    deep = recipe.replace({"model": "resnet18", "data.limit": 151, "batch": batch})
+    with pytest.raises(
+        RecipeError, match=f"batch: of 151 training examples in batches of {batch}, {told}"
+    ) as caught:
+        train([deep], store)
+    assert f"; {better} leaves more" in str(caught.value)
+    assert store.entries() == []
+
+
+def test_a_single_image_in_a_batch_is_no_matter_without_batch_norm(recipe, store):
+    train([recipe.replace({"data.limit": 151, "batch": 50, "epochs": 1})], store)
+    assert len(store.entries()) == 1
+
+
 @pytest.mark.parametrize("augmentation", [[], ["flip"]])
 def test_a_student_shown_other_shapes_than_its_teacher_is_refused(recipe, augmentation, store, monkeypatch):
     def pictures(name, split, data_dir, size, **how):

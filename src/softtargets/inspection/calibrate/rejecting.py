@@ -32,7 +32,17 @@ def handing_over(found: Diagnosis) -> list[str]:
 
 
 def handed_over(found: Selection) -> str:
-    """The accuracy on the rest if a fifth goes to a person."""
+    """The accuracy on the rest if a fifth goes to a person, or why that cannot change it."""
+    curve = found.curve
+    if curve.mistakes in (0, curve.examples):
+        outcome = "wrong: nothing is gained" if curve.mistakes else "right: nothing is left to gain"
+        predictions = count(curve.examples, "prediction")
+        return f"All {predictions} are {outcome} by handing the least confident cases to a person."
+    if len(curve.ends) == 1:
+        return (
+            "All predictions are equally confident, so confidence does not tell mistakes from correct predictions. "
+            "Handing the least confident cases to a person gains nothing."
+        )
     return (
         f"If the {percent(HANDED_OVER, 0)} least confident cases are handed to a person, accuracy on the rest is "
         f"{estimated(accuracy_on_the_rest(found))} instead of {percent(found.accuracy)}."

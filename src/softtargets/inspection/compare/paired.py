@@ -23,6 +23,9 @@ from softtargets.inspection.shared.numbers import QUANTILE, Estimate
 GROUPS = 200
 STEPS = 512  # of the grid on which residuals are smoothed
 DRAWS = 1000
+# Of a mean of NLL or Brier scores: what rounding alone makes different when one model is saved as logits and, in single
+# precision, as probabilities. It is no scatter, so that no number of examples averages it away.
+ROUNDING = 1e-6
 
 # What is compared, by the names of `Differences`, and the metric of `Calibration` it is a difference of.
 METRICS = {
@@ -96,7 +99,8 @@ class PairedSums:
     def differences(self, a: Calibration, b: Calibration) -> Differences:
         """What came out, given what each model was measured to be by itself."""
         nll, brier = (
-            Estimate.of_mean(total, squares, self.examples) for total, squares in self.moments.tolist()
+            _beyond_rounding(Estimate.of_mean(total, squares, self.examples))
+            for total, squares in self.moments.tolist()
         )
         return Differences(
             accuracy=accuracy_difference(self.only_a_right, self.only_b_right, self.examples),
@@ -144,6 +148,12 @@ class Differences:
     brier: Estimate
     ece: Estimate
     smooth_ece: Estimate
+
+
+def _beyond_rounding(found: Estimate) -> Estimate:
+    if abs(found.value) >= ROUNDING:
+        return found
+    return Estimate(found.value, min(found.low, 0.0), max(found.high, 0.0))
 
 
 def accuracy_difference(only_a: int, only_b: int, examples: int) -> Estimate:

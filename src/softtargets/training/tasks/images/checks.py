@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from softtargets.exceptions import RecipeError
 from softtargets.recipes import (
@@ -26,6 +27,8 @@ from softtargets.training.tasks.images.task import ImageTask
 from softtargets.training.tasks.task import Task
 from softtargets.training.teaching import asked_through
 
+_ONE_VALUE = "more than 1 value per channel"  # what torch says of it
+
 
 def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
     """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, noise, probes, teacher."""
@@ -45,6 +48,36 @@ def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
     _check_probes(recipe, task)
     if recipe.teacher is not None and isinstance(taught, ImageTask):
         _check_teacher(recipe, recipe.teacher, task, taught)
+    _check_single_images(recipe, examples, task)
+
+
+def _check_single_images(recipe: Recipe, examples: int, task: ImageTask) -> None:
+    """Batch norms of vectors (and of maps of one pixel) need two images; one may be left over for the last batch."""
+    batch = recipe.batch
+    if batch > 1 and examples % batch != 1:
+        return
+    model = outline(recipe, task).train()
+    if not any(isinstance(each, _BatchNorm) for each in model.modules()):
+        return
+    try:
+        model.draw_from(torch.zeros(3, dtype=torch.int64, device="meta"))
+        with torch.no_grad():
+            model(*task.blank(recipe, 1, torch.device("meta")))
+    except ValueError as error:
+        if _ONE_VALUE not in str(error):
+            return  # what else is wrong is said where the net is made
+    except Exception:  # nets that are not ours may ask a tensor for its values, and fail in any way
+        return
+    else:
+        return
+    which = "every batch has" if batch == 1 else "the last batch of an epoch has"
+    others = [each for each in range(2, examples + 1) if examples % each != 1]
+    remedy = f"; {min(others, key=lambda each: abs(each - batch))} leaves more" if others else ""
+    raise RecipeError(
+        f"of {examples} training examples in batches of {batch}, {which} a single one, and batch norm of "
+        f"{recipe.model.name} has one value for each channel then, which cannot be normalised{remedy}",
+        "batch",
+    )
 
 
 def _check_teacher(recipe: Recipe, teacher: Recipe, task: ImageTask, taught: ImageTask) -> None:
