@@ -159,7 +159,7 @@ def test_a_class_of_the_test_set_alone_is_refused(tmp_path):
     others = np.where(np.arange(60) == 59, 7, labels)
     path = tmp_path / "a.npz"
     np.savez(path, images=images, labels=labels, test_images=images, test_labels=others)
-    with pytest.raises(DataError, match="^7 is a class of the test set that the training set does not have;"):
+    with pytest.raises(DataError, match="7 is a class of the test set that the training set does not have"):
         read_own_arrays(path)
     np.savez(path, images=images, labels=others, test_images=images, test_labels=labels)
     assert read_own_arrays(path)["test"].classes == ("0", "1", "2", "7")

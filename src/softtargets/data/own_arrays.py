@@ -61,8 +61,8 @@ def read_own_arrays(
         name = str(names[unknown[0]])
         meant = nearest(name, map(str, names[known])) if names.dtype.kind == "U" else ""
         raise DataError(
-            f"{name} is a class of the test set that the training set does not have{meant}; a model cannot learn it, so "
-            "leave its examples out or train on some"
+            f"{name} is a class of the test set that the training set does not have{meant}; a model cannot learn it: "
+            "leave its examples out, or train on some"
         )
     return splits
 
