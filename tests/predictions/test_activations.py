@@ -108,7 +108,12 @@ def test_what_is_missing_or_does_not_fit(tmp_path):
     refused("label 4 in row 3, but 4 classes", features=activations, labels=labels, weights=weights)
     labels[3] = 0
     activations[5, 2] = np.nan
-    refused("nan in row 5, column 2; activations must be finite", features=activations, labels=labels, weights=weights)
+    refused(
+        "nan in row 5, column 2; activations must be finite",
+        features=activations,
+        labels=labels,
+        weights=weights,
+    )
     weights[1, 1] = np.inf
     refused("'weights' that are not finite", features=activations, labels=labels, weights=weights)
 
