@@ -152,3 +152,14 @@ def test_files_that_are_no_arrays_are_refused_and_nothing_is_executed(tmp_path):
     np.save(tmp_path / "x.npy", made()[0])
     with pytest.raises(DataError, match="give the file of its labels"):
         read_own_arrays(tmp_path / "x.npy")
+
+
+def test_a_class_of_the_test_set_alone_is_refused(tmp_path):
+    images, labels = made()
+    others = np.where(np.arange(60) == 59, 7, labels)
+    path = tmp_path / "a.npz"
+    np.savez(path, images=images, labels=labels, test_images=images, test_labels=others)
+    with pytest.raises(DataError, match="7 is a class of the test set that the training set does not have"):
+        read_own_arrays(path)
+    np.savez(path, images=images, labels=others, test_images=images, test_labels=labels)
+    assert read_own_arrays(path)["test"].classes == ("0", "1", "2", "7")

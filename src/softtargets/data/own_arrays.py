@@ -15,7 +15,7 @@ from softtargets.data.digits import held_out
 from softtargets.data.directory import data_directory
 from softtargets.data.examples import Examples
 from softtargets.data.ordering import dealt_out
-from softtargets.exceptions import DataError
+from softtargets.exceptions import DataError, nearest
 from softtargets.storage import make_directory, storage_errors, write_atomically
 
 # What images and labels of a split may be called, the usual names first.
@@ -54,7 +54,17 @@ def read_own_arrays(
             f"test images are {splits['test'].images.shape[1:]}, and training images "
             f"{splits['train'].images.shape[1:]}; all must have one shape"
         )
-    return splits if "test" in splits else _cut(splits["train"])
+    if "test" not in splits:
+        return _cut(splits["train"])
+    known = np.unique(splits["train"].labels)
+    if unknown := sorted(set(splits["test"].labels.tolist()) - set(known.tolist())):
+        name = str(names[unknown[0]])
+        meant = nearest(name, map(str, names[known])) if names.dtype.kind == "U" else ""
+        raise DataError(
+            f"{name} is a class of the test set that the training set does not have{meant}; a model cannot learn it: "
+            "leave its examples out, or train on some"
+        )
+    return splits
 
 
 def keep_arrays(splits: Mapping[str, Examples], data_dir: Path | None = None) -> tuple[str, str]:
