@@ -41,3 +41,12 @@ def test_several_versions_are_counted():
 
 def test_a_run_of_before_is_of_the_first_two():
     assert engine_of({}) == "1 or 2"
+
+
+def test_a_training_gone_on_with_by_another_version_is_a_mixture_in_itself():
+    clipped = PLAIN.replace({"clip": 1.0})
+    made = {"engine": 6, "parts": [{"engine": 5}, {"engine": 6}]}
+    assert mixed_engines([(PLAIN, made)]) == []
+    (said,) = mixed_engines([(clipped, made), (clipped, {"engine": 6})])
+    assert "(4, then 6: 1 run, 6: 1 run)" in said
+    assert mixed_engines([(clipped, {"engine": 6, "parts": [{}, {"engine": 6}]})]) == []

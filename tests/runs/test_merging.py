@@ -461,6 +461,8 @@ def test_a_recipe_of_another_run_is_refused(here, there, tmp_path):
         ({"engine": True}, "the engine True"),
         ({"images": "many"}, "the images 'many'"),
         ({"device_name": None}, "does not tell the device_name"),
+        ({"parts": [5, 6]}, "parts that are none of a training"),
+        ({"parts": [{"engine": [5]}]}, "a part whose engine is no whole number"),
         ({"softtargets": {}}, "does not tell the softtargets"),
     ],
 )

@@ -11,6 +11,7 @@ from softtargets.runs import Run, RunStore
 from softtargets.studies import Outcome, Results, Study, Trial
 
 PROVENANCE = {
+    "softtargets": "0.1.0",
     "seconds": 1.0,
     "torch": "2",
     "python": "3",

@@ -12,8 +12,10 @@ from torch.nn import functional as F
 from softtargets.calibration import expected_calibration_error
 from softtargets.claims import examples_variance
 from softtargets.recipes import MLP, Digits, Recipe
-from softtargets.runs import CompactPredictions, Run, RunStore, merge_runs, pack_runs
+from softtargets.runs import CompactPredictions, Run, RunStore, environment, merge_runs, pack_runs
 from softtargets.studies.examples import PER_EXAMPLE, chance_of_examples, pseudo_values
+
+MADE = environment("cpu") | {"seconds": 1.0}
 
 BASE = Recipe(data=Digits(), model=MLP(hidden=(8,)), epochs=1)
 
@@ -34,7 +36,7 @@ def predicted(seed: int, scale: float = 2.0) -> CompactPredictions:
 def kept(store: RunStore, seed: int, scale: float) -> Run:
     logits, labels = map(torch.tensor, logits_and_labels(seed, scale))
     with store.claim(BASE.replace({"seed": seed, "batch": int(10 * scale)})) as writer:
-        return writer.finish({}, {"test": {"logits": logits, "labels": labels}}, [{"epoch": 1}], {})
+        return writer.finish({}, {"test": {"logits": logits, "labels": labels}}, [{"epoch": 1}], MADE)
 
 
 def exactly(measure: str, seed: int, scale: float) -> np.ndarray:
@@ -123,7 +125,7 @@ def test_the_chance_on_the_validation_split_travels_too(tmp_path):
             kept = {"test": {"logits": logits, "labels": labels}}
             kept["validation"] = {"logits": logits[:90].clone(), "labels": labels[:90].clone()}
             with store.claim(BASE.replace({"seed": seed, "batch": int(10 * scale)})) as writer:
-                pair.append(writer.finish({}, kept, [{"epoch": 1}], {}))
+                pair.append(writer.finish({}, kept, [{"epoch": 1}], MADE))
         seeds.append([tuple(pair)])
     found = chance_of_examples("nll_validation", outcomes(seeds))
     rows = [exactly("nll", seed, 3.0)[:90] - exactly("nll", seed, 1.0)[:90] for seed in range(3)]

@@ -19,7 +19,7 @@ from softtargets.runs.packing import (
     predictions_of,
 )
 from softtargets.runs.progress import progress_of
-from softtargets.runs.provenance import code_version, environment, now
+from softtargets.runs.provenance import code_version, environment, note_part, now
 from softtargets.runs.run import SCORES, NotStoredError, Predictions, Run
 from softtargets.runs.store import RunStore, check_filter
 from softtargets.runs.writer import Checkpoint, RunWriter
@@ -62,6 +62,7 @@ __all__ = [
     "measured_in",
     "merge_runs",
     "mixed_engines",
+    "note_part",
     "now",
     "pack_runs",
     "predictions_of",

@@ -47,8 +47,11 @@ def engine_of(provenance: Mapping[str, Any]) -> str:
 
     >>> engine_of({"engine": 3}), engine_of({})
     ('3', '1 or 2')
+    >>> engine_of({"engine": 6, "parts": [{"engine": 5}, {"engine": 6}]})
+    '5, then 6'
     """
-    return str(provenance.get("engine", _UNSAID))
+    versions = dict.fromkeys(str(part.get("engine", "unknown")) for part in provenance.get("parts", ()))
+    return ", then ".join(versions) or str(provenance.get("engine", _UNSAID))
 
 
 def mixed_engines(made: Iterable[tuple[Recipe, Mapping[str, Any]]]) -> list[str]:
@@ -63,15 +66,22 @@ def mixed_engines(made: Iterable[tuple[Recipe, Mapping[str, Any]]]) -> list[str]
     >>> mixed_engines([(recipe, {"engine": 4}), (recipe, {"engine": 6})])
     []
     """
-    found = [rounding_of(recipe, provenance) for recipe, provenance in made]
-    if len(set(found)) < 2:
+    found = [_roundings_of(recipe, provenance) for recipe, provenance in made]
+    if len({version for versions in found for version in versions}) < 2:
         return []
     counted = (
-        f"{version or _UNSAID}: {found.count(version)} run{'s' * (found.count(version) > 1)}"
-        for version in sorted(set(found))
+        f"{', then '.join(str(version or _UNSAID) for version in versions)}: "
+        f"{found.count(versions)} run{'s' * (found.count(versions) > 1)}"
+        for versions in sorted(set(found))
     )
     listed = ", ".join(counted)
     return [f"The runs were made by several versions of the engine ({listed}), which may round differently."]
+
+
+def _roundings_of(recipe: Recipe, provenance: Mapping[str, Any]) -> tuple[int, ...]:
+    """The same of all parts of a training that was cut and gone on with by another version, as far as they are told."""
+    told = [part for part in provenance.get("parts", ()) if "engine" in part]
+    return tuple(dict.fromkeys(rounding_of(recipe, part) for part in told or [provenance]))
 
 
 def rounding_of(recipe: Recipe, provenance: Mapping[str, Any]) -> int:

@@ -13,6 +13,8 @@ from typing import Any
 import softtargets
 from softtargets.runs.engines import ENGINE
 
+_PART = ("commit", "engine", "torch", "device_name")
+
 
 def now() -> str:
     """The time in UTC, to the second, as ISO 8601."""
@@ -48,6 +50,21 @@ def environment(device: str) -> dict[str, Any]:
     }
 
 
+def note_part(begun: dict[str, Any], resumed: bool, device: str) -> None:
+    """Note which code and device train a run from here on, where others have trained it until here.
+
+    ``parts`` are all of them in their order, each once in a row; a run that one code trained on one device has none.
+    Of a checkpoint that does not tell who wrote it, the first part is empty.
+
+    begun: what is told of the training until here, which goes into checkpoints and into the provenance.
+    """
+    here = {key: told for key, told in environment(device).items() if key in _PART}
+    last = begun.get("part", {} if resumed else here)
+    if last != here:
+        begun["parts"] = [*begun.get("parts", [last]), here]
+    begun["part"] = here
+
+
 def provenance_problem(provenance: Mapping[str, Any], unit: str) -> str:
     """What a run's provenance lacks of what a number must come with; empty where it is complete.
 
@@ -64,6 +81,11 @@ def provenance_problem(provenance: Mapping[str, Any], unit: str) -> str:
             return f"its provenance does not tell the {key}"
     if "seconds" not in provenance:
         return "its provenance does not tell the seconds"
+    parts = provenance.get("parts", [])
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        return "its provenance has parts that are none of a training"
+    if any(type(part.get("engine", 0)) is not int for part in parts):
+        return "its provenance has a part whose engine is no whole number"
     for key in ("engine", unit):
         if type(provenance.get(key, 0)) is not int:
             return f"its provenance has the {key} {provenance[key]!r}, which is no whole number"

@@ -9,7 +9,16 @@ import pytest
 import torch
 
 from softtargets.recipes import CrossEntropy, Distillation
-from softtargets.runs import Measured, Run, RunStore, keep_measures, merge_runs, pack_runs, read_measures
+from softtargets.runs import (
+    Measured,
+    Run,
+    RunStore,
+    environment,
+    keep_measures,
+    merge_runs,
+    pack_runs,
+    read_measures,
+)
 from softtargets.training import Plan
 from softtargets.training import train as train_anywhere
 from softtargets.training.scheduling.light import light_teachers, not_needed
@@ -132,7 +141,7 @@ def test_a_light_teacher_that_fails_here_stays_and_its_students_fail(teacher, st
     wild = teacher.replace({"optimiser.lr": 1e30, "regulariser": CrossEntropy()})
     with elsewhere.claim(wild) as writer:  # elsewhere it came to an end
         finished = writer.finish(
-            {"w": torch.zeros(1)}, {}, [{"epoch": 1, "test_loss": 1.0}], {"seconds": 1.0}
+            {"w": torch.zeros(1)}, {}, [{"epoch": 1, "test_loss": 1.0}], environment("cpu") | {"seconds": 1.0}
         )
     brought([finished], store, tmp_path)
     watcher = Listening()

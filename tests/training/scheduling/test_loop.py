@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 import torch
 
-from softtargets.runs import RunStore, RunWriter
+from softtargets.runs import ENGINE, RunStore, RunWriter, engine_of
 from softtargets.training import Watcher
 from softtargets.training import train as train_anywhere
 from softtargets.training.scheduling import Queue, loop
@@ -79,6 +79,31 @@ def test_ctrl_c_saves_every_run_of_a_pack(recipe, tmp_path):
     for one, other in zip(whole, resumed, strict=True):
         assert all(torch.equal(value, other.weights()[name]) for name, value in one.weights().items())
         assert one.history() == other.history()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_run_tells_by_which_versions_its_parts_were_trained(recipe, tmp_path, monkeypatch, told):
+    """What was begun under one engine and finished under the next has the numbers of neither alone."""
+
+    class Interrupting(Watcher):
+        def epoch(self, recipe, row):
+            if row["epoch"] == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    store = RunStore(tmp_path / "cut")
+    with monkeypatch.context() as before:
+        before.setattr("softtargets.runs.provenance.ENGINE", 5)
+        if not told:  # a checkpoint of a version that did not note it
+            before.setattr(loop, "note_part", lambda *_: None)
+        with pytest.raises(KeyboardInterrupt):
+            train([recipe], store, watcher=Interrupting())
+    (run,) = train([recipe], store)
+    assert [part.get("engine") for part in run.provenance["parts"]] == [5 if told else None, ENGINE]
+    assert run.provenance["engine"] == ENGINE
+    assert engine_of(run.provenance) == f"{5 if told else 'unknown'}, then {ENGINE}"
+    (alone,) = train([recipe], RunStore(tmp_path / "alone"))
+    assert "parts" not in alone.provenance
+    assert "part" not in alone.provenance
 
 
 def test_runs_cut_at_different_places_go_on_in_packs_of_their_own(recipe, tmp_path, monkeypatch):

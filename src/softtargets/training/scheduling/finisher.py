@@ -72,7 +72,7 @@ class Finisher:
         weights = pack.weights(run)
         provenance = {
             **environment(str(self._resources.device)),
-            **work.begun,
+            **{key: told for key, told in work.begun.items() if key != "part"},
             "finished": now(),
             "seconds": round(work.begun["seconds"], 3),
             "setup_seconds": round(work.begun["setup_seconds"], 3),

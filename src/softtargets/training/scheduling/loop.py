@@ -14,6 +14,7 @@ from threading import Event
 import torch
 
 from softtargets.exceptions import SofttargetsError
+from softtargets.runs import note_part
 from softtargets.training.distributed.leading import Leader, Nobody
 from softtargets.training.events import Watcher
 from softtargets.training.interruption import graceful_interruption
@@ -152,6 +153,7 @@ class Loop:
         self._others.begun(pack)
         for work, slot in zip(works, pack.slots, strict=True):
             self._others.note(work.begun)
+            note_part(work.begun, work.begun["resumed"] > 0, str(self._resources.device))
             work.checkpoint = None  # its tensors are in the pack now
             if work.recipe.id not in self._told:
                 self._told.add(work.recipe.id)
