@@ -71,7 +71,10 @@ def test_a_users_changes_and_the_small_size_decide_nothing():
 
 
 def test_the_answer_says_it_corpus_by_corpus():
-    assert STUDY.findings(told()).answer == "On Multi30k and on Tatoeba label smoothing calibrates the model."
+    assert (
+        STUDY.findings(told()).answer
+        == "On Multi30k and on Tatoeba label smoothing lowers the calibration error."
+    )
     assert "makes calibration worse" in STUDY.findings(told(soft=0.2)).answer
 
 

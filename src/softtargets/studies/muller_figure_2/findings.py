@@ -111,7 +111,7 @@ def _directions(results: Results, key: str) -> tuple[Claim, ...]:
             zone=zone(SAME),
         ),
         Claim(
-            f"A temperature calibrates {named} after training with hard targets.",
+            f"A temperature lowers the calibration error of {named} after training with hard targets.",
             sources(ece, "hard", "scaled"),
             "ECE with the temperature minus ECE without, alpha 0, test images",
             *below(0, results.sample("scaled_change", **hard)),
@@ -121,7 +121,7 @@ def _directions(results: Results, key: str) -> tuple[Claim, ...]:
             zone=zone(SAME),
         ),
         Claim(
-            f"Label smoothing of {alpha:g} calibrates {named} without a temperature.",
+            f"Label smoothing of {alpha:g} lowers the calibration error of {named} without a temperature.",
             sources(ece, "hard", "smoothed"),
             f"ECE at alpha {alpha:g} minus ECE at alpha 0, test images",
             *below(0, results.difference("ece", soft, hard)),
@@ -176,10 +176,10 @@ def _answer(made: tuple[Claim, ...]) -> str:
     if "not run yet" in (calibrates, equally):
         return "Not known yet: the runs that decide whether smoothing calibrates have not all been made."
     first = {
-        "reproduced": "Smoothing calibrates the network",
+        "reproduced": "Smoothing lowers the calibration error",
         "contradicted": "Smoothing makes calibration worse",
         "no effect": "Smoothing leaves the calibration error as it is",
-    }.get(calibrates, "We cannot tell whether smoothing calibrates the network")
+    }.get(calibrates, "We cannot tell whether smoothing lowers the calibration error")
     second = {
         "reproduced": "about as well as a temperature does",
         "contradicted": "and a temperature does not come to the same",

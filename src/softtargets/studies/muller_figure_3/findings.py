@@ -107,7 +107,7 @@ def _directions(results: Results, corpus: Corpus) -> tuple[Claim, ...]:
             zone=zone(SAME),
         ),
         Claim(
-            f"{on} a temperature calibrates the model after training with hard targets.",
+            f"{on} a temperature lowers the calibration error after training with hard targets.",
             sources(_ECE, "hard", "scaled"),
             f"{corpus.title}: ECE with the temperature minus ECE without, alpha 0",
             *below(0, results.contrast((("scaled_ece", hard), ("ece", hard)))),
@@ -117,7 +117,7 @@ def _directions(results: Results, corpus: Corpus) -> tuple[Claim, ...]:
             zone=zone(SAME),
         ),
         Claim(
-            f"{on} label smoothing of {SOFT:g} calibrates the model without a temperature.",
+            f"{on} label smoothing of {SOFT:g} lowers the calibration error without a temperature.",
             (*sources(_ECE, "hard", "smoothed"), *sources("muller-2019/reliability/en-de")),
             f"{corpus.title}: ECE at alpha {SOFT:g} minus ECE at alpha 0",
             *below(0, results.difference("ece", soft, hard)),
@@ -180,10 +180,10 @@ def _answer(results: Results, made: tuple[Claim, ...]) -> str:
         for one in corpora
     ]
     told = {
-        "reproduced": "label smoothing calibrates the model",
+        "reproduced": "label smoothing lowers the calibration error",
         "contradicted": "label smoothing makes calibration worse",
         "no effect": "label smoothing leaves the calibration error as it is",
-        "inconclusive": "we cannot tell whether label smoothing calibrates the model",
+        "inconclusive": "we cannot tell whether label smoothing lowers the calibration error",
         "not run yet": "it is not known yet whether label smoothing calibrates: not all runs have been made",
     }
     return per_corpus(corpora, [told[verdict] for verdict in verdicts])
