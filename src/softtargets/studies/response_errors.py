@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
 
+from softtargets.arrays import ArrayLike
 from softtargets.claims import Claim, Region, Sample, above, judge, paper, published, sources, zone
 from softtargets.data import CIFAR100_SUPERCLASS
 from softtargets.errors import fine_and_coarse_errors
@@ -67,7 +68,7 @@ def _details(trial: Trial, run: Run) -> dict[str, Any]:
 
 
 def _errors(predicted: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    counted = fine_and_coarse_errors(predicted, labels, CIFAR100_SUPERCLASS)
+    counted = fine_and_coarse_errors(predicted, labels, np.array(CIFAR100_SUPERCLASS))
     rates = {"errors": counted.error_rate, "fine": counted.fine_rate, "coarse": counted.coarse_rate}
     found = {key: PER * rate for key, rate in rates.items()}
     # A model without an error has no share of them.

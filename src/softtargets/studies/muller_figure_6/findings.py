@@ -10,6 +10,7 @@ from softtargets.recipes import Information
 from softtargets.report import Section, Table
 from softtargets.studies.muller_figure_6 import figures
 from softtargets.studies.muller_figure_6.grid import BASES
+from softtargets.studies.muller_images import RESNET56
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
 from softtargets.studies.words import SMALL_DECIDES_NOTHING, answered, signed, unless_full
@@ -129,7 +130,8 @@ def _sections(results: Results) -> tuple[Section, ...]:
                 f"This is the small size: a fully connected network on {recipe.data.limit or 0:,} digits of MNIST for "
                 f"{recipe.epochs} epochs. It shows how the figure is made; the paper's statements are about ResNet-56 "
                 "on CIFAR-10, the full size.",
-            ),
+            )
+            or RESNET56,
             "The paper does not print how much smoothing its figure 6 has; 0.1 is compared here, and the last panel "
             "has the strengths of its figure 5, whose teachers these models are.",
             "Its “very small” information after initialisation is not tested: the first look is after the first "
