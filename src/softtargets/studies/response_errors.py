@@ -6,8 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from softtargets.arrays import ArrayLike
 from softtargets.claims import Claim, Region, Sample, above, judge, paper, published, sources, zone
 from softtargets.data import CIFAR100_SUPERCLASS
 from softtargets.errors import fine_and_coarse_errors
@@ -56,19 +58,20 @@ def _measure(trial: Trial, run: Run) -> dict[str, float]:
 def _details(trial: Trial, run: Run) -> dict[str, Any]:
     """What groups of test images contribute to each number, for the chance of these images (`studies.examples`)."""
     said = run.predictions("test")
-    predicted, labels = said.logits.argmax(-1).numpy(), said.labels.numpy()
+    predicted, labels = said.logits.argmax(-1), said.labels
 
     def contributions(key: str) -> list[float]:
-        found = pseudo_values(
-            lambda chosen: _errors(predicted[chosen], labels[chosen]).get(key, 0.0), len(labels)
-        )
-        return [round(float(value), 10) for value in found]
+        def of(chosen: NDArray[np.int64]) -> float:
+            places = torch.from_numpy(chosen)
+            return _errors(predicted[places], labels[places]).get(key, 0.0)
+
+        return [round(float(value), 10) for value in pseudo_values(of, len(labels))]
 
     return {"pseudo_values": {key: contributions(key) for key in (*_MEASURES, "fine_share")}}
 
 
-def _errors(predicted: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    counted = fine_and_coarse_errors(predicted, labels, np.array(CIFAR100_SUPERCLASS))
+def _errors(predicted: Tensor, labels: Tensor) -> dict[str, float]:
+    counted = fine_and_coarse_errors(predicted, labels, torch.tensor(CIFAR100_SUPERCLASS))
     rates = {"errors": counted.error_rate, "fine": counted.fine_rate, "coarse": counted.coarse_rate}
     found = {key: PER * rate for key, rate in rates.items()}
     # A model without an error has no share of them.
