@@ -65,11 +65,12 @@ def claims(results: Results) -> tuple[Claim, ...]:
         Claim(
             "With label smoothing the information decreases in the later stages of training.",
             sources("muller-2019/information/decrease"),
-            "information at alpha 0.1, on average over the looks of the first half, minus that at the end, nats",
+            "information at alpha 0.1, on average over the looks before the first drop of the learning rate, minus "
+            "that at the end, nats",
             *above(0, results.sample("fall", **SMOOTHED)),
             f"{results.shown('early', '.2f', SMOOTHED)}, then {results.shown('information', '.2f', SMOOTHED)} nats",
-            "The first half ends with the first drop of the learning rate. The highest look is not chosen: it would "
-            "lie above the last one by chance alone.",
+            "The rate drops in the middle of the training. The highest look is not chosen: it would lie above the last "
+            "one by chance alone.",
             **fixed,
         ),
         Claim(
@@ -147,7 +148,7 @@ def _table(results: Results) -> Table:
     return Table.of(
         "information_by_alpha",
         "Information in nats, and accuracy on held-out images.",
-        "alpha .2f | early .2f: first half, on average | information .2f: at the end | "
+        "alpha .2f | early .2f: before the first drop of the rate, on average | information .2f: at the end | "
         "others_information .2f: at the end, compared with the others | "
         "validation_accuracy .2%: accuracy, validation images",
         results.rows(({"alpha": alpha} for alpha in alphas), *measures),
