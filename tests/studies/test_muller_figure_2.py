@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from softtargets.claims import judge
+from softtargets.claims import examples_variance, judge
 from softtargets.runs import RunStore, export_logs
-from softtargets.studies import STUDIES, find_study, redraw_study, run_study
+from softtargets.studies import STUDIES, Outcome, Results, find_study, redraw_study, run_study
 from softtargets.studies.reliabilities import kept_bins, pooled
 from tests.studies.making import told, written
 
@@ -137,3 +138,29 @@ def test_a_page_of_one_strength(tmp_path):
     results = json.loads((made.parent / "results.json").read_text())
     assert results["answer"].startswith("Not known yet")
     assert (made.parent / "figures" / "reliability_cifar100.svg").is_file()
+
+
+def test_directions_have_the_chance_of_the_test_images(page):
+    """By hand: pseudo-values of fifty groups of images, with the temperature of each run."""
+    _, store, settings = page
+    trained = [(trial, store.find(trial.recipe)) for trial in STUDY.trials(settings)]
+    outcomes = [Outcome(t, run, STUDY.measure(t, run), STUDY.details(t, run)) for t, run in trained]
+    claims = STUDY.claims(Results(tuple(outcomes)))[4:]
+    assert all(claim.sample.examples is not None for claim in claims)
+    table = [[0.0] * 50 for _ in range(2)]
+    for outcome in outcomes:
+        alpha, test = outcome.trial.labels["alpha"], outcome.run.predictions("test")
+        if alpha == 0.1:
+            continue
+        temperature = outcome.measures["temperature"] if alpha == 0 else 1.0
+        places = torch.arange(len(test.labels))
+        for group in range(50):
+            left = places % 50 != group
+            part = SimpleNamespace(logits=test.logits[left], labels=test.labels[left])
+            contributed = 50 * _ece(test, temperature) - 49 * _ece(part, temperature)
+            table[outcome.seed][group] += contributed if alpha else -contributed
+    equally = claims[-1].sample
+    assert equally.examples == pytest.approx(examples_variance(table), rel=0.02)
+    by_cell = {(one.seed, one.trial.labels["alpha"]): one.measures for one in outcomes}
+    apart = [by_cell[seed, 0.05]["ece"] - by_cell[seed, 0.0]["scaled_ece"] for seed in range(2)]
+    assert equally.values == pytest.approx(apart)

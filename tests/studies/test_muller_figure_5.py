@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from functools import cache
 
 import pytest
 
+from softtargets.claims import examples_variance
 from softtargets.exceptions import StudyError
 from softtargets.recipes import Digits, Distillation
 from softtargets.runs import RunStore
-from softtargets.studies import STUDIES, Results, find_study, run_study
-from softtargets.studies.muller_figure_5.grid import PILOT_SEEDS, PROTOCOLS, VIEW
+from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
+from softtargets.studies.muller_figure_5.grid import PILOT_SEEDS, PROTOCOLS, VIEW, measure
 from softtargets.studies.muller_figure_6.grid import TEACHER
 from softtargets.studies.protocols import ALEXNET_CIFAR10
 from softtargets.training import train
 from softtargets.training.teaching import asked_through
 
+from .making import written
 from .pages import chosen, full_grid, made_up, rows_of, told, verdicts, wiggle
 
 STUDY = find_study(STUDIES, "muller-figure-5")
@@ -110,7 +113,7 @@ def results_with(seeds=None, **accuracies):
         else:
             found = values[{"teacher": "m1", "baseline": "m2"}[labels["role"]] + smoothed]
         accuracy = (found + wiggle(seed, 0.01)) / 100
-        return {"validation_accuracy": accuracy, "accuracy": accuracy, "gamma": labels["alpha"]}
+        return {"accuracy_validation": accuracy, "accuracy": accuracy, "gamma": labels["alpha"]}
 
     return made_up(STUDY, measures, seeds)
 
@@ -187,7 +190,7 @@ def test_what_is_measured_is_what_was_kept(tiny):
     for trial in STUDY.trials(settings):
         run = store.find(trial.recipe)
         assert run.has_only_scores("train")
-        for split, name in (("validation", "validation_accuracy"), ("test", "accuracy")):
+        for split, name in (("validation", "accuracy_validation"), ("test", "accuracy")):
             kept = run.predictions(split)
             right = sum(int(row.argmax() == y) for row, y in zip(kept.logits, kept.labels, strict=True))
             assert float(rows[run.id][name]) == pytest.approx(right / len(kept.labels))
@@ -212,3 +215,48 @@ def test_a_page_without_some_teacher(tiny, tmp_path):
     other.delete(chosen(STUDY.trials(settings), role="teacher", alpha=0.3)[0].recipe.id)
     page = run_study(STUDY, settings, other, tmp_path / "page", command="c", train=None, device="cpu")
     assert any("could not be measured" in said for said in told(page)["warnings"])
+
+
+def test_differences_have_the_chance_of_the_held_out_images(tmp_path):
+    """Which images are held out is chance too: more seeds do not lower what it adds."""
+    store = RunStore(tmp_path)
+    curves = [trial for trial in GRID if trial.labels["role"] != "pilot"]
+    runs = {trial.recipe.id: written(store, trial) for trial in curves}
+    results = Results(tuple(Outcome(t, runs[t.recipe.id], measure(t, runs[t.recipe.id])) for t in curves))
+    made = STUDY.claims(results)
+    for claim in made:
+        samples = [sample for _, sample in claim.cells] or [claim.sample]
+        assert all(sample.examples is not None for sample in samples)
+    taught, alone = ([t for t in curves if is_on(t)] for is_on in (_of_hard, _alone))
+    table = [
+        [100 * (_share(runs, taught, seed, image) - _share(runs, alone, seed, image)) for image in range(300)]
+        for seed in range(2)
+    ]
+    found = made[AVERAGE].sample
+    assert list(found.values) == pytest.approx([sum(row) / 300 for row in table])
+    assert found.examples == pytest.approx(examples_variance(table))
+    assert found.examples > 0
+
+
+def _of_hard(trial):
+    return trial.labels["role"] == "student" and trial.labels["alpha"] == 0
+
+
+def _alone(trial):
+    return trial.labels["role"] == "baseline"
+
+
+def _share(runs, trials, seed, image):
+    """Of the models of a curve and seed, how many are right about a held-out image."""
+    right = []
+    for trial in trials:
+        if trial.recipe.seed == seed:
+            said = _held_out(runs[trial.recipe.id])
+            right.append(int(said[0][image] == said[1][image]))
+    return sum(right) / len(right)
+
+
+@cache
+def _held_out(run):
+    said = run.predictions("validation")
+    return said.logits.argmax(-1).tolist(), said.labels.tolist()

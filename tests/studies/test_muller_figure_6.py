@@ -10,9 +10,10 @@ from softtargets.information import Evolution
 from softtargets.recipes import Digits, Information
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Results, find_study, run_study
-from softtargets.studies.muller_figure_6.grid import read
+from softtargets.studies.muller_figure_6.grid import first_drop, read
 from softtargets.studies.protocols import RESNET56_CIFAR10
 from softtargets.training import train
+from softtargets.training.course import rate_factor
 
 from .pages import full_grid, made_up, rows_of, told, verdicts, wiggle
 
@@ -37,6 +38,17 @@ def test_no_look_is_chosen_by_what_it_found():
     assert read(course) == {"information": 2.0, "early": 2.0, "fall": 0.0, "bound": 6.4}
     once = Evolution((7,), (1.5,), (0.1,), 6.4)
     assert read(once) == {"information": 1.5, "early": 1.5, "fall": 0.0, "bound": 6.4}
+
+
+def test_early_looks_are_those_before_the_rate_first_drops():
+    """At step 32,000 of the paper's training the rate is a tenth of what it was, since step 102 x 313 = 31,926."""
+    recipe = GRID[0].recipe
+    steps = (*range(4000, 64001, 4000), 64_165)
+    rates = [recipe.optimiser.lr * rate_factor(recipe.schedule, step, 313, 64_165) for step in steps]
+    highest = [step for step, rate in zip(steps, rates, strict=True) if rate == max(rates)]
+    assert highest[-1] == 28_000
+    course = Evolution(steps, tuple(float(step) for step in steps), (0.1,) * len(steps), 6.4)
+    assert read(course, first_drop(recipe))["early"] == sum(highest) / len(highest)
 
 
 def history(trial):

@@ -6,6 +6,7 @@ import pytest
 
 from softtargets.claims import judge
 from softtargets.report import Figure
+from softtargets.report.widgets import check_widget
 from softtargets.studies import STUDIES, Outcome, Results
 
 NAMES = ("chen-mnist", "chen-cifar10", "chen-section-4", "chen-section-4-cifar10", "chen-logit-smoothing",
@@ -71,6 +72,8 @@ def test_a_page_of_part_of_the_runs(study):
             for exhibit in (exhibit for section in found.sections for exhibit in section.exhibits):
                 if isinstance(exhibit, Figure):
                     exhibit.draw()
+                    if exhibit.widget is not None:
+                        check_widget(exhibit.widget)
 
 
 @pytest.mark.parametrize("study", MINE, ids=lambda study: study.name)

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from softtargets.claims import judge
+from softtargets.claims import examples_variance, judge
 from softtargets.data import CIFAR100_SUPERCLASS
 from softtargets.runs import RunStore
-from softtargets.studies import STUDIES, find_study, run_study
+from softtargets.studies import STUDIES, Outcome, Results, find_study, run_study
 from tests.studies.making import told, written
 
 STUDY = find_study(STUDIES, "response-errors")
@@ -94,3 +94,30 @@ def test_a_page_of_one_kind(tmp_path):
     results = json.loads((made.parent / "results.json").read_text())
     assert results["answer"].startswith("Not known yet")
     assert {claim["verdict"] for claim in results["claims"]} == {"not run yet"}
+
+
+def test_changes_have_the_chance_of_the_test_images(tmp_path):
+    """By hand: of each image whether it is a fine or a coarse error, with smoothing minus without."""
+    store, settings = RunStore(tmp_path / "runs"), STUDY.settings(5, {"size": "full"})
+    for trial in STUDY.trials(settings):
+        written(store, trial)
+    trained = [(trial, store.find(trial.recipe)) for trial in STUDY.trials(settings)]
+    results = Results(
+        tuple(Outcome(t, run, STUDY.measure(t, run), STUDY.details(t, run)) for t, run in trained)
+    )
+    changes = {"errors": 6, "coarse": 7, "fine": 8}
+    claims = STUDY.claims(results)
+    for kind, place in changes.items():
+        table = [[0.0] * 50 for _ in range(5)]
+        for trial, run in trained:
+            sign = 1 if trial.labels["alpha"] else -1
+            said = run.predictions("test")
+            guesses = said.logits.argmax(-1).tolist()
+            for image, (guess, label) in enumerate(zip(guesses, said.labels.tolist(), strict=True)):
+                same = CIFAR100_SUPERCLASS[guess] == CIFAR100_SUPERCLASS[label]
+                counts = {"errors": guess != label, "coarse": not same, "fine": same and guess != label}
+                table[trial.recipe.seed][image % 50] += sign * 1e4 * counts[kind] / 6  # of 300, every 50th
+        assert claims[place].sample.examples == pytest.approx(examples_variance(table))
+        assert claims[place].sample.examples > 0
+    assert claims[9].sample.examples > 0
+    assert claims[10].sample.examples > 0

@@ -34,7 +34,7 @@ PAPER = Recipe(
     precision="bf16",
 )
 
-_AS_PRINTED = (
+AS_PRINTED = (
     "The paper says “ResNet18 (1,000,000 parameters)” and not how it was made smaller; ours has stages of 19, 38, 76 "
     "and 152 channels. Mini-batches, learning rate, its halving, momentum and epochs are the paper's. It mentions no "
     "augmentation, and here is none; images are standardised by channel, and matrix products and convolutions are "
@@ -56,9 +56,9 @@ SCOPE = Scope(
         "core": (
             "This is a part of the full size, the two clean rates of figure 7. All that is said of the plane is said "
             "of these.",
-            *_AS_PRINTED,
+            *AS_PRINTED,
         ),
-        "full": (*_AS_PRINTED, "The clean rates of figure 7 are among ours."),
+        "full": (*AS_PRINTED, "The clean rates of figure 7 are among ours."),
     },
     losses_only=True,
 )

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from softtargets.claims import Claim, Region, Sample, above, judge, paper, published, sources, zone
 from softtargets.data import CIFAR100_SUPERCLASS
 from softtargets.errors import fine_and_coarse_errors
 from softtargets.report import Curve, Figure, Panel, Section, Table, lines
 from softtargets.report.drawing import BLUE, RED
-from softtargets.runs import Predictions, Run
+from softtargets.runs import Run
+from softtargets.studies.examples import pseudo_values
 from softtargets.studies.measures import accuracy
 from softtargets.studies.muller_images import (
     AXES,
@@ -45,14 +49,29 @@ _KEYS = {"errors": "errors", "fine": "fine-errors", "coarse": "coarse-errors"}
 
 def _measure(trial: Trial, run: Run) -> dict[str, float]:
     """Errors of 10,000 test images and, as ``held_out_...``, of 10,000 held-out ones; how many are fine."""
-    found = _errors(run.predictions("test"))
-    held_out = _errors(run.predictions(held_out_split(run)))
-    measured = {"accuracy": accuracy(run.predictions("test")), **found}
+    test, others = run.predictions("test"), run.predictions(held_out_split(run))
+    measured = {"accuracy": accuracy(test), **_errors(test.logits, test.labels)}
+    held_out = _errors(others.logits, others.labels)
     return measured | {f"held_out_{key}": value for key, value in held_out.items()}
 
 
-def _errors(said: Predictions) -> dict[str, float]:
-    counted = fine_and_coarse_errors(said.logits, said.labels, torch.tensor(CIFAR100_SUPERCLASS))
+def _details(trial: Trial, run: Run) -> dict[str, Any]:
+    """What groups of test images contribute to each number, for the chance of these images (`studies.examples`)."""
+    said = run.predictions("test")
+    predicted, labels = said.logits.argmax(-1), said.labels
+
+    def contributions(key: str) -> list[float]:
+        def of(chosen: NDArray[np.int64]) -> float:
+            places = torch.from_numpy(chosen)
+            return _errors(predicted[places], labels[places]).get(key, 0.0)
+
+        return [round(float(value), 10) for value in pseudo_values(of, len(labels))]
+
+    return {"pseudo_values": {key: contributions(key) for key in (*_MEASURES, "fine_share")}}
+
+
+def _errors(predicted: Tensor, labels: Tensor) -> dict[str, float]:
+    counted = fine_and_coarse_errors(predicted, labels, torch.tensor(CIFAR100_SUPERCLASS))
     rates = {"errors": counted.error_rate, "fine": counted.fine_rate, "coarse": counted.coarse_rate}
     found = {key: PER * rate for key, rate in rates.items()}
     # A model without an error has no share of them.
@@ -150,17 +169,12 @@ def _directions(results: Results, printed: bool) -> tuple[Claim, ...]:
             "Most errors are outside the right superclass.",
             sources(counts.format("coarse-errors"), *KINDS.values()),
             "coarse errors minus fine errors of 10,000 test images, alpha 0",
-            *above(0, results.each_seed(_coarse_minus_fine)),
+            *above(0, results.contrast((("coarse", HARD), ("fine", HARD)))),
             f"{results.shown('coarse', '.0f', HARD)} outside, {results.shown('fine', '.0f', HARD)} inside",
             "",
             **shared,
         ),
     )
-
-
-def _coarse_minus_fine(own: Results) -> float:
-    measures = own.cells("alpha")[(0.0,)]
-    return measures["coarse"] - measures["fine"]
 
 
 def findings(results: Results) -> Findings:
@@ -265,6 +279,7 @@ study = Study(
     trials=_trials,
     keep=KEEP,
     measure=_measure,
+    details=_details,
     findings=findings,
     claims=claims,
     seeds=SEEDS,

@@ -6,11 +6,14 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 from softtargets.claims import judge
+from softtargets.models import Transformer
 from softtargets.studies import STUDIES, Place, Trial, find_study
 from softtargets.studies.translation import replication
 from softtargets.studies.translation.curves import at
+from softtargets.studies.translation.protocols import REPLICATED
 from softtargets.studies.translation.replication import AsReplicated, with_divided_states
 from softtargets.studies.wagner_figure_4.measures import TransformerCalibration
 from softtargets.studies.wagner_figure_5.measures import HIGH, LOW
@@ -224,3 +227,20 @@ def test_the_answer_of_figure_5():
         "With smoothing of 0.3 the best temperature is lower than with hard targets. BLEU does not rise by half a "
         "point or more."
     )
+
+
+def test_the_network_has_the_weights_of_pytorchs_tutorial():
+    """Two embeddings and a last layer of their own; PyTorch's stacks have a norm more at their ends."""
+    options = {key: value for key, value in REPLICATED.model.to_dict().items() if key != "name"}
+    ours = Transformer(vocabulary=50, **options)
+    theirs = [nn.Transformer(512, 8, 3, 3, 512, 0.0, batch_first=True), nn.Linear(512, 50)]
+    theirs += [nn.Embedding(50, 512), nn.Embedding(50, 512)]
+    norms = 2 * 2 * 512
+    assert _weights(ours) == sum(map(_weights, theirs)) - norms
+    ends = [layer.norm for layer in (theirs[0].encoder, theirs[0].decoder)]
+    assert sum(map(_weights, ends)) == norms
+    assert ours.head.weight is not ours.embed.target.weight
+
+
+def _weights(module):
+    return sum(parameter.numel() for parameter in module.parameters())

@@ -8,6 +8,7 @@ from typing import Any
 
 from softtargets.claims import Claim, Region, Sample, judge, sources
 from softtargets.report import Section
+from softtargets.studies.chen_cifar10 import AS_PRINTED
 from softtargets.studies.chen_human_noise.figures import human_noise
 from softtargets.studies.chen_human_noise.grid import SOURCES, WRONG, kinds_and_masses
 from softtargets.studies.results import Results
@@ -48,6 +49,7 @@ def findings(results: Results) -> Findings:
                 "This is a part of the full size: two sets of labels and five values of p."
                 if size == "core"
                 else "",
+                *(AS_PRINTED if size != "tiny" else ()),
                 human_noise(results),
             ),
         ),

@@ -154,7 +154,7 @@ def accuracy_maps(rows: Sequence[Row], rates: Sequence[float], masses: Sequence[
 
     late, early, gained = (values(key) for key in ("accuracy", "early_accuracy", "gained"))
     found = [
-        Map(title, *axes, plane, min(there(plane)), max(there(plane)), digits=1, unit="%", line=best(key))
+        Map(title, *axes, plane, *_ends(there(plane)), digits=1, unit="%", line=best(key))
         for key, title, plane in (
             ("accuracy", "Accuracy at the end (figure 9b)", late),
             ("early_accuracy", "Accuracy at the best epoch (figure 9c)", early),
@@ -177,6 +177,15 @@ def weak_panels(rows: Sequence[Row], masses: Sequence[float]) -> list[Panel]:
         places = [row["a"] for row in mine]
         curves.append(Curve.of(f"p = {p:g}", colour, places, [row["gained"] for row in mine], marker=marker))
     return [Panel("Weak smoothing against none", "clean rate a", "accuracy, points", curves, digits=2)]
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """Where colours begin and end: apart also where all values are one, as of a single run.
+
+    >>> _ends([90.0, 80.0]), _ends([90.0])
+    ((80.0, 90.0), (90.0, 90.1))
+    """
+    return min(values), max(*values, min(values) + 0.1)
 
 
 def _mean(value: float | Sample) -> float:

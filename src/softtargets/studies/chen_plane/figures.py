@@ -129,15 +129,17 @@ def accuracy_planes(results: Results) -> Figure:
     )
 
 
-def weak_smoothing(results: Results) -> Figure:
-    """Figure 11: what p = 0.9 and 0.95 change about the accuracy, over the clean rate."""
+def weak_smoothing(results: Results) -> list[Figure]:
+    """Figure 11: what p = 0.9 and 0.95 change about the accuracy, over the clean rate; none without such a p."""
     rates, masses = axes_of(results)
     weak = [p for p in WEAK if p in masses]
+    if not weak:
+        return []
     rows = [
         {**cell, "gained": results.gain("accuracy", [(cell, {"a": cell["a"], "p": 1.0})], scale=100)}
         for cell in over(p=weak, a=rates)
     ]
-    return lines(
+    figure = lines(
         "weak_smoothing",
         "What weak smoothing changes about the test accuracy (figure 11).",
         drawing.weak_panels(rows, weak),
@@ -146,6 +148,7 @@ def weak_smoothing(results: Results) -> Figure:
         "are right.",
         "Change of the test accuracy over the clean rate, a curve for each p.",
     )
+    return [figure]
 
 
 def _near(rates: Sequence[float]) -> list[float]:

@@ -125,7 +125,7 @@ def _sections(scope: Scope, results: Results, classes: int) -> tuple[Section, ..
             _dispersion(results),
             figures.accuracy_planes(results),
             figures.accuracy_over_p(results),
-            figures.weak_smoothing(results),
+            *figures.weak_smoothing(results),
         ),
         Section.of("What differs from the paper", *scope.apart[size], _grid_beside_the_papers(rates, masses)),
     )

@@ -104,7 +104,7 @@ def _directions(results: Results, key: str) -> tuple[Claim, ...]:
             f"{title} is overconfident after training with hard targets.",
             sources(f"{ece}/hard"),
             "mean confidence minus accuracy on the test images, alpha 0",
-            *above(0, results.sample("overconfidence", **hard)),
+            *above(0, results.contrast((("overconfidence", hard), None))),
             results.shown("overconfidence", ".3f", hard),
             "",
             seeds=SEEDS,
@@ -114,7 +114,7 @@ def _directions(results: Results, key: str) -> tuple[Claim, ...]:
             f"A temperature lowers the calibration error of {named} after training with hard targets.",
             sources(ece, "hard", "scaled"),
             "ECE with the temperature minus ECE without, alpha 0, test images",
-            *below(0, results.sample("scaled_change", **hard)),
+            *below(0, results.contrast((("scaled_ece", hard), ("ece", hard)))),
             f"{results.shown('ece', '.3f', hard)}, then {scaled}",
             "The temperature is chosen on the held-out images, by their likelihood.",
             seeds=SEEDS,
@@ -134,21 +134,13 @@ def _directions(results: Results, key: str) -> tuple[Claim, ...]:
             f"Label smoothing of {alpha:g} and a temperature calibrate {named} about equally well.",
             sources(ece, "scaled", "smoothed"),
             f"ECE at alpha {alpha:g} minus ECE at alpha 0 with its temperature, test images",
-            _against_scaled(results, key),
+            results.contrast((("ece", soft), ("scaled_ece", hard))),
             Region(-SIMILAR, SIMILAR),
             f"{scaled} with the temperature, {results.shown('ece', '.3f', soft)} with smoothing",
             f"“About equally” is a difference of less than {SIMILAR:g}.",
             seeds=SEEDS,
         ),
     )
-
-
-def _against_scaled(results: Results, key: str) -> Any:
-    def of(own: Results) -> float:
-        cells = own.where(network=key).cells("alpha")
-        return float(cells[(smoothed_alpha(key),)]["ece"] - cells[(0.0,)]["scaled_ece"])
-
-    return results.each_seed(of)
 
 
 def findings(results: Results) -> Findings:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from softtargets.calibration import expected_calibration_error, fit_temperature, temperature_by_ece
-from softtargets.runs import Run
+from softtargets.runs import CompactPredictions, Predictions, Run
+from softtargets.studies.examples import pseudo_values
 from softtargets.studies.measures import likelihood_and_calibration
 from softtargets.studies.muller_images import held_out_split, on_both, trials_of
 from softtargets.studies.reliabilities import kept_bins
@@ -53,10 +55,28 @@ def _ece(said: Any, temperature: float) -> float:
 
 
 def details(trial: Trial, run: Run) -> dict[str, Any]:
-    """Bins of the reliability diagrams on the test images, as trained and with the temperature."""
+    """Bins of the reliability diagrams on the test images, as trained and with the temperature.
+
+    And what groups of test images contribute to the numbers that claims are about, for the chance of these images
+    (`studies.examples`).
+    """
     test, held_out = run.predictions("test"), run.predictions(held_out_split(run))
     temperature = fit_temperature(held_out.logits, held_out.labels)
     return {
         "bins": kept_bins(test.logits, test.labels),
         "scaled_bins": kept_bins(test.logits, test.labels, temperature),
+        "pseudo_values": {
+            "scaled_ece": _contributions(test, temperature, lambda part: part.ece),
+            "overconfidence": _contributions(
+                test, 1.0, lambda part: float(part.confidence.mean() - part.right.mean())
+            ),
+        },
     }
+
+
+def _contributions(
+    said: Predictions, temperature: float, of: Callable[[CompactPredictions], float]
+) -> list[float]:
+    whole = CompactPredictions.of((said.logits.double() / temperature).numpy(), said.labels.long().numpy())
+    found = pseudo_values(lambda chosen: of(whole.part(chosen)), len(whole))
+    return [round(float(value), 10) for value in found]

@@ -7,6 +7,7 @@ from softtargets.report import Section, Table
 from softtargets.studies.muller_figure_5 import figures
 from softtargets.studies.muller_figure_5.claims import MEASURE, claims, protocol_of
 from softtargets.studies.muller_figure_5.grid import PILOT_SEEDS, PROTOCOLS, VIEW, VIEWS, Protocol
+from softtargets.studies.muller_images import TRAINED
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
 from softtargets.studies.words import SMALL_DECIDES_NOTHING, answered, signed
@@ -69,7 +70,7 @@ def _sections(results: Results, protocol: Protocol) -> tuple[Section, ...]:
         ),
         Section.of(
             "What differs from the papers",
-            _small(protocol),
+            *((_SMALL,) if protocol is PROTOCOLS["small"] else TRAINED),
             "Accuracies are those of 10,000 held-out training images after the last epoch, as in Müller et al., who "
             "show the lowest, mean and highest of 5 seeds. The replication trains on all 50,000 images, measures on "
             "the test set, cuts crops of 24 x 24 for both networks, and asks the teacher about the student's image.",
@@ -83,14 +84,11 @@ def _sections(results: Results, protocol: Protocol) -> tuple[Section, ...]:
     )
 
 
-def _small(protocol: Protocol) -> str:
-    if protocol is not PROTOCOLS["small"]:
-        return ""
-    return (
-        "This is the small size: fully connected networks on 2,000 digits of MNIST, shifted by up to two pixels for "
-        "the teacher and one for the student. It shows how the figure is made; the papers' statements are about "
-        "ResNet-56 and AlexNet on CIFAR-10, the full size."
-    )
+_SMALL = (
+    "This is the small size: fully connected networks on 2,000 digits of MNIST, shifted by up to two pixels for "
+    "the teacher and one for the student. It shows how the figure is made; the papers' statements are about "
+    "ResNet-56 and AlexNet on CIFAR-10, the full size."
+)
 
 
 def _chosen(results: Results, protocol: Protocol) -> str:

@@ -134,7 +134,7 @@ def _learning(teacher: Recipe, temperature: float, view: View, seed: int) -> dic
 def measure(trial: Trial, run: Run) -> dict[str, float]:
     """Accuracy after the last epoch on the held-out images, as the paper shows it, and on the test set."""
     measured = {
-        "validation_accuracy": accuracy(run.predictions("validation")),
+        "accuracy_validation": accuracy(run.predictions("validation")),
         "accuracy": accuracy(run.predictions("test")),
     }
     if trial.labels["role"] in ("teacher", "baseline"):

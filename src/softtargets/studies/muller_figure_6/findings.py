@@ -10,6 +10,7 @@ from softtargets.recipes import Information
 from softtargets.report import Section, Table
 from softtargets.studies.muller_figure_6 import figures
 from softtargets.studies.muller_figure_6.grid import BASES
+from softtargets.studies.muller_images import RESNET56
 from softtargets.studies.results import Results
 from softtargets.studies.study import Findings
 from softtargets.studies.words import SMALL_DECIDES_NOTHING, answered, signed, unless_full
@@ -64,11 +65,12 @@ def claims(results: Results) -> tuple[Claim, ...]:
         Claim(
             "With label smoothing the information decreases in the later stages of training.",
             sources("muller-2019/information/decrease"),
-            "information at alpha 0.1, on average over the looks of the first half, minus that at the end, nats",
+            "information at alpha 0.1, on average over the looks before the first drop of the learning rate, minus "
+            "that at the end, nats",
             *above(0, results.sample("fall", **SMOOTHED)),
             f"{results.shown('early', '.2f', SMOOTHED)}, then {results.shown('information', '.2f', SMOOTHED)} nats",
-            "The first half ends with the first drop of the learning rate. The highest look is not chosen: it would "
-            "lie above the last one by chance alone.",
+            "The rate drops in the middle of the training. The highest look is not chosen: it would lie above the last "
+            "one by chance alone.",
             **fixed,
         ),
         Claim(
@@ -129,7 +131,8 @@ def _sections(results: Results) -> tuple[Section, ...]:
                 f"This is the small size: a fully connected network on {recipe.data.limit or 0:,} digits of MNIST for "
                 f"{recipe.epochs} epochs. It shows how the figure is made; the paper's statements are about ResNet-56 "
                 "on CIFAR-10, the full size.",
-            ),
+            )
+            or RESNET56,
             "The paper does not print how much smoothing its figure 6 has; 0.1 is compared here, and the last panel "
             "has the strengths of its figure 5, whose teachers these models are.",
             "Its “very small” information after initialisation is not tested: the first look is after the first "
@@ -145,7 +148,7 @@ def _table(results: Results) -> Table:
     return Table.of(
         "information_by_alpha",
         "Information in nats, and accuracy on held-out images.",
-        "alpha .2f | early .2f: first half, on average | information .2f: at the end | "
+        "alpha .2f | early .2f: before the first drop of the rate, on average | information .2f: at the end | "
         "others_information .2f: at the end, compared with the others | "
         "validation_accuracy .2%: accuracy, validation images",
         results.rows(({"alpha": alpha} for alpha in alphas), *measures),

@@ -21,6 +21,11 @@ SEEDS = JUDGING + 1
 # Points of test error that are too few to count: three of 10,000 digits. “Several times” is at least twice.
 NOTHING = 0.03
 SEVERAL = 2.0
+_FULL = (
+    "Mini-batches have 128 digits: Müller et al. do not say how many, the replication has 512. Initial weights have a "
+    "standard deviation of 0.03, as in the replication, where Müller et al. print a variance (ERRATA.md, M6). All is "
+    "computed in bf16."
+)
 _NAMES = {0.0: "hard targets and dropout", 0.1: "label smoothing 0.1"}
 
 
@@ -159,7 +164,8 @@ def _sections(results: Results) -> tuple[Section, ...]:
                 size,
                 "This is the small size: narrower networks on 2,000 digits for a few epochs. It shows how the maps are "
                 "made; the papers' numbers are about the full size.",
-            ),
+            )
+            or _FULL,
             "Neither paper says that rates were chosen for each teacher, and neither clips gradients. The "
             "replication's code matches the student's logits with the teacher's probabilities, which is another "
             "problem (ERRATA.md).",

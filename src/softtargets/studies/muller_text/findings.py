@@ -9,7 +9,7 @@ from softtargets.claims import Claim, below, judge, sources, zone
 from softtargets.report import Figure, Panel, Section, Table, lines
 from softtargets.report.drawing import BLUE, GREEN, RED
 from softtargets.studies.courses import band, by_epoch
-from softtargets.studies.muller_images import SEEDS, SMALL, shown_alpha, title_of
+from softtargets.studies.muller_images import RESNET56, SEEDS, SMALL, shown_alpha, title_of
 from softtargets.studies.muller_text.grid import ALPHAS, GOALS, RECIPES, TEACHERS
 from softtargets.studies.results import Results, Row
 from softtargets.studies.sizes import size_of
@@ -204,5 +204,5 @@ def _deviations(results: Results) -> tuple[str, ...]:
         "The paper gives no number for either statement, so only directions are judged. Teachers are trained as in the "
         "study mnist-distillation, in batches of 128; dropout is 0.5 on hidden layers, which is the replication's "
         "choice. For transfer the paper cites work with networks of ImageNet and twelve datasets; one pair is measured "
-        "here, and the network's layers are not trained further.",
+        f"here, and the network's layers are not trained further. {RESNET56}",
     )

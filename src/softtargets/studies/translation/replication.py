@@ -184,7 +184,8 @@ _SMALL = (
 )
 _FULL = (
     "Batches of the replication have 128 sentences in the order of the file, ours 2,048 tokens, drawn anew in each "
-    "epoch. Matrix products are in bf16.",
+    "epoch. Its encoder and its decoder end with one layer norm more, and its embeddings and last layer begin three to "
+    "four times smaller. Matrix products are in bf16.",
 )
 _PIECES = (
     "Our words are cut into pieces that both languages share. The replication has whole words of spaCy, with the "

@@ -166,7 +166,8 @@ _ALL = (
         _small(ALEXNET_CIFAR10_REPLICATED, _TINY_CNN),
         10_000,
         "AlexNet on CIFAR-10: as in the replication, with its weight decay by the norm (ERRATA.md, R10), but with the "
-        "local response norm and the initial weights of TensorFlow's tutorial (R8, R9).",
+        "local response norm and the initial weights of TensorFlow's tutorial (R8, R9). Poolings are padded below and "
+        "to the right, as there; the replication pads all sides.",
     ),
     Network(
         "cifar10-resnet56",
@@ -189,7 +190,8 @@ _ALL = (
         10_000,
         "ResNet-56 on CIFAR-100: trained on 40,000 images and measured on the other 10,000 training images, as in both "
         "papers. The first convolution is 3 x 3, as in Müller et al. (the replication: 7 x 7), and images are "
-        "standardised one by one (the replication: by channel).",
+        "standardised one by one (the replication: by channel). Initial weights are tensor2tensor's, the replication's "
+        "are scaled by the fan-out.",
         evaluated="validation",
         deep=True,
     ),
