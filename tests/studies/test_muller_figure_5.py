@@ -28,16 +28,16 @@ TINY = {"size": "small", "data": Digits(limit=64, validation=40), "epochs": 2, "
 
 
 def test_the_grid_has_every_point_of_the_figure():
-    assert STUDY.seeds == 2
+    assert STUDY.seeds == 3
     assert Counter(trial.labels["role"] for trial in GRID) == {
-        "teacher": 2 * 6,
-        "baseline": 2 * 6,
-        "student": 2 * (7 + 5),  # the hard teacher's student at T = 1 is on two curves
+        "teacher": 3 * 6,
+        "baseline": 3 * 6,
+        "student": 3 * (7 + 5),  # the hard teacher's student at T = 1 is on two curves
         "pilot": 2 * 3 * 2,
     }
-    assert len({trial.recipe.id for trial in GRID}) == len(GRID) == 60
+    assert len({trial.recipe.id for trial in GRID}) == len(GRID) == 84
     for scenario in PROTOCOLS["full"].scenarios:
-        assert all(len(chosen(GRID, **point)) == 2 for point in scenario.points)
+        assert all(len(chosen(GRID, **point)) == 3 for point in scenario.points)
 
 
 def test_recipes_are_those_of_the_paper():

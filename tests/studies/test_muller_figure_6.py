@@ -22,7 +22,7 @@ GRID = full_grid(STUDY.name, None)
 
 
 def test_the_grid_is_the_papers_and_shares_its_runs_with_figure_5():
-    assert [t.labels["alpha"] for t in GRID] == [0.0, 0.1, 0.15, 0.3, 0.45, 0.6, 0.75] * 2
+    assert [t.labels["alpha"] for t in GRID] == [0.0, 0.15, 0.3, 0.45, 0.6, 0.75] * 3
     for trial in GRID:
         recipe = trial.recipe
         probes = (Information(), Information(inner="others"))

@@ -15,7 +15,7 @@ Inner = Literal["all", "others"]
 
 _LOOKS: dict[float, tuple[str, str, Line]] = {
     0.0: ("hard targets", RED, "dashed"),
-    0.1: ("label smoothing 0.1", BLUE, "solid"),
+    0.15: ("label smoothing 0.15", BLUE, "solid"),
 }
 _NATS = "mutual information, nats"
 
@@ -92,7 +92,7 @@ def _at_the_end(results: Results) -> Panel:
         Curve.of(name, colour, alphas, [results.sample(measure, alpha=alpha) for alpha in alphas], line=line)
         for name, measure, colour, line in _ENDS
     ]
-    ends = (0.0, max([*alphas, 0.1]))
+    ends = (0.0, max([*alphas, COMPARED[1]]))
     level = Curve.level("log 2", GREY, math.log(2), ends, "dotted")
     return Panel("At the end of training", "alpha", _NATS, (*curves, level), limits=(0, None), digits=2)
 
