@@ -230,7 +230,7 @@ def test_differences_have_the_chance_of_the_held_out_images(tmp_path):
     taught, alone = ([t for t in curves if is_on(t)] for is_on in (_of_hard, _alone))
     table = [
         [100 * (_share(runs, taught, seed, image) - _share(runs, alone, seed, image)) for image in range(300)]
-        for seed in range(2)
+        for seed in range(STUDY.seeds)
     ]
     found = made[AVERAGE].sample
     assert list(found.values) == pytest.approx([sum(row) / 300 for row in table])

@@ -119,5 +119,5 @@ def test_a_page_of_some_runs(tmp_path, wanted):
 
 
 def test_a_page_of_nothing_is_refused(tmp_path):
-    with pytest.raises(StudyError, match="none of the 12 runs"):
+    with pytest.raises(StudyError, match="none of the 20 runs"):
         run_study(STUDY, STUDY.settings(), RunStore(tmp_path / "r"), tmp_path / "p", command="c", train=None)
