@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from softtargets.recipes import CNN, MLP, Digits, PreActResNet, Recipe
 from softtargets.runs import ENGINE, ENGINES, engine_of, environment, mixed_engines
 
@@ -26,11 +28,23 @@ def test_versions_that_compute_a_recipe_alike_are_one():
     assert mixed_engines((PLAIN, version) for version in versions) == []
     assert mixed_engines((blocks, version) for version in versions)
     versions = [{"engine": 5}, {"engine": 6}]
-    assert mixed_engines((blocks, version) for version in versions) == []
+    low = blocks.replace({"precision": "bf16"})
+    assert mixed_engines((low, version) for version in versions) == []
     assert mixed_engines((clipped, version) for version in versions)
     # Nor did version 5 concern it, so that this is a difference of the sixth.
     (said,) = mixed_engines((clipped, {"engine": number}) for number in (4, 5, 6))
     assert "4: 2 runs, 6: 1 run" in said
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32"])
+def test_convolutions_of_a_gpu_in_single_precision_are_others_since_version_6(precision):
+    """They are asked to repeat their bits, for which NVIDIA's library may compute them in another way."""
+    nets = PLAIN.replace({"model": CNN(), "precision": precision})
+    for device, mixture in (("cuda", True), ("cuda:1", True), ("cpu", False)):
+        made = [{"engine": engine, "device": device} for engine in (5, 6)]
+        assert bool(mixed_engines((nets, one) for one in made)) is mixture
+        moved = {"engine": 6, "device": device, "parts": [{"engine": 5}, {"engine": 6}]}
+        assert bool(mixed_engines([(nets, moved)])) is mixture
 
 
 def test_several_versions_are_counted():
