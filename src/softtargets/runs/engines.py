@@ -33,11 +33,17 @@ ENGINES = {
     ),
 }
 ENGINE = max(ENGINES)
+
+
+def _convolves_exactly(recipe: Recipe) -> bool:
+    """Whether there may be convolutions in single precision, TF32 included."""
+    return recipe.precision != "bf16" and recipe.model.name not in ("mlp", "transformer")
+
+
 # Versions that compute a few recipes otherwise, perhaps on some devices only, and all others as the version before.
 CONCERNED: dict[int, Callable[[Recipe, str], bool]] = {
     5: lambda recipe, device: recipe.model.name in ("preact_resnet", "resnet18", "resnet"),
-    6: lambda recipe, device: recipe.clip is not None
-    or (recipe.precision != "bf16" and recipe.model.name not in ("mlp", "transformer") and device != "cpu"),
+    6: lambda recipe, device: recipe.clip is not None or (device != "cpu" and _convolves_exactly(recipe)),
 }
 # Runs of before say nothing; which of the first two made them follows from their commit.
 _UNSAID = "1 or 2"
