@@ -73,13 +73,14 @@ def mixed_engines(made: Iterable[tuple[Recipe, Mapping[str, Any]]]) -> list[str]
     >>> mixed_engines([(recipe, {"engine": 4}), (recipe, {"engine": 6})])
     []
     """
-    found = [_roundings_of(recipe, provenance) for recipe, provenance in made]
-    if len({version for versions in found for version in versions}) < 2:
+    alike: dict[tuple[int, ...], list[str]] = {}
+    for recipe, provenance in made:
+        alike.setdefault(_roundings_of(recipe, provenance), []).append(engine_of(provenance))
+    if len({version for versions in alike for version in versions}) < 2:
         return []
     counted = (
-        f"{', then '.join(str(version or _UNSAID) for version in versions)}: "
-        f"{found.count(versions)} run{'s' * (found.count(versions) > 1)}"
-        for versions in sorted(set(found))
+        f"{' or '.join(sorted(set(found)))}: {len(found)} run{'s' * (len(found) > 1)}"
+        for _, found in sorted(alike.items())
     )
     listed = ", ".join(counted)
     return [f"The runs were made by several versions of the engine ({listed}), which may round differently."]
