@@ -167,11 +167,11 @@ def test_help_shows_every_default(run):
     assert code == 0
     text = " ".join(out.replace("│", " ").split())
     for default in (
-        "(default: anchors)",
-        "(default: cnn)",
+        "[default: (anchors)]",
+        "[default: (cnn)]",
         "30,000 on a CPU",
         "10 to 30 on a CPU",
-        "(default: 0)",
+        "[default: (0)]",
     ):
         assert default in text
 

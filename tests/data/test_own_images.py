@@ -180,3 +180,14 @@ def test_a_link_to_a_directory_that_it_lies_in_is_refused_in_one_sentence(photos
     assert "loop/train/cat/loop" not in str(caught.value)
     with pytest.raises(DataError, match="leads back through a link to a directory it lies in"):
         image_folder(photos / "train")
+
+
+def test_where_directories_have_no_numbers_none_is_taken_for_another(photos, monkeypatch):
+    """On some network drives of Windows each of them is number 0."""
+    (photos / "train" / "cat" / "more").mkdir()
+    plain, found = os.stat, image_folder(photos / "train").paths
+    monkeypatch.setattr(
+        "softtargets.data.folders.os.stat",
+        lambda path, **how: os.stat_result((plain(path, **how).st_mode, 0, 0, *plain(path, **how)[3:])),
+    )
+    assert image_folder(photos / "train").paths == found

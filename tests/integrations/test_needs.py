@@ -62,6 +62,20 @@ def test_adapters_are_there_when_they_are_asked_for():
         _ = st.integrations.keras
 
 
+def test_help_is_there_without_the_libraries():
+    """Python's help looks at all that a module lists; what would raise for want of a library is not listed."""
+    code = """
+import inspect, pydoc, sys
+for name in ("transformers", "lightning", "torchmetrics"):
+    sys.modules[name] = None
+import softtargets as st
+assert "softtargets.integrations" in pydoc.render_doc(st.integrations)
+print(*(name for name, _ in inspect.getmembers(st.integrations) if not name.startswith("_")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.returncode) == (["sklearn", "timm", "trackers"], 0), done.stderr
+
+
 def test_every_extra_is_declared():
     from pathlib import Path
 

@@ -57,6 +57,16 @@ def test_a_line_with_one_list_is_an_example_with_its_scores(tmp_path):
     assert (predictions.examples, predictions.classes) == (5, 2)
 
 
+def test_sentences_of_one_length_are_no_scores(tmp_path):
+    """Padded labels of tokens, and their texts: scores of classes are never all whole numbers."""
+    path = written(tmp_path / "a.jsonl", *({"id": i, "labels": [0, 3, -100]} for i in range(5)))
+    arrays = open_arrays(path)
+    assert set(arrays) == {"labels"}
+    assert column(arrays, "labels") == [0, 3, -100] * 5
+    lines = [{"id": i, "logits": [[0.1, 0.9], [0.5, 0.5]]} for i in range(5)]
+    assert set(open_arrays(written(tmp_path / "b.jsonl", *lines))) == {"logits"}
+
+
 def test_another_number_of_scores_is_refused_with_its_line(tmp_path):
     lines = [{"probs": [0.5, 0.5], "label": 0}] * (json_lines.LOOK + 1)
     path = written(tmp_path / "a.jsonl", *lines, {"probs": [1.0], "label": 0})

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from softtargets.recipes import CNN, MLP, Digits, PreActResNet, Recipe
 from softtargets.runs import ENGINE, ENGINES, engine_of, environment, mixed_engines
 
@@ -26,11 +28,25 @@ def test_versions_that_compute_a_recipe_alike_are_one():
     assert mixed_engines((PLAIN, version) for version in versions) == []
     assert mixed_engines((blocks, version) for version in versions)
     versions = [{"engine": 5}, {"engine": 6}]
-    assert mixed_engines((blocks, version) for version in versions) == []
+    low = blocks.replace({"precision": "bf16"})
+    assert mixed_engines((low, version) for version in versions) == []
     assert mixed_engines((clipped, version) for version in versions)
-    # Nor did version 5 concern it, so that this is a difference of the sixth.
+    # Nor did version 5 concern it; and each run is said to be of the version that made it.
     (said,) = mixed_engines((clipped, {"engine": number}) for number in (4, 5, 6))
-    assert "4: 2 runs, 6: 1 run" in said
+    assert "(4 or 5: 2 runs, 6: 1 run)" in said
+    (said,) = mixed_engines([(PLAIN, {"engine": 3}), (PLAIN, {"engine": 6}), (PLAIN, {"engine": 6})])
+    assert "(3: 1 run, 6: 2 runs)" in said
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32"])
+def test_convolutions_of_a_gpu_in_single_precision_are_others_since_version_6(precision):
+    """They are asked to repeat their bits, for which NVIDIA's library may compute them in another way."""
+    nets = PLAIN.replace({"model": CNN(), "precision": precision})
+    for device, mixture in (("cuda", True), ("cuda:1", True), ("cpu", False)):
+        made = [{"engine": engine, "device": device} for engine in (5, 6)]
+        assert bool(mixed_engines((nets, one) for one in made)) is mixture
+        moved = {"engine": 6, "device": device, "parts": [{"engine": 5}, {"engine": 6}]}
+        assert bool(mixed_engines([(nets, moved)])) is mixture
 
 
 def test_several_versions_are_counted():
@@ -48,5 +64,5 @@ def test_a_training_gone_on_with_by_another_version_is_a_mixture_in_itself():
     made = {"engine": 6, "parts": [{"engine": 5}, {"engine": 6}]}
     assert mixed_engines([(PLAIN, made)]) == []
     (said,) = mixed_engines([(clipped, made), (clipped, {"engine": 6})])
-    assert "(4, then 6: 1 run, 6: 1 run)" in said
+    assert "(5, then 6: 1 run, 6: 1 run)" in said
     assert mixed_engines([(clipped, {"engine": 6, "parts": [{}, {"engine": 6}]})]) == []

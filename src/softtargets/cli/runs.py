@@ -245,8 +245,8 @@ def merge(
     """Take runs of other machines into a directory of runs.
 
     A run that is there stays and gets what it lacks. Trainings of one recipe with different numbers are named, and so
-    are damaged runs: the exit code is then 2. Of two engine versions the newer one's run is kept. Runs without weights
-    are light: studies use what was measured on them.
+    are damaged runs: the exit code is then 2. Of two engine versions that compute a recipe differently the newer one's
+    run is kept. Runs without weights are light: studies use what was measured on them.
     """
     from softtargets.runs import Merged, merge_runs
 

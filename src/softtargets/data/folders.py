@@ -195,7 +195,7 @@ def walk_images(
     found, inside = [], []
     with storage_errors(root / below, "read"), os.scandir(root / below) as entries:
         about = os.stat(root / below)
-        if (here := (about.st_dev, about.st_ino)) in above:
+        if (here := (about.st_dev, about.st_ino)) in above and about.st_ino:  # 0 where there are no numbers
             raise DataError(
                 f"{root / below} leads back through a link to a directory it lies in, so that the images below it "
                 "have no end; remove the link"

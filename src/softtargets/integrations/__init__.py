@@ -5,9 +5,18 @@ Importing this room imports none of them.
 """
 
 from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
 from typing import Any
 
-_ADAPTERS = ("huggingface", "lightning", "sklearn", "timm", "torchmetrics", "trackers")
+# Each with the libraries that not everybody has.
+_ADAPTERS = {
+    "huggingface": ("transformers", "accelerate"),
+    "lightning": ("lightning",),
+    "sklearn": (),
+    "timm": (),
+    "torchmetrics": ("torchmetrics",),
+    "trackers": (),
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -17,4 +26,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_ADAPTERS, "__doc__", "__file__", "__name__", "__path__"})
+    """Without those that cannot be loaded here: ``help`` asks for all that is listed."""
+    there = (name for name, libraries in _ADAPTERS.items() if all(map(_find_spec, libraries)))
+    return sorted({*there, "__doc__", "__file__", "__name__", "__path__"})

@@ -30,8 +30,9 @@ class JsonLines(Table):
 
     Where fields are lists, as with the tokens of a sentence, each element is a row, and the lists of a line have one
     length; fields with one value for the whole line are then not used. Where one field alone is a list, beside others
-    that are not and as long in each line, a line is an example with all of its scores: ``{"probs": [0.1, 0.9],
-    "label": 1}`` has the columns probs0, probs1 and label. Opening goes through the file once to count the rows.
+    that are not, as long in each line and not of whole numbers only, a line is an example with all of its scores:
+    ``{"probs": [0.1, 0.9], "label": 1}`` has the columns probs0, probs1 and label. Opening goes through the file once
+    to count the rows.
     """
 
     def __init__(self, file: FoundFile) -> None:
@@ -148,7 +149,11 @@ class JsonLines(Table):
             return None
         name = lists.pop()
         lengths = {len(one[name]) if isinstance(one.get(name), list) else 0 for one in look}
-        return (name, lengths.pop()) if len(lengths) == 1 and min(lengths) > 1 else None
+        if len(lengths) > 1 or min(lengths) < 2:
+            return None
+        # Whole numbers, texts and lists are tokens' own, in sentences of one length.
+        fractions = any(isinstance(value, float) for one in look for value in one[name])
+        return (name, lengths.pop()) if fractions else None
 
     def _whole(self, one: dict[str, Any], line: int) -> dict[str, Any]:
         """A line whose scores are in one list, with a field for each of them."""

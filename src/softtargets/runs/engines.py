@@ -33,10 +33,17 @@ ENGINES = {
     ),
 }
 ENGINE = max(ENGINES)
-# Versions that compute a few recipes otherwise, and all others as the version before.
-CONCERNED: dict[int, Callable[[Recipe], bool]] = {
-    5: lambda recipe: recipe.model.name in ("preact_resnet", "resnet18", "resnet"),
-    6: lambda recipe: recipe.clip is not None,
+
+
+def _convolves_exactly(recipe: Recipe) -> bool:
+    """Whether there may be convolutions in single precision, TF32 included."""
+    return recipe.precision != "bf16" and recipe.model.name not in ("mlp", "transformer")
+
+
+# Versions that compute a few recipes otherwise, perhaps on some devices only, and all others as the version before.
+CONCERNED: dict[int, Callable[[Recipe, str], bool]] = {
+    5: lambda recipe, device: recipe.model.name in ("preact_resnet", "resnet18", "resnet"),
+    6: lambda recipe, device: recipe.clip is not None or (device != "cpu" and _convolves_exactly(recipe)),
 }
 # Runs of before say nothing; which of the first two made them follows from their commit.
 _UNSAID = "1 or 2"
@@ -66,13 +73,14 @@ def mixed_engines(made: Iterable[tuple[Recipe, Mapping[str, Any]]]) -> list[str]
     >>> mixed_engines([(recipe, {"engine": 4}), (recipe, {"engine": 6})])
     []
     """
-    found = [_roundings_of(recipe, provenance) for recipe, provenance in made]
-    if len({version for versions in found for version in versions}) < 2:
+    alike: dict[tuple[int, ...], list[str]] = {}
+    for recipe, provenance in made:
+        alike.setdefault(_roundings_of(recipe, provenance), []).append(engine_of(provenance))
+    if len({version for versions in alike for version in versions}) < 2:
         return []
     counted = (
-        f"{', then '.join(str(version or _UNSAID) for version in versions)}: "
-        f"{found.count(versions)} run{'s' * (found.count(versions) > 1)}"
-        for versions in sorted(set(found))
+        f"{' or '.join(sorted(set(found)))}: {len(found)} run{'s' * (len(found) > 1)}"
+        for _, found in sorted(alike.items())
     )
     listed = ", ".join(counted)
     return [f"The runs were made by several versions of the engine ({listed}), which may round differently."]
@@ -81,7 +89,7 @@ def mixed_engines(made: Iterable[tuple[Recipe, Mapping[str, Any]]]) -> list[str]
 def _roundings_of(recipe: Recipe, provenance: Mapping[str, Any]) -> tuple[int, ...]:
     """The same of all parts of a training that was cut and gone on with by another version, as far as they are told."""
     told = [part for part in provenance.get("parts", ()) if "engine" in part]
-    return tuple(dict.fromkeys(rounding_of(recipe, part) for part in told or [provenance]))
+    return tuple(dict.fromkeys(rounding_of(recipe, {**provenance, **part}) for part in told or [provenance]))
 
 
 def rounding_of(recipe: Recipe, provenance: Mapping[str, Any]) -> int:
@@ -92,7 +100,7 @@ def rounding_of(recipe: Recipe, provenance: Mapping[str, Any]) -> int:
     >>> rounding_of(recipe, {"engine": 6}), rounding_of(recipe.replace({"clip": 1.0}), {"engine": 6})
     (4, 6)
     """
-    version = int(provenance.get("engine", 0))
-    while version in CONCERNED and not CONCERNED[version](recipe):
+    version, device = int(provenance.get("engine", 0)), str(provenance.get("device", "unknown"))
+    while version in CONCERNED and not CONCERNED[version](recipe, device):
         version -= 1
     return version

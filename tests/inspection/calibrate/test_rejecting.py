@@ -156,6 +156,7 @@ def selection(scores, labels):
     [
         ([[0.9, 0.1], [0.2, 0.8]], [0, 1], "All 2 predictions are right: nothing is left to gain by"),
         ([[0.9, 0.1], [0.2, 0.8]], [1, 0], "All 2 predictions are wrong: nothing is gained by"),
+        ([[0.9, 0.1]], [0], "The only prediction is right: nothing is left to gain by"),
         (
             [[0.6, 0.4], [0.6, 0.4]],
             [0, 1],

@@ -36,8 +36,8 @@ def handed_over(found: Selection) -> str:
     curve = found.curve
     if curve.mistakes in (0, curve.examples):
         outcome = "wrong: nothing is gained" if curve.mistakes else "right: nothing is left to gain"
-        predictions = count(curve.examples, "prediction")
-        return f"All {predictions} are {outcome} by handing the least confident cases to a person."
+        told = "The only prediction is" if curve.examples == 1 else f"All {curve.examples:,} predictions are"
+        return f"{told} {outcome} by handing the least confident cases to a person."
     if len(curve.ends) == 1:
         return (
             "All predictions are equally confident, so confidence does not tell mistakes from correct predictions. "
