@@ -8,8 +8,8 @@ label, and
 .. math:: \text{floor} = \min\Big( \frac{m + 1/2}{Z + 1}, \; \frac{\text{smallest positive probability}}{2} \Big).
 
 The first is the estimate of Krichevsky & Trofimov 1981 (Jeffreys' prior) of how often a class with probability 0 is the
-label; it is close to the floor with the best likelihood. The second keeps a zero below all that is not zero, unless that
-is the smallest number there is. One number for a whole file: what it owes to any one example is about 1/Z.
+label; it is close to the floor with the best likelihood. The second keeps a zero below all that is not zero, unless
+that is the smallest number there is. One number for a whole file: what it owes to any one example is about 1/Z.
 """
 
 from __future__ import annotations
