@@ -14,6 +14,7 @@ _CODE_OR_FORMULA = re.compile(
 )
 # A wide space behind a comma: formulas side by side, which stand below each other where there is no room.
 _SPACED = re.compile(r"(?<=[,;])\s*\\q?quad\s*")
+_PRIME = re.compile(r"<msup>(<mi>[^<]*</mi>)<mi>&#x02032;</mi></msup>")
 
 
 def with_formulas(markdown: str) -> str:
@@ -38,4 +39,5 @@ def _math(formula: str, display: str) -> str:
     made = convert(known, display=display)
     if unknown := re.search(r"\\[a-zA-Z]+", made):
         raise ValueError(f"{unknown[0]} in the formula {formula!r} cannot be drawn as MathML")
-    return str(made)
+    # A prime is small and high up by itself; as an exponent it would be a speck.
+    return _PRIME.sub(r"<mrow>\1<mo lspace='0' rspace='0'>&#x02032;</mo></mrow>", str(made))

@@ -11,10 +11,12 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
+from mkdocs.exceptions import PluginError  # noqa: E402
 from mkdocs.structure.files import File, Files  # noqa: E402
 
 from docs.building import cards, instruments, targets  # noqa: E402
 from docs.building.formulas import with_formulas  # noqa: E402
+from docs.building.links import broken  # noqa: E402
 from docs.building.notebooks import executed  # noqa: E402
 
 # Pages of the repository that are pages of the site too, by where they stand in it.
@@ -28,6 +30,8 @@ _FROM_ROOT = {
 }
 # What of the results is looked at in a browser; logs and predictions stay in the repository.
 _LOOKED_AT = {".html", ".svg", ".png"}
+# What pages of results offer to take away: the numbers of tables and figures.
+_TAKEN_AWAY = {".csv", ".json"}
 _LINK = re.compile(
     r"(?P<text>!?\[(?:[^\[\]]|\[[^\[\]]*\])*\])\((?P<to>[^)\s#]+)(?P<after>(?:#[^)\s]*)?(?: \"[^\"]*\")?)\)"
 )
@@ -35,6 +39,7 @@ _BRAND = re.compile(r'<p class="brand">softtargets <span>(?P<kind>\w+)</span>')
 _ROW = re.compile(r"<tr>\s*(?:<td[^>]*>(?:(?!</td>).)*</td>\s*){4,}</tr>", re.DOTALL)
 _CODE = re.compile(r"(<code[^>]*>)(.*?)(</code>)", re.DOTALL)
 _CELL = re.compile(r"<td(?P<how>[^>]*)>(?P<inner>.*?)</td>", re.DOTALL)
+_ANY_CELL = re.compile(r"<t(?P<kind>[dh])(?P<how>[^>e]*)>(?P<inner>.*?)</t(?P=kind)>", re.DOTALL)
 # Letters from which on a cell is prose, which takes many lines where its column is narrow.
 _PROSE = 60
 _PART = re.compile(r"^\{\{ (?P<part>picture|code|cost|findings) \}\}$", re.MULTILINE)
@@ -47,7 +52,7 @@ def on_files(files: Files, config: Any) -> Files:
         if path.suffix == ".html":
             made = with_way_back(path.read_text(encoding="utf-8"), place)
             files.append(File.generated(config, place, content=made))
-        elif path.suffix in _LOOKED_AT:
+        elif path.suffix in _LOOKED_AT | _TAKEN_AWAY:
             _add(files, config, place, path)
     for path in sorted((ROOT / "benchmarks").rglob("*.png")):
         _add(files, config, path.relative_to(ROOT).as_posix(), path)
@@ -56,8 +61,9 @@ def on_files(files: Files, config: Any) -> Files:
     for file in list(files):
         name = Path(file.src_uri).stem
         if file.src_uri.startswith("methods/") and name != "index":
-            drawn = targets.picture(name.replace("-", "_"))
-            files.append(File.generated(config, f"methods/{name}-target.svg", content=drawn))
+            for size in ("", "-narrow"):
+                drawn = targets.picture(name.replace("-", "_"), narrow=bool(size))
+                files.append(File.generated(config, f"methods/{name}-target{size}.svg", content=drawn))
     for name in instruments.NAMES:
         drawn = instruments.picture(name)
         files.append(File.generated(config, f"instruments/{name}-picture.svg", content=drawn))
@@ -78,9 +84,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             name = Path(page.file.src_uri).stem
             if name in instruments.NAMES:
                 return cards.picture(name, meta)
+            # On a phone the three panels stand below each other: side by side the last would be out of sight.
             return (
-                f"![Targets of three examples: one that is learnt, one that is uncertain, one that is wrong]"
-                f"({name}-target.svg){{ .target }}"
+                f'<picture><source media="(max-width: 44.9em)" srcset="{name}-target-narrow.svg">'
+                '<img alt="Targets of three examples: one that is learnt, one that is uncertain, one that is wrong" '
+                f'class="target" src="{name}-target.svg"></picture>'
             )
         return str(getattr(cards, found["part"])(meta))
 
@@ -95,7 +103,7 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
         names = _CODE.sub(
             lambda code: code[1] + re.sub(r"([._/])(?=\w)", r"\1<wbr>", code[2]) + code[3], found["inner"]
         )
-        return f"<td{found['how']}>{names}</td>"
+        return f"<t{found['kind']}{found['how']}>{names}</t{found['kind']}>"
 
     def row(found: re.Match[str]) -> str:
         return _CELL.sub(cell, found[0])
@@ -104,7 +112,14 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
         words = re.sub(r"<[^>]+>", "", found["inner"])
         return f'<td class="prose"{found["how"]}>{found["inner"]}</td>' if len(words) > _PROSE else found[0]
 
-    return _ROW.sub(row, _CELL.sub(parted, html))
+    return _ROW.sub(row, _ANY_CELL.sub(parted, html))
+
+
+def on_post_build(config: Any) -> None:
+    """Every link inside the site leads somewhere, also from a disk; MkDocs looks at pages that it makes alone."""
+    if found := broken(Path(config.site_dir)):
+        more = f"\n... and {len(found) - 20} more" * (len(found) > 20)
+        raise PluginError("links that lead nowhere:\n" + "\n".join(found[:20]) + more)
 
 
 def with_way_back(html: str, place: str) -> str:

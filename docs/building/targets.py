@@ -97,12 +97,13 @@ def pull(loss: SoftTargetLoss, logits: tuple[float, ...], label: int = 0) -> Pul
     return Pull(prediction - gradient[0], prediction)
 
 
-def picture(name: str) -> bytes:
-    """An SVG with a panel for each of the three examples."""
+def picture(name: str, narrow: bool = False) -> bytes:
+    """An SVG with a panel for each of the three examples, side by side or, for phones, below each other."""
     loss = example(name)
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path", "font.size": 11}):
-        figure = Figure(figsize=(7.6, 2.6), layout="constrained")
-        axes = figure.subplots(1, len(EXAMPLES), sharey=True)
+        figure = Figure(figsize=(4.2, 5.2) if narrow else (7.6, 2.6), layout="constrained")
+        many = (len(EXAMPLES), 1) if narrow else (1, len(EXAMPLES))
+        axes = figure.subplots(*many, sharex=True, sharey=True)
         places = range(len(CLASSES))
         for ax, (told, logits) in zip(axes, EXAMPLES.items(), strict=True):
             found = pull(loss, logits)

@@ -47,6 +47,17 @@ def test_a_zero_stays_below_the_smallest_positive_probability():
     assert zero_floor(p, np.array([2, 2, 2])) == pytest.approx(0.0005)
 
 
+@pytest.mark.parametrize("smallest", [5e-324, 1e-323, 2e-308, 1e-100])
+def test_the_smallest_numbers_there_are_leave_a_floor_above_zero(smallest):
+    """Naive Bayes gives them: half of the very smallest is 0, whose logarithm is no number."""
+    p = np.array([[1.0, smallest, 0.0]] * 3)
+    floor = zero_floor(p, np.array([0, 0, 0]))
+    assert 0 < floor <= smallest
+    logits = logits_from_probabilities(p, floor=floor)
+    assert bool(logits.isfinite().all())
+    assert bool((logits[:, 2] <= logits[:, 1]).all())
+
+
 def test_without_zeros_there_is_no_floor():
     assert zero_floor(np.full((4, 2), 0.5), np.zeros(4, dtype=int)) is None
 

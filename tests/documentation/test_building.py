@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,7 +15,8 @@ import yaml
 from docs.building import cards, instruments
 from docs.building.docstrings import as_markdown
 from docs.building.formulas import with_formulas
-from docs.building.hooks import _relinked, on_page_content, with_way_back
+from docs.building.hooks import _relinked, on_files, on_page_content, on_page_markdown, with_way_back
+from docs.building.links import broken
 from docs.building.targets import EXAMPLES, example, picture, pull
 from documentation.blocks import ROOT
 from softtargets.calibration import expected_calibration_error, measure_calibration, temperature_scaling
@@ -54,6 +57,63 @@ def test_pages_of_results_lead_back_to_the_site(place: str, links: list[str]) ->
         with_way_back(made, place)
 
 
+def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+    """In pages that MkDocs takes as they are too: those of results have links to files of their own."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/table.csv").write_text("1")
+    (tmp_path / "index.html").write_text(
+        '<h2 id="here">x</h2><a href="#here">1</a><a href="a/page.html#there">2</a>'
+    )
+    page = (
+        '<p id="there"><a href="../index.html#here">1</a><a href="table.csv">2</a><a href="https://a.b/c">3</a>'
+        '<a href="#state=1">4</a><img src="data:,">'
+    )
+    (tmp_path / "a/page.html").write_text(page)
+    assert broken(tmp_path) == []
+    lost = '<a href="tables/x.csv">1</a><a href="..">2</a><a href="../index.html#gone">3</a><img src="y.svg">'
+    (tmp_path / "a/page.html").write_text(page + lost)
+    assert broken(tmp_path) == [
+        "a/page.html: tables/x.csv is not there",
+        "a/page.html: .. is not there",
+        "a/page.html: ../index.html#gone has no such place",
+        "a/page.html: y.svg is not there",
+    ]
+
+
+def test_files_that_pages_of_results_offer_are_in_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs.building.hooks.executed", lambda path: ("", {}))
+    monkeypatch.setattr("docs.building.hooks.instruments.NAMES", ())
+    config = pytest.importorskip("mkdocs.config", reason="needs mkdocs").load_config(str(ROOT / "mkdocs.yml"))
+    monkeypatch.setattr(config.plugins, "_current_plugin", "hooks", raising=False)  # as while a site is built
+    from mkdocs.structure.files import Files
+
+    places = {file.src_uri for file in on_files(Files([]), config)}
+    for page in sorted((ROOT / "results").rglob("*.html")):
+        for to in re.findall(r'href="([^"#:]+)"', page.read_text(encoding="utf-8")):
+            if (there := (page.parent / to).resolve()).is_file():
+                assert there.relative_to(ROOT.resolve()).as_posix() in places, (page, to)
+
+
+def test_on_a_phone_the_examples_of_a_card_stand_below_each_other() -> None:
+    def shape(drawn: bytes) -> tuple[float, float]:
+        width, height = re.findall(rb'(?:width|height)="([\d.]+)pt"', drawn)[:2]
+        return float(width), float(height)
+
+    (width, height), (wide, low) = shape(picture("labo", narrow=True)), shape(picture("labo"))
+    assert width < 320 < height
+    assert low < 200 < 500 < wide
+    page = SimpleNamespace(meta={}, file=SimpleNamespace(src_uri="methods/labo.md"))
+    made = on_page_markdown("{{ picture }}", page, None, None)
+    assert 'srcset="labo-target-narrow.svg"' in made
+    assert 'src="labo-target.svg"' in made
+
+
+def test_a_prime_is_no_exponent() -> None:
+    made = with_formulas("$p(T')$")
+    assert "<msup>" not in made
+    assert "&#x02032;" in made
+
+
 def test_prose_in_broad_tables_keeps_some_width() -> None:
     broad, narrow = (
         "<tr>" + "<td>1</td>" * count + "<td>" + "words " * 20 + "</td></tr>\n" for count in (3, 1)
@@ -62,8 +122,10 @@ def test_prose_in_broad_tables_keeps_some_width() -> None:
     assert made.count('<td class="prose">words') == 1
     assert made.count("<td>1</td>") == 7
     assert made.endswith(f"{narrow * 4}</table>")  # rows of two cells, however many follow each other
-    names = "<td><code>results.json</code> a.b</td>"
-    assert on_page_content(names, None, None, None) == "<td><code>results.<wbr>json</code> a.b</td>"
+    for cell in ("td", "th"):
+        names = f"<{cell}><code>results.json</code> a.b</{cell}>"
+        cut = f"<{cell}><code>results.<wbr>json</code> a.b</{cell}>"
+        assert on_page_content(f"<thead>{names}</thead>", None, None, None) == f"<thead>{cut}</thead>"
 
 
 def test_a_command_that_cannot_be_drawn_is_refused() -> None:

@@ -12,8 +12,10 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -299,6 +301,46 @@ def test_probabilities_of_exactly_0_and_1(kind):
     assert np.isfinite(found).all()
     # Of those with probability 1 half are wrong.
     assert found[0, 0] < 0.95
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ALL)
+def test_naive_bayes_whose_probabilities_are_as_small_as_numbers_can_be(kind, digits):
+    X, y, X_calibration, y_calibration, X_test, y_test = digits
+    classifier = GaussianNB().fit(X, y)
+    p = classifier.predict_proba(X_calibration)
+    assert (p == 0).any()
+    assert p[p > 0].min() < 1e-300
+    # With the smallest number that there is: half of it is 0.
+    p = np.vstack([p, np.eye(10)[:1] + 5e-324 * (np.arange(10) == 3)])
+    scaler = kind().fit(p, np.append(y_calibration, 0))
+    assert 0 < scaler.floor_ <= 5e-324
+    found = kind(classifier).fit(X_calibration, y_calibration).predict_proba(X_test)
+    assert np.isfinite(found).all()
+    own = np.arange(len(y_test)), y_test
+    before = classifier.predict_proba(X_test)[own]
+    assert np.log(found[own].clip(1e-300)).mean() > np.log(before.clip(1e-300)).mean() + 1
+
+
+def test_a_temperature_at_the_end_of_its_range_says_so(digits):
+    X, y, X_calibration, y_calibration, *_ = digits
+    with pytest.warns(ConvergenceWarning, match="rises above T = 100"):
+        scaler = TemperatureScaler(GaussianNB().fit(X, y)).fit(X_calibration, y_calibration)
+    assert scaler.temperature_ == 100
+    z = 4 * np.eye(3)
+    with pytest.warns(ConvergenceWarning, match=r"rises below T = 0\.01"):
+        TemperatureScaler().fit(np.tile(z, (5, 1)), np.tile([0, 1, 2], 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TemperatureScaler().fit(*made())
+
+
+def test_labels_of_one_class_are_refused_by_that_name(digits):
+    X, y, *_ = digits
+    with pytest.raises(ValueError, match=r"labels of one class only, 3; .*must be fitted already"):
+        TemperatureScaler(LogisticRegression()).fit(X[y == 3], y[y == 3])
+    fitted = LogisticRegression(max_iter=100).fit(X, y)
+    assert np.isfinite(PlattScaler(fitted).fit(X[y == 3], y[y == 3]).predict_proba(X)).all()
 
 
 @pytest.mark.parametrize("kind", ALL)

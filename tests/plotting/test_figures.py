@@ -173,6 +173,11 @@ def test_points_on_the_plane_are_those_of_the_view():
     assert shown[-1] == "class mean"
 
 
+def test_a_curve_of_one_seed_may_have_plain_numbers():
+    ax = distillation_curves({"student": {0.0: 0.9, 0.1: 0.92}}, ax=axes())
+    assert list(ax.lines[0].get_ydata()) == [0.9, 0.92]
+
+
 def test_curves_of_distillation_are_means_over_seeds():
     ax = distillation_curves(
         {**CURVES, "ready": distillation.curve([(0.1, [0.5])]), "_x": {0: [1]}}, ax=axes()

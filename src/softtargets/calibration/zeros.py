@@ -8,12 +8,13 @@ label, and
 .. math:: \text{floor} = \min\Big( \frac{m + 1/2}{Z + 1}, \; \frac{\text{smallest positive probability}}{2} \Big).
 
 The first is the estimate of Krichevsky & Trofimov 1981 (Jeffreys' prior) of how often a class with probability 0 is the
-label; it is close to the floor with the best likelihood. The second keeps a zero below all that is not zero. One number
-for a whole file: what it owes to any one example is about 1/Z.
+label; it is close to the floor with the best likelihood. The second keeps a zero below all that is not zero, unless
+that is the smallest number there is. One number for a whole file: what it owes to any one example is about 1/Z.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -42,7 +43,11 @@ class ZeroCounts:
     @property
     def floor(self) -> float | None:
         """What 0 counts as; None if there is none."""
-        return min((self.labelled + 0.5) / (self.zeros + 1), self.smallest / 2) if self.zeros else None
+        if not self.zeros:
+            return None
+        # Half of the smallest number of double precision is 0: naive Bayes gives such probabilities.
+        below = max(self.smallest / 2, math.ulp(0.0))
+        return min((self.labelled + 0.5) / (self.zeros + 1), below)
 
 
 def zero_floor(

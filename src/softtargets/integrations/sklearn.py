@@ -9,6 +9,7 @@ Each gives ``predict_proba``, and ``to_module()`` the same as a `torch.nn.Module
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Literal
@@ -17,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split
@@ -260,6 +261,10 @@ class Calibrator(ClassifierMixin, BaseEstimator):
                 f"cv='prefit' and {type(self.estimator).__name__} is not fitted; fit it first, or leave cv out"
             )
         classes, counts = np.unique(y, return_counts=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has labels of one class only, {_some(classes)}; a classifier needs two, or must be fitted already"
+            )
         if counts.min() < 2:
             raise ValueError(
                 f"class {_some(classes[[counts.argmin()]])} has only 1 sample, and cross-validation holds out some of "
@@ -348,6 +353,8 @@ class TemperatureScaler(Calibrator):
     def _fitted(self, scores: Tensor, labels: Tensor, weights: Tensor | None) -> CalibrationModule:
         self.fit_: TemperatureFit = temperature_scaling(self._logits(scores), labels, weights=weights)
         self.temperature_, self.standard_error_ = self.fit_.temperature, self.fit_.standard_error
+        if self.fit_.ending in ("lowest", "highest"):
+            warnings.warn(self.fit_.note, ConvergenceWarning, stacklevel=3)
         return LogitScaling.of(self.fit_, kind=self.kind_, floor=self.floor_)
 
 

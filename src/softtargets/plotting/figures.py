@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from softtargets.calibration import (
@@ -242,8 +243,8 @@ def distillation_curves(
 ) -> Axes:
     """Means over seeds with a band from the lowest to the highest, one line for each name.
 
-    Each curve is a `softtargets.distillation.Curve`, a mapping from x to its values, one for each seed, or pairs of
-    both.
+    Each curve is a `softtargets.distillation.Curve`, a mapping from x to its values, one for each seed (or a number, of
+    one seed), or pairs of both.
 
     >>> ax = distillation_curves({"student": {0.0: [0.90, 0.91], 0.1: [0.92, 0.93]}})
     >>> ax.get_ylabel()
@@ -261,7 +262,8 @@ def distillation_curves(
 def _curve(given: Curve | Mapping[float, Iterable[float]] | Iterable[tuple[float, Iterable[float]]]) -> Curve:
     if isinstance(given, Curve):
         return given
-    return curve_of(given.items() if isinstance(given, Mapping) else given)
+    pairs = given.items() if isinstance(given, Mapping) else given
+    return curve_of((x, [float(values)] if isinstance(values, Real) else values) for x, values in pairs)
 
 
 def _near_one(sweep: TemperatureSweep, measure: str) -> float:

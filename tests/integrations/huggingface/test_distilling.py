@@ -68,6 +68,77 @@ def test_a_live_teacher(kind, tmp_path):
     assert torch.equal(small.weights_of(teacher), before)
 
 
+class Pairs(torch.nn.Module):
+    """A classifier that asks which of two sentences a token is in; an odd input makes it fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = small.classifier(2)
+
+    def forward(self, input_ids, attention_mask=None, token_type_ids=None):
+        self.asked = {"input_ids", *(["token_type_ids"] if token_type_ids is not None else [])}
+        return self.inside(input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
+
+
+class Alone(torch.nn.Module):
+    """One that knows of no pairs, and takes nothing that it does not know."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = small.classifier(1)
+
+    def forward(self, input_ids, attention_mask=None, labels=None):
+        return self.inside(input_ids, attention_mask=attention_mask)
+
+
+@pytest.mark.parametrize("unused", [True, False])
+def test_teacher_and_student_get_what_each_of_them_takes(unused, tmp_path):
+    """A student like DistilBERT has no token types, for which its teacher, BERT, would otherwise see zeros."""
+    data = small.labelled(8)
+    kinds = (torch.arange(7) > 3).long().expand(8, 7).contiguous()
+    data = small.Examples(
+        **data.columns, token_type_ids=kinds, **({"idx": torch.arange(8)} if unused else {})
+    )
+    teacher, student = Pairs(), Alone()
+    trainer = trainer_of(tmp_path, teacher, data, student, max_steps=1)
+    batch = next(iter(trainer.get_train_dataloader()))
+    found = trainer.compute_loss(student, dict(batch)).item()
+    assert "token_type_ids" in teacher.asked
+    columns = {name: batch[name] for name in ("input_ids", "attention_mask")}
+    with torch.no_grad():
+        told = teacher.eval()(**columns, token_type_ids=batch["token_type_ids"]).logits
+        z = student(**columns).logits
+    assert found == pytest.approx(hinton(z, told, batch["labels"], **HINTON), rel=1e-5)
+    trainer.train()
+    assert trainer.evaluate(data)["eval_loss"] > 0
+    del data.columns["labels"]
+    assert trainer.predict(data).predictions.shape == (8, 3)
+    # The other way round: the student has token types, of which the teacher knows nothing.
+    data = small.Examples(**small.labelled(8).columns, token_type_ids=kinds)
+    trainer_of(tmp_path, Alone(), data, small.classifier(1), max_steps=1).train()
+    store_teacher(Alone(), data, tmp_path / "teacher.safetensors", k=2)
+
+
+def test_a_teacher_that_cannot_be_moved_stays_where_it_is(tmp_path):
+    """As one that is larger than a device, whose parts lie on several."""
+    from accelerate import dispatch_model
+
+    teacher = small.causal(2)
+    map = {name: "cpu" for name, _ in teacher.named_children()} | {"transformer": "disk"}
+    teacher.tie_weights()
+    teacher = dispatch_model(
+        teacher, map, main_device="cpu", offload_dir=tmp_path / "offloaded", force_hooks=True
+    )
+    teacher.hf_device_map = map
+    with pytest.raises(RuntimeError, match="move"):
+        teacher.to("cpu")
+    trainer = trainer_of(tmp_path, teacher, small.sentences(4))
+    trainer.train()
+    whole = trainer_of(tmp_path, small.causal(2), small.sentences(4))
+    whole.train()
+    assert small.losses_of(trainer) == pytest.approx(small.losses_of(whole), rel=1e-6)
+
+
 def test_accumulated_gradients_are_those_of_one_large_batch(tmp_path):
     def trained(**sizes):
         trainer = trainer_of(tmp_path, small.causal(2), small.sentences(), **sizes)

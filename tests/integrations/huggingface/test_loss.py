@@ -213,6 +213,24 @@ def test_labels_in_a_column_and_images():
     )
 
 
+def test_a_loss_by_its_name_is_that_loss():
+    """One import and one line: nothing of softtargets.losses is needed beside it."""
+    torch.manual_seed(0)
+    logits, labels = torch.randn(6, 5), torch.tensor([0, 1, 2, 3, 4, -100])
+    outputs = {"logits": logits}
+    named = loss_function("label_smoothing", alpha=0.2)
+    assert named(outputs, labels) == loss_function(LabelSmoothing(0.2))(outputs, labels)
+    assert repr(loss_function("online_label_smoothing", classes=5).loss) == repr(
+        OnlineLabelSmoothing(classes=5)
+    )
+    with pytest.raises(ValueError, match=r"no loss 'label_smothing'.*label_smoothing"):
+        loss_function("label_smothing")
+    with pytest.raises(ValueError, match=r"needs .*DistillationTrainer"):
+        loss_function("distillation")
+    with pytest.raises(TypeError, match="alpha would be for a loss that is given by its name"):
+        loss_function(LabelSmoothing(), alpha=0.2)
+
+
 def test_losses_that_cannot_be_are_refused_when_they_are_made():
     with pytest.raises(ValueError, match="DistillationTrainer"):
         loss_function(Distillation())

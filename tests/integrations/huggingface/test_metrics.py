@@ -136,6 +136,13 @@ def test_logits_are_not_kept(tmp_path):
     assert seen == [(14, 8, 4)]
 
 
+def test_generated_tokens_are_no_logits():
+    """What Seq2SeqTrainer gives with predict_with_generate."""
+    tokens = np.arange(12).reshape(3, 4)
+    with pytest.raises(ValueError, match="tokens that were generated"):
+        Metrics(shift=False)(EvalPrediction(predictions=tokens, label_ids=tokens))
+
+
 def test_a_dataset_without_labels_is_predicted(tmp_path):
     unlabelled = small.sentences(6)
     del unlabelled.columns["labels"]

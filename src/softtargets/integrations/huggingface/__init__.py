@@ -2,7 +2,7 @@
 
 One line each::
 
-    Trainer(model, args, ..., compute_loss_func=loss_function(LabelSmoothing(0.1)))
+    Trainer(model, args, ..., compute_loss_func=loss_function("label_smoothing", alpha=0.1))
     Trainer(model, args, ..., compute_metrics=compute_metrics)
     DistillationTrainer(model, args, ..., teacher=teacher, loss=Distillation.hinton(2.0))
 """

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import Trainer
 
 from softtargets.integrations.huggingface.loss import LossFunction, refuse_own_smoothing
-from softtargets.integrations.huggingface.rows import aligned, logits_of, rows, shifts
+from softtargets.integrations.huggingface.rows import accepted, aligned, logits_of, named_inputs, rows, shifts
 from softtargets.integrations.huggingface.stored import ROW, Numbered, StoredTeacher
 from softtargets.losses import CrossEntropy, Distillation, TopLogits
 
@@ -19,10 +19,12 @@ from softtargets.losses import CrossEntropy, Distillation, TopLogits
 class DistillationTrainer(Trainer):
     """``transformers.Trainer`` with a teacher and a `Distillation` loss; all else is as there.
 
-    `teacher` is a model, which is asked about each batch with the inputs of the student (in evaluation mode, without
-    gradient), or what `store_teacher` has kept (a `StoredTeacher` or its path), for the training dataset in its order.
-    A stored teacher must have been asked at the temperature of the loss. It knows nothing of evaluation examples:
-    the loss reported of these is the cross-entropy of their labels; with a live teacher it is that of the training.
+    `teacher` is a model, which is asked about each batch (in evaluation mode, without gradient) with the inputs that
+    its ``forward`` takes: columns that the student does not know, such as the ``token_type_ids`` of a BERT that teaches
+    a DistilBERT, are kept for it. Or it is what `store_teacher` has kept (a `StoredTeacher` or its path), for the
+    training dataset in its order. A stored teacher must have been asked at the temperature of the loss. It knows
+    nothing of evaluation examples: the loss reported of these is the cross-entropy of their labels; with a live teacher
+    it is that of the training.
 
     ``loss=Distillation.hinton(2.0)`` is the text-book loss (student at T, soft part times T squared), the default; see
     `Distillation` for others. `shift` is as in `loss_function`.
@@ -49,6 +51,7 @@ class DistillationTrainer(Trainer):
         self.distillation = _Teaching(loss, shift=shift)
         self._without_teacher = LossFunction(CrossEntropy(), shift=shift)
         self._taught: Any = None
+        self._only_teachers: list[str] = []
         stored = StoredTeacher(teacher) if isinstance(teacher, str | Path) else teacher
         if not isinstance(stored, StoredTeacher | nn.Module):
             raise TypeError(
@@ -65,7 +68,9 @@ class DistillationTrainer(Trainer):
         if isinstance(stored, StoredTeacher) and dataset is not None:
             self.train_dataset = Numbered(_of_size(dataset, stored))
         if isinstance(stored, nn.Module):
-            stored.requires_grad_(False).eval().to(self.args.device)
+            stored.requires_grad_(False).eval()
+            if not _has_its_place(stored):
+                stored.to(self.args.device)
 
     def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *rest: Any, **options: Any) -> Any:
         """Ask the teacher, then do as Trainer does."""
@@ -74,7 +79,7 @@ class DistillationTrainer(Trainer):
         if isinstance(self.teacher, nn.Module):
             asked = {name: value for name, value in inputs.items() if name != "labels"}
             with torch.no_grad():
-                self._taught = logits_of(self.teacher.eval()(**asked))
+                self._taught = logits_of(self.teacher.eval()(**accepted(self.teacher, asked)))
         else:
             if places is None and model.training:
                 raise ValueError(
@@ -84,9 +89,19 @@ class DistillationTrainer(Trainer):
                 )
             self._taught = places
         try:
-            return super().compute_loss(model, inputs, *rest, **options)
+            return super().compute_loss(model, self._students(inputs), *rest, **options)
         finally:
             self._taught = None
+
+    def prediction_step(self, model: nn.Module, inputs: dict[str, Any], *rest: Any, **options: Any) -> Any:
+        """As Trainer does; where there are no labels, no loss is computed and nobody asks the teacher."""
+        if any(inputs.get(name) is None for name in self.label_names):
+            inputs = self._students(inputs)
+        return super().prediction_step(model, inputs, *rest, **options)
+
+    def _students(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Inputs without what is there for the teacher alone."""
+        return {name: value for name, value in inputs.items() if name not in (ROW, *self._only_teachers)}
 
     def _loss_of(self, outputs: Any, labels: Tensor | None, num_items_in_batch: Any = None) -> Tensor:
         if self._taught is None:
@@ -95,8 +110,12 @@ class DistillationTrainer(Trainer):
 
     def _set_signature_columns_if_needed(self) -> None:
         super()._set_signature_columns_if_needed()
-        if ROW not in self._signature_columns:
-            self._signature_columns.append(ROW)
+        if ROW in self._signature_columns:
+            return
+        if isinstance(self.teacher, nn.Module):
+            known = set(self._signature_columns)
+            self._only_teachers = [name for name in named_inputs(self.teacher) if name not in known]
+        self._signature_columns += [*self._only_teachers, ROW]
 
 
 class _Teaching(LossFunction):
@@ -125,6 +144,12 @@ class _Teaching(LossFunction):
         if isinstance(given, Tensor):
             given = given.to(flat.dtype) if flat.dtype == torch.float64 else given
         return self.of_rows(flat, wanted, num_items_in_batch, given)
+
+
+def _has_its_place(teacher: Any) -> bool:
+    """Whether a teacher is spread over devices, or quantised on one: such a model cannot be moved, and need not be."""
+    places = set((getattr(teacher, "hf_device_map", None) or {}).values())
+    return len(places) > 1 or bool(getattr(teacher, "is_quantized", False))
 
 
 def _check_stored(stored: StoredTeacher, loss: Distillation) -> None:

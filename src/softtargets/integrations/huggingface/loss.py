@@ -13,16 +13,20 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import TrainerCallback
 
+from softtargets.exceptions import nearest
 from softtargets.integrations.huggingface.rows import aligned, logits_of, rows, shifts
-from softtargets.losses import SoftTargetLoss
+from softtargets.losses import REGULARISERS, SoftTargetLoss
 
 STATE = "softtargets_loss.safetensors"
 
 
 def loss_function(
-    loss: SoftTargetLoss, *, shift: bool | None = None, probabilities: bool = False
+    loss: SoftTargetLoss | str, *, shift: bool | None = None, probabilities: bool = False, **options: Any
 ) -> LossFunction:
     """A loss of softtargets for ``Trainer(compute_loss_func=...)``.
+
+    `loss` is a loss or the name of one, ``loss_function("label_smoothing", alpha=0.1)``: names are those of
+    ``softtargets.losses.REGULARISERS``, `options` those of its class.
 
     It is the mean over labels that are not -100, over all batches of a step where gradients are accumulated: Trainer
     counts those labels (`num_items_in_batch`). Half-precision logits give a loss in single precision. Class weights
@@ -46,13 +50,30 @@ def loss_function(
     >>> function({"logits": torch.tensor([[2.0, 0.0, 0.0]])}, torch.tensor([0]))
     tensor(0.3729)
     """
-    function = LossFunction(loss, shift=shift, probabilities=probabilities)
-    if loss.needs:
+    made = named_loss(loss, options)
+    function = LossFunction(made, shift=shift, probabilities=probabilities)
+    if made.needs:
         raise ValueError(
-            f"{type(loss).__name__} needs {loss.needs}, which Trainer does not give to a loss function: "
+            f"{type(made).__name__} needs {made.needs}, which Trainer does not give to a loss function: "
             "use softtargets.integrations.huggingface.DistillationTrainer"
         )
     return function
+
+
+def named_loss(loss: Any, options: dict[str, Any]) -> Any:
+    """The loss of a name, made with these options; one that is made already takes none."""
+    if isinstance(loss, str):
+        if loss not in REGULARISERS:
+            raise ValueError(
+                f"there is no loss {loss!r}{nearest(loss, REGULARISERS)}; there are {', '.join(REGULARISERS)}"
+            )
+        return REGULARISERS[loss](**options)
+    if options:
+        raise TypeError(
+            f"{', '.join(options)} would be for a loss that is given by its name, but {type(loss).__name__} is made "
+            "already"
+        )
+    return loss
 
 
 class LossFunction(TrainerCallback):

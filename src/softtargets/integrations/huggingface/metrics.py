@@ -63,6 +63,11 @@ class Metrics:
     def __call__(self, prediction: Any, compute_result: bool = True) -> dict[str, float]:
         """Metrics by name, of an ``EvalPrediction``; nothing before the last batch where they come one by one."""
         scores = as_tensor(first(prediction.predictions))
+        if not scores.is_floating_point():
+            raise ValueError(
+                "predictions are whole numbers, as tokens that were generated: there are no probabilities to measure. "
+                "Leave predict_with_generate out, or measure the text with metrics of your own"
+            )
         labels = _labels(prediction.label_ids).to(scores.device)
         if self._preprocesses:
             if self._shift(scores):

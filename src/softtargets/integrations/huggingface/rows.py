@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 # What the class of a model's output says about its labels. Position t of a causal model predicts label t + 1; a
 # sequence-to-sequence model's decoder is given shifted tokens instead, so that its labels are aligned.
@@ -25,6 +26,25 @@ _QUESTION = (
     "say shift=True if position t predicts label t + 1 (causal language models), or shift=False if labels are aligned "
     "with logits (sequence to sequence, masked language models, token classification)"
 )
+
+
+def named_inputs(model: nn.Module) -> Mapping[str, inspect.Parameter]:
+    """What the ``forward`` of a model names; of a model that PEFT has wrapped, that of the model inside."""
+    wrapped: Any = getattr(model, "get_base_model", None)
+    return inspect.signature((model if wrapped is None else wrapped()).forward).parameters
+
+
+def accepted(model: nn.Module, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Those of the inputs that a model takes: all if it takes any.
+
+    >>> from torch import nn
+    >>> accepted(nn.Linear(2, 2), {"input": 1, "idx": 2})
+    {'input': 1}
+    """
+    known = inspect.signature(model.forward).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values()):
+        return inputs
+    return {name: value for name, value in inputs.items() if name in known}
 
 
 def logits_of(outputs: Any) -> Tensor:

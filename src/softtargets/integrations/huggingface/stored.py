@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 from transformers import default_data_collator
 
-from softtargets.integrations.huggingface.rows import aligned, logits_of, rows, shifts
+from softtargets.integrations.huggingface.rows import accepted, aligned, logits_of, rows, shifts
 from softtargets.losses import TopLogits
 from softtargets.storage import make_directory, replacing
 
@@ -136,7 +136,7 @@ def store_teacher(
                 )
             labels = batch.pop("labels")
             with torch.no_grad():
-                outputs = teacher(**batch)
+                outputs = teacher(**accepted(teacher, batch))
             logits = logits_of(outputs)
             logits, labels = aligned(logits, labels, shifts(outputs, logits, shift))
             flat, wanted = rows(logits, labels)
