@@ -31,11 +31,21 @@ def test_versions_that_compute_a_recipe_alike_are_one():
     low = blocks.replace({"precision": "bf16"})
     assert mixed_engines((low, version) for version in versions) == []
     assert mixed_engines((clipped, version) for version in versions)
-    # Nor did version 5 concern it; and each run is said to be of the version that made it.
-    (said,) = mixed_engines((clipped, {"engine": number}) for number in (4, 5, 6))
-    assert "(4 or 5: 2 runs, 6: 1 run)" in said
+    (said,) = mixed_engines((clipped, {"engine": number}) for number in (4, 5, 5, 6))
+    assert "(4: 1 run, 5: 2 runs, 6: 1 run)" in said
     (said,) = mixed_engines([(PLAIN, {"engine": 3}), (PLAIN, {"engine": 6}), (PLAIN, {"engine": 6})])
     assert "(3: 1 run, 6: 2 runs)" in said
+
+
+def test_recipes_that_versions_concern_differently_are_no_mixture_where_one_version_made_all():
+    """A page of many recipes, some of them clipped: the last version computes the others as versions before it did."""
+    clipped, blocks = PLAIN.replace({"clip": 1.0}), PLAIN.replace({"model": PreActResNet(depth=8)})
+    for engine in range(1, ENGINE + 1):
+        assert mixed_engines((recipe, {"engine": engine}) for recipe in (PLAIN, clipped, blocks)) == []
+    # The clipped one is of version 6, which computes the plain one of version 4 alike, and the other clipped one not.
+    assert mixed_engines([(PLAIN, {"engine": 4}), (clipped, {"engine": 6})]) == []
+    (said,) = mixed_engines([(PLAIN, {"engine": 4}), (clipped, {"engine": 6}), (clipped, {"engine": 4})])
+    assert "(4: 2 runs, 6: 1 run)" in said
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32"])

@@ -6,6 +6,7 @@ one recipe by two versions agree as two roundings of the same computation do, no
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -64,7 +65,8 @@ def engine_of(provenance: Mapping[str, Any]) -> str:
 def mixed_engines(made: Iterable[tuple[Recipe, Mapping[str, Any]]]) -> list[str]:
     """What a reader must know where runs of several versions stand beside each other: a sentence, or none.
 
-    Of each run its recipe and its provenance.
+    made: of each run its recipe and its provenance. There is nothing to say if one version would have computed all of
+    these runs as they are.
 
     >>> from softtargets.recipes import MLP, Digits
     >>> recipe = Recipe(data=Digits(), model=MLP(), epochs=1)
@@ -73,23 +75,23 @@ def mixed_engines(made: Iterable[tuple[Recipe, Mapping[str, Any]]]) -> list[str]
     >>> mixed_engines([(recipe, {"engine": 4}), (recipe, {"engine": 6})])
     []
     """
-    alike: dict[tuple[int, ...], list[str]] = {}
-    for recipe, provenance in made:
-        alike.setdefault(_roundings_of(recipe, provenance), []).append(engine_of(provenance))
-    if len({version for versions in alike for version in versions}) < 2:
+    runs = list(made)
+    if not runs or set.intersection(*(_would_do(*run) for run in runs)):
         return []
-    counted = (
-        f"{' or '.join(sorted(set(found)))}: {len(found)} run{'s' * (len(found) > 1)}"
-        for _, found in sorted(alike.items())
-    )
-    listed = ", ".join(counted)
+    counts = sorted(Counter(engine_of(provenance) for _, provenance in runs).items())
+    listed = ", ".join(f"{version}: {count} run{'s' * (count > 1)}" for version, count in counts)
     return [f"The runs were made by several versions of the engine ({listed}), which may round differently."]
 
 
-def _roundings_of(recipe: Recipe, provenance: Mapping[str, Any]) -> tuple[int, ...]:
-    """The same of all parts of a training that was cut and gone on with by another version, as far as they are told."""
+def _would_do(recipe: Recipe, provenance: Mapping[str, Any]) -> set[int]:
+    """Versions that would compute the whole training as it was computed; none, if its own parts differ."""
     told = [part for part in provenance.get("parts", ()) if "engine" in part]
-    return tuple(dict.fromkeys(rounding_of(recipe, {**provenance, **part}) for part in told or [provenance]))
+    roundings = {rounding_of(recipe, {**provenance, **part}) for part in told or [provenance]}
+    return {
+        version
+        for version in range(ENGINE + 1)
+        if roundings == {rounding_of(recipe, {**provenance, "engine": version})}
+    }
 
 
 def rounding_of(recipe: Recipe, provenance: Mapping[str, Any]) -> int:
