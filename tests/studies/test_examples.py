@@ -79,7 +79,9 @@ def test_groups_of_neighbours_see_that_neighbours_belong_together():
     families = np.repeat(np.arange(len(sizes)), sizes)
 
     def chance(neighbours, scores):
-        pseudo = pseudo_values(lambda chosen: float(scores[chosen].mean()), len(scores), neighbours=neighbours)
+        pseudo = pseudo_values(
+            lambda chosen: float(scores[chosen].mean()), len(scores), neighbours=neighbours
+        )
         return pseudo.var(ddof=1) / len(pseudo)
 
     drawn = [rng.normal(size=len(sizes))[families] for _ in range(300)]

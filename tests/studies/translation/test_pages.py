@@ -70,7 +70,9 @@ def test_pages_say_which_weights_are_measured(corpus):
     title = CORPORA[corpus].title
     (told,) = (text for text in deviations(Results(())) if "is measured" in text)
     said = next(part for part in re.split(r"(?<=\.) (?=On |The )", told) if part.startswith(f"On {title} "))
-    layers = f"{recipe.model.encoder_layers} + {recipe.model.decoder_layers} layers of width {recipe.model.width}"
+    layers = (
+        f"{recipe.model.encoder_layers} + {recipe.model.decoder_layers} layers of width {recipe.model.width}"
+    )
     assert layers in said
     assert f"dropout {recipe.model.dropout:g}" in said
     if recipe.average_last:
