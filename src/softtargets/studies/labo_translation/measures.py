@@ -155,18 +155,24 @@ class ChosenTokens:
         thirds = self._runs.thirds(run, most=most)
         parts = {"all": np.arange(len(log_probs)), **dict(zip(THIRDS, thirds, strict=True))}
         measures: dict[str, float] = {"vocabulary": float(len(task.tokeniser)), **_step(run)}
+        probabilities = [np.exp(np.array(row)) for row in log_probs]
         shares = {}
         for name, chosen in parts.items():
             own = [log_probs[row] for row in chosen]
             found = chosen_token_probabilities(own)
-            p = np.exp(np.array([value for row in own for value in row]))
+            p = np.concatenate([probabilities[row] for row in chosen])
             measures |= {
                 f"mode_{name}": found.mode,
                 f"mean_{name}": float(p.mean()),
                 f"spread_{name}": float(p.std()),
             }
             shares[name] = [round(float(share), 5) for share in found.shares]
-        return Measured(measures, {"chosen": shares})
+
+        def spread(chosen: Places) -> float:
+            return float(np.concatenate([probabilities[row] for row in chosen]).std())
+
+        pseudo = {"spread_all": shares_of(spread, len(probabilities))}
+        return Measured(measures, {"chosen": shares, "pseudo_values": pseudo})
 
 
 class ByReference:
@@ -210,11 +216,12 @@ class Trusted:
             own, values = tokens_in_parts(tokens, {"all": np.arange(len(tokens.lengths))})
             sequences, ordered = self._sequences(run, at, sentences_of(trial))
             found = {key.replace("_all", ""): value for key, value in own.items()} | {
-                "gap": float(tokens.confidence.mean()) - tokens.accuracy,
+                "gap": _gap(tokens),
                 **sequences,
             }
             measures |= {f"{key}{ending}": value for key, value in found.items()}
             pseudo |= {f"{key.replace('_all', '')}{ending}": value for key, value in values.items()}
+            pseudo[f"gap{ending}"] = _gap_shares(tokens)
             pseudo[f"rank_correlation{ending}"] = ordered
             bins[f"reliability{ending}"] = _bins(tokens)
         return Measured(measures, {"pseudo_values": pseudo, **bins})
@@ -240,6 +247,15 @@ class Trusted:
             "expected_exact": whole.expected_exact / whole.sentences,
             "observed_exact": whole.observed_exact / whole.sentences,
         }, ordered
+
+
+def _gap(tokens: TokenPredictions) -> float:
+    return float(tokens.confidence.mean()) - tokens.accuracy
+
+
+def _gap_shares(tokens: TokenPredictions) -> list[float]:
+    """Pseudo-values of confidence less accuracy."""
+    return shares_of(lambda chosen: _gap(tokens.part(chosen)), len(tokens.lengths))
 
 
 def _bins(tokens: TokenPredictions) -> dict[str, list[float]]:
