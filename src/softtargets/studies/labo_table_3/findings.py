@@ -21,9 +21,9 @@ CLAIMS_OF_A_SETTING = 4
 
 # What the paper leaves open of its networks, and where we do otherwise.
 _NETWORKS = (
-    "The paper names its networks and no more. ResNet-18, MobileNetV2 and ResNeXt-29 (8 x 64d) are those of the code of "
-    "TF-reg (Yuan et al. 2020), whose rates and drops the paper has too. One teacher, after its last epoch, teaches all "
-    "students of a dataset; the paper picks teachers by their best accuracy. Three seeds decide here; the paper "
+    "The paper names its networks and no more. ResNet-18, MobileNetV2 and ResNeXt-29 (8 x 64d) are those of the code "
+    "of TF-reg (Yuan et al. 2020), whose rates and drops the paper has too. One teacher, after its last epoch, teaches "
+    "all students of a dataset; the paper picks teachers by their best accuracy. Three seeds decide here; the paper "
     "repeats each experiment five times.",
 )
 
