@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ from softtargets.translation import (
 
 Places = NDArray[np.int64]
 THIRDS = ("most", "medium", "least")
+# A peak is looked for in parts of this width, after smoothing by a normal distribution of this standard deviation.
+FINE, SMOOTHED_BY = 0.005, 0.02
 # News of 2014: text of another kind for models of everyday sentences.
 NEWS = "newstest2014"
 
@@ -148,7 +151,7 @@ class ChosenTokens:
         self._runs = TranslatedRuns(place)
 
     def __call__(self, trial: Trial, run: Run) -> Measured:
-        """For the test set and each third: the middle of the fullest bin, mean, standard deviation; the histograms."""
+        """For the test set and each third: the peak, mean, standard deviation; the histograms."""
         task, *_ = self._runs.loaded(run)
         most = sentences_of(trial)
         log_probs = self._runs.chosen(run, most=most)
@@ -162,7 +165,7 @@ class ChosenTokens:
             found = chosen_token_probabilities(own)
             p = np.concatenate([probabilities[row] for row in chosen])
             measures |= {
-                f"mode_{name}": found.mode,
+                f"peak_{name}": peak(own),
                 f"mean_{name}": float(p.mean()),
                 f"spread_{name}": float(p.std()),
             }
@@ -173,6 +176,21 @@ class ChosenTokens:
 
         pseudo = {"spread_all": shares_of(spread, len(probabilities))}
         return Measured(measures, {"chosen": shares, "pseudo_values": pseudo})
+
+
+def peak(log_probs: Sequence[Sequence[float]]) -> float:
+    """Where the density of probabilities is highest, smoothed by 0.02.
+
+    The middle of the fullest part of a histogram would jump by the width of a part: label smoothing of 0.1 rests on
+    0.9, where two parts of 0.05 meet, so that seeds would differ by a whole one.
+
+    >>> round(peak([[np.log(0.903), np.log(0.899)], [np.log(0.9), np.log(0.3)]]), 3)
+    0.902
+    """
+    counts = chosen_token_probabilities(log_probs, FINE).counts
+    middles = (np.arange(len(counts)) + 0.5) * FINE
+    weights = np.exp(-0.5 * ((middles[:, None] - middles) / SMOOTHED_BY) ** 2)
+    return float(middles[int((weights @ counts).argmax())])
 
 
 class ByReference:
