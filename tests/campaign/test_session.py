@@ -180,6 +180,38 @@ def test_ctrl_c_measures_and_packs_what_is_finished(tmp_path):
     assert sum(measured_by(Run(tmp_path / "other" / key), "tiny") is not None for key in merged.added) == 2
 
 
+def test_checkpoints_are_packed_before_the_last_measurements(tmp_path, monkeypatch):
+    """A session that is killed while it measures, as by a limit on its time, has packed what it began."""
+    clock, late = Clock(), []
+    monkeypatch.setattr(loop, "time", clock)
+
+    class Killed(BaseException):
+        pass
+
+    class Ageing(Watcher):
+        def epoch(self, recipe, row):
+            clock.moment += 100.0
+            late.append(recipe)
+
+    def measured(trial, run):
+        raise Killed if late else ValueError("not yet")
+
+    slow = Study(**{**PARTS, "measure": measured})
+    campaign = campaign_of(tmp_path, {"study": "tiny", "size": "long"}, studies=(slow,))
+    first = next(iter(cells_of(campaign).values())).recipe
+    train([first], RunStore(tmp_path / "runs"), progress=False, device="cpu", keep=("test:scores",))
+    pack = tmp_path / "p.zip"
+    how = {"end": 1040.0, "reserve": 5.0, "clock": clock, "pack": pack, "include": ("checkpoints",)}
+    session = session_of(campaign, tmp_path / "runs", **how)
+    session.watching = lambda: nullcontext(Ageing())
+    with pytest.raises(Killed):
+        session.run()
+    there = runs_in(tmp_path / "runs")
+    assert set(there.values()) == {"finished", "interrupted"}
+    merge_runs(pack, RunStore(tmp_path / "other"))
+    assert runs_in(tmp_path / "other") == there
+
+
 def test_checkpoints_travel_at_the_end_if_they_are_asked_for(tmp_path, monkeypatch):
     clock = Clock()
     monkeypatch.setattr(loop, "time", clock)

@@ -6,7 +6,7 @@ import pytest
 
 from softtargets.recipes import LABO, Digits
 from softtargets.runs import RunStore
-from softtargets.studies import STUDIES, Results, find_study, run_study
+from softtargets.studies import STUDIES, Outcome, Results, Trial, find_study, run_study
 from softtargets.studies.beyond_labo_teacher.grid import METHODS, PAIRS, warm_up
 from softtargets.training import train
 
@@ -73,6 +73,14 @@ def test_claims_hold_and_fall_by_their_own_numbers():
     worst = verdicts(STUDY, results_with(LABO=2.5))
     assert worst == ["reproduced", "contradicted", "contradicted"] * 2
     assert verdicts(STUDY, results_with(LABO=1.0))[0] == "no effect"
+
+
+def test_a_users_changes_decide_nothing():
+    changed = []
+    for outcome in results_with().outcomes:
+        trial = Trial(outcome.trial.recipe.replace({"epochs": 1}), outcome.trial.labels)
+        changed.append(Outcome(trial, outcome.run, outcome.measures))
+    assert verdicts(STUDY, Results(tuple(changed))) == ["not run yet"] * 6
 
 
 def test_pages_are_made_of_any_part_of_the_runs():

@@ -14,6 +14,7 @@ from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Place, Results, find_study, run_study
 from softtargets.studies.beyond_token_distillation.grid import teacher_of
 from softtargets.studies.labo_translation import protocol
+from softtargets.studies.labo_translation.measures import ChosenTokens, Trusted
 from softtargets.studies.translation.measures import TranslatedRuns
 from softtargets.training import train
 from softtargets.translation import bleu, frequency_scores
@@ -204,6 +205,27 @@ def test_tokens_thirds_and_peaks_on_a_made_up_language(page, world):
     chosen = [np.exp(np.array(row)) for row in runs.chosen(run)]
     whole = of(told, "translations", name="LABO, equation 16 as printed")
     assert whole["expected_exact"]["mean"] == pytest.approx(np.mean([row.prod() for row in chosen]))
+
+    # What each of nine sentences adds to confidence less accuracy, by leaving it out.
+    trial = next(t for t in trials if t.labels["method"] == "labo-literal")
+    kept = Trusted(Place(folder, "cpu"))(trial, run)
+    tokens = runs.tokens(run)
+    ends = np.cumsum(tokens.lengths)
+    of_sentence = [np.arange(end - length, end) for end, length in zip(ends, tokens.lengths, strict=True)]
+
+    def gap(rows):
+        places = np.concatenate([of_sentence[row] for row in rows])
+        return float(tokens.confidence[places].mean() - tokens.right[places].mean())
+
+    every = list(range(9))
+    assert kept.measures["gap"] == pytest.approx(gap(every))
+    expected = [9 * gap(every) - 8 * gap([row for row in every if row != out]) for out in every]
+    assert kept.details["pseudo_values"]["gap"] == pytest.approx(expected, abs=1e-6)
+    kept = ChosenTokens(Place(folder, "cpu"))(trial, run)
+    rest = np.concatenate(chosen[1:])
+    assert kept.details["pseudo_values"]["spread_all"][0] == pytest.approx(
+        9 * np.concatenate(chosen).std() - 8 * rest.std()
+    )
 
     # Other pages need nothing new.
     told, _ = page("labo-figure-2", train=None)

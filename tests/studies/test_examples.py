@@ -13,7 +13,12 @@ from softtargets.calibration import expected_calibration_error
 from softtargets.claims import examples_variance
 from softtargets.recipes import MLP, Digits, Recipe
 from softtargets.runs import CompactPredictions, Run, RunStore, environment, merge_runs, pack_runs
-from softtargets.studies.examples import PER_EXAMPLE, chance_of_examples, pseudo_values
+from softtargets.studies.examples import (
+    PER_EXAMPLE,
+    chance_of_contrast,
+    chance_of_examples,
+    pseudo_values,
+)
 
 MADE = environment("cpu") | {"seconds": 1.0}
 
@@ -65,6 +70,31 @@ def test_pseudo_values_of_a_mean_are_the_means_of_the_groups():
         [test.right[group::50].mean() for group in range(50)]
     )
     assert pseudo_values(accuracy, 7) == pytest.approx(test.right[:7].astype(float))
+
+
+def test_groups_of_neighbours_see_that_neighbours_belong_together():
+    """Sentences in families that are right or wrong together: the chance of a mean is that of families."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 6, 800)
+    families = np.repeat(np.arange(len(sizes)), sizes)
+
+    def chance(neighbours, scores):
+        pseudo = pseudo_values(
+            lambda chosen: float(scores[chosen].mean()), len(scores), neighbours=neighbours
+        )
+        return pseudo.var(ddof=1) / len(pseudo)
+
+    drawn = [rng.normal(size=len(sizes))[families] for _ in range(300)]
+    truth = np.var([scores.mean() for scores in drawn])
+    together, dealt_out = (np.mean([chance(kind, scores) for scores in drawn]) for kind in (True, False))
+    assert together == pytest.approx(truth, rel=0.2)
+    assert dealt_out < 0.5 * truth
+    # Every sentence is in one group, also where groups are not of one size.
+    seen = []
+    pseudo_values(lambda chosen: seen.append(set(range(103)) - set(chosen)) or 0.0, 103, neighbours=True)
+    groups = seen[:50]
+    assert sorted(place for group in groups for place in group) == list(range(103))
+    assert all(max(group) - min(group) == len(group) - 1 for group in groups)
 
 
 def outcome(run, pseudo=None):
@@ -158,3 +188,19 @@ def test_the_chance_of_a_calibration_error_is_that_of_drawing_test_sets_anew():
     told = [np.sqrt(PER_EXAMPLE["ece"](drawn()).var(ddof=1) / 50) for _ in range(20)]
     # Absolute values bend where a bin is nearly calibrated, which makes it a little too large: on the safe side.
     assert 0.95 < np.mean(told) / anew < 1.35
+
+
+def test_parts_of_different_size_have_no_chance_in_common():
+    """Thirds of a small test set have 44 and 43 sentences: a page says what it can without their chance."""
+
+    def contrast(*lengths):
+        seeds = []
+        for seed in range(3):
+            kept = {f"part {n}": list(np.arange(length) * 0.1 + seed) for n, length in enumerate(lengths)}
+            one = outcome(None, kept)
+            seeds.append([(("part 0", one), ("part 1", one)), (("part 2", one), None)])
+        return chance_of_contrast(seeds)
+
+    assert contrast(44, 44, 44) is not None
+    assert contrast(44, 43, 44) is None
+    assert contrast(44, 44, 43) is None

@@ -129,3 +129,21 @@ def test_the_whole_study_on_a_few_digits(tmp_path, monkeypatch):
     page = run_study(STUDY, settings, store, tmp_path / "half", command="c", train=None, device="cpu")
     rows = list(csv.DictReader((page.parent / "tables" / "fashion-mnist_mlp.csv").open()))
     assert [row["accuracy_n"] for row in rows] == ["0", "1"] * 5 + ["0"]
+
+
+def test_the_page_says_which_networks_are_meant_and_who_teaches():
+    found = made_up(STUDY, numbers({"hard": 0.0, "labo": 1.2}))
+    *_, differs = STUDY.findings(found).sections
+    told = " ".join(text for text in differs.paragraphs)
+    trials = STUDY.trials(STUDY.settings(changes={"size": "full"}))
+    (teacher, other) = (trial.recipe for trial in trials if trial.labels["model"] == "teacher")
+    assert f"ResNeXt-29 ({teacher.model.cardinality} x {teacher.model.base_width}d)" in told
+    assert teacher.model == other.model
+    assert {trial.recipe.regulariser.teacher.id for trial in trials if trial.labels["method"] == "kd"} == {
+        teacher.id,
+        other.id,
+    }
+    assert "One teacher, after its last epoch" in told
+    assert teacher.best_by is None
+    assert {claim.seeds for claim in STUDY.claims(found)} == {3}
+    assert "Three seeds decide here" in told

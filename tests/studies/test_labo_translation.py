@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from softtargets.claims import judge, published
 from softtargets.recipes import LABO
 from softtargets.studies import STUDIES, Results, Settings, find_study
 from softtargets.studies.labo_figure_2 import predicted
+from softtargets.studies.labo_translation.measures import peak
 from softtargets.studies.labo_translation.telling import printed_bleu
+from softtargets.translation import chosen_token_probabilities
 
 from .labo import made_up
 
@@ -262,7 +265,7 @@ def peaks(modes, spreads=None):
         mode = modes.get(labels["method"], 0.975)
         spread = (spreads or {}).get(labels["method"], 0.3)
         return {
-            **{f"mode_{part}": mode for part in ("all", *THIRDS)},
+            **{f"peak_{part}": mode for part in ("all", *THIRDS)},
             "mean_all": 0.5,
             "spread_all": spread + wiggle(seed) * (labels["method"] != "ls") / 10,
         }
@@ -285,6 +288,31 @@ def test_claims_of_figure_2(modes, spreads, verdicts):
     found = made_up(FIGURE_2, peaks(modes, spreads))
     assert [one.verdict for one in judge(FIGURE_2.claims(found))] == verdicts
     assert FIGURE_2.findings(found).answer.startswith("Yes" if verdicts[1] == "reproduced" else "No")
+
+
+def test_a_peak_on_the_edge_of_two_parts_is_the_same_for_every_seed():
+    """Label smoothing rests on 0.9, where parts of 0.05 meet: which of two is fuller is chance, the peak is not."""
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        certain, open_ = rng.normal(0.9, 0.015, 600).clip(0.01, 0.99), rng.uniform(0.05, 0.95, 400)
+        found.append([np.log(certain).tolist(), np.log(open_).tolist()])
+    fullest = {chosen_token_probabilities(one).mode for one in found}
+    assert len(fullest) == 2, "or the test would say nothing"
+    peaks_found = [peak(one) for one in found]
+    assert peaks_found == pytest.approx([0.9] * 6, abs=0.011)
+    # By plain loops: the place with the most of a bell around every probability.
+    values = [np.exp(value) for row in found[0] for value in row]
+    places = [0.0025 + 0.005 * step for step in range(200)]
+    heights = [sum(np.exp(-(((place - value) / 0.02) ** 2) / 2) for value in values) for place in places]
+    assert peaks_found[0] == pytest.approx(places[int(np.argmax(heights))], abs=0.006)
+
+
+def test_peaks_that_differ_a_little_between_seeds_decide():
+    def of(labels, seed):
+        return peaks({"ls": 0.895 + 0.005 * seed, "labo-literal": 0.405 + 0.005 * seed})(labels, seed)
+
+    assert [one.verdict for one in judge(FIGURE_2.claims(made_up(FIGURE_2, of)))][:2] == ["reproduced"] * 2
 
 
 def test_theory_of_figure_2():

@@ -24,6 +24,11 @@ def measure_page(page: PlannedPage, keys: Collection[str], store: RunStore, plac
         return [f"{study.name} could not measure its runs: {error!r}."]
 
 
+def to_measure(page: PlannedPage, keys: Collection[str], store: RunStore) -> bool:
+    """Whether a study still wants numbers of some of these finished runs."""
+    return bool(_left(page, keys, store))
+
+
 def _left(page: PlannedPage, keys: Collection[str], store: RunStore) -> list[tuple[Trial, Run]]:
     trials = (trial for entry in page.entries for trial in entry.trials if trial.recipe.id in keys)
     there = ((trial, Run(store.root / trial.recipe.id)) for trial in trials)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from softtargets.campaign.cells import State
-from softtargets.campaign.measuring import measure_page
+from softtargets.campaign.measuring import measure_page, to_measure
 from softtargets.campaign.order import Group, Wanted, next_round
 from softtargets.campaign.planning import Outlook
 from softtargets.data import status
@@ -84,7 +84,12 @@ class Session:
             # Also after Ctrl-C, which comes with a run or two finished since the last group: a run that travels without
             # what studies measured on it would have to be trained again.
             outlook.look()
-            self._measure(outlook.done())
+            done = outlook.done()
+            if any(to_measure(page, set(done), outlook.store) for page in outlook.campaign.pages):
+                # Measuring takes minutes where translations are made; whoever ends the session may not wait for it, and
+                # checkpoints must not be lost then.
+                self._write_pack(self.include)
+                self._measure(done)
             self._write_pack(self.include)
 
     @property

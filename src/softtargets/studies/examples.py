@@ -26,20 +26,24 @@ VALIDATION = "_validation"
 GROUPS = 50
 
 
-def pseudo_values(of: Callable[[NDArray[np.int64]], float], examples: int) -> Row:
+def pseudo_values(
+    of: Callable[[NDArray[np.int64]], float], examples: int, *, neighbours: bool = False
+) -> Row:
     r"""Tukey's pseudo-values of a measure: what each of G groups of examples contributes, as if it were a mean.
 
     .. math:: G\,\theta - (G - 1)\,\theta_{(-g)}
 
     with :math:`\theta_{(-g)}` computed without the examples of group g, every G-th of the test set. `of` takes the
-    places of those that are left.
+    places of those that are left. With `neighbours` a group is one after another instead: for test sets where
+    neighbours belong together, so that groups do not.
 
     >>> pseudo_values(lambda chosen: float(chosen.mean()), 4)
     array([0., 1., 2., 3.])
     """
     groups = min(GROUPS, examples)
     places = np.arange(examples)
-    without = [of(places[places % groups != group]) for group in range(groups)]
+    member = places * groups // examples if neighbours else places % groups
+    without = [of(places[member != group]) for group in range(groups)]
     return groups * of(places) - (groups - 1) * np.array(without)
 
 
@@ -87,9 +91,15 @@ def chance_of_contrast(seeds: Sequence[Sequence[tuple[Term, Term | None]]]) -> f
 
 
 def _difference(pairs: Sequence[tuple[Term, Term | None]]) -> Row | None:
-    both = [(_row(*this), 0.0 if that is None else _row(*that)) for this, that in pairs]
-    found = [this - that for this, that in both if this is not None and that is not None]
-    return None if len(found) < len(both) or not found else np.asarray(np.mean(found, axis=0))
+    """Nothing where a row is missing, or where parts of a test set are so small that their rows differ in length."""
+    rows: list[Row] = []
+    for this, that in pairs:
+        both = [_row(*one) for one in (this, that) if one is not None]
+        there = [row for row in both if row is not None]
+        if len(there) < len(both) or len({len(row) for row in (*there, *rows)}) > 1:
+            return None
+        rows.append(there[0] if that is None else there[0] - there[1])
+    return np.asarray(np.mean(rows, axis=0)) if rows else None
 
 
 def _row(measure: str, outcome: Any) -> Row | None:

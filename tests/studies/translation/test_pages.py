@@ -10,6 +10,7 @@ import pytest
 from softtargets.claims import judge
 from softtargets.runs import export_logs
 from softtargets.studies import STUDIES, Results, find_study, redraw_study, run_study
+from softtargets.studies.translation.corpora import CORPORA, deviations
 
 pytestmark = pytest.mark.filterwarnings("ignore:the vocabulary has:UserWarning")
 NAMES = ("muller-fig3", "muller-fig4", "muller-fig7", "re-fig4", "re-fig5")
@@ -60,3 +61,25 @@ def test_studies_share_their_runs():
     assert recipes("re-fig5") < recipes("re-fig4")
     assert recipes("re-fig5", "small") < recipes("re-fig4", "small")
     assert len(recipes("muller-fig3", "wmt")) == 6
+
+
+@pytest.mark.parametrize("corpus", ["multi30k", "tatoeba"])
+def test_pages_say_which_weights_are_measured(corpus):
+    """What the page tells of a checkpoint is what the recipe does."""
+    recipe = CORPORA[corpus].recipe
+    title = CORPORA[corpus].title
+    (told,) = (text for text in deviations(Results(())) if "is measured" in text)
+    said = next(part for part in re.split(r"(?<=\.) (?=On |The )", told) if part.startswith(f"On {title} "))
+    layers = (
+        f"{recipe.model.encoder_layers} + {recipe.model.decoder_layers} layers of width {recipe.model.width}"
+    )
+    assert layers in said
+    assert f"dropout {recipe.model.dropout:g}" in said
+    if recipe.average_last:
+        assert recipe.best_by is None
+        assert "the mean of the last five epochs" in said
+        assert recipe.average_last == 5
+    else:
+        (probe,) = recipe.probes
+        assert recipe.best_by == "validation_bleu"
+        assert f"the checkpoint with the best BLEU on {probe.sentences:,} validation sentences" in said

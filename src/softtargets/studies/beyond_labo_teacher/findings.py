@@ -14,9 +14,10 @@ from softtargets.studies.beyond_labo_teacher.grid import (
     TEMPERATURES,
     WARM_UP,
     Pair,
+    trials,
 )
 from softtargets.studies.results import Results, Row
-from softtargets.studies.sizes import size_of
+from softtargets.studies.sizes import by_protocol, size_of
 from softtargets.studies.study import Findings
 from softtargets.studies.words import SMALL_DECIDES_NOTHING, answered, percent, unless_full
 
@@ -48,10 +49,14 @@ def _answer(made: tuple[Claim, ...]) -> str:
 
 
 def claims(results: Results) -> tuple[Claim, ...]:
-    """For each data set LABO's teacher against hard targets, against label smoothing, and against none."""
+    """For each data set LABO's teacher against hard targets, against label smoothing, and against none.
+
+    They name the networks and the data, so runs with a user's changes do not count.
+    """
     if size_of(results) == "small":
         return ()
-    return tuple(claim for data in PAIRS["full"] for claim in _of_data(results, data))
+    followed = by_protocol(results, trials)
+    return tuple(claim for data in PAIRS["full"] for claim in _of_data(followed, data))
 
 
 def _of_data(results: Results, data: str) -> tuple[Claim, ...]:

@@ -112,8 +112,9 @@ _FULL = (
     "sentence is in two splits. So directions are judged here and no printed number: these are other models on other "
     "text. With WMT'14 at hand, --set size=wmt trains as the paper does and compares its numbers.",
     "On Multi30k the model has 4 + 4 layers of width 256 with dropout 0.3, and the mean of the last five epochs is "
-    "measured. On Tatoeba it has 6 + 6 layers of width 512 with dropout 0.3, and the epoch with the best validation "
-    "loss is measured. The paper's has 6 + 6 layers of width 512 with 2,048 inner units, and is measured at its end.",
+    "measured. On Tatoeba it has 6 + 6 layers of width 512 with 1,024 inner units and dropout 0.3, and the "
+    "checkpoint with the best BLEU on 1,000 validation sentences is measured. The paper's has 6 + 6 layers of width "
+    "512 with 2,048 inner units, and is measured at its end.",
 )
 _PRINTED = (
     "Model, rate, length and smoothing are the paper's (transformer_base of tensor2tensor, 300,000 steps, appendix "

@@ -154,7 +154,8 @@ class TranslatedRuns:
     ) -> FrequencySplits:
         """The first so many sentences of a split in thirds, by how frequent their tokens are in the training set.
 
-        Counted on one side of both: source, as in Lu et al. 2023, or target.
+        Counted on one side of both: source, as in Lu et al. 2023, or target. Each third is in the order of the split,
+        so that neighbours stay neighbours (`shares_of`).
         """
         task, *_ = self.loaded(run)
         train, there = (
@@ -163,7 +164,8 @@ class TranslatedRuns:
         )
         counts = np.bincount(train.flat, minlength=len(task.tokeniser))
         count = min(len(there), most or len(there))
-        return frequency_splits([there[row][:-1] for row in range(count)], counts)
+        found = frequency_splits([there[row][:-1] for row in range(count)], counts)
+        return FrequencySplits(*(np.sort(part) for part in found))
 
     def elsewhere(self, run: Run, pairs: Pairs) -> Translations:
         """Text of another kind, translated in the same way."""
@@ -194,9 +196,10 @@ def shares_of(of: Callable[[NDArray[np.int64]], float], sentences: int) -> list[
     """Pseudo-values of a measure of sentences (`softtargets.studies.examples.pseudo_values`), to be kept with a run.
 
     `of` takes places of sentences. Results takes what is in ``details["pseudo_values"]`` for the chance of the test
-    set.
+    set. Groups are neighbours: a test set of Tatoeba has all translations of a sentence one after another, one of WMT
+    the sentences of a text, and these are right or wrong together.
     """
-    return [round(float(value), 10) for value in pseudo_values(of, sentences)]
+    return [round(float(value), 10) for value in pseudo_values(of, sentences, neighbours=True)]
 
 
 def bleu_shares(statistics: NDArray[Any]) -> list[float]:
