@@ -58,7 +58,7 @@ def uniformity(
     Where no entry does, all together may (`uneven`): if the wrong labels of each class are spread less evenly over
     the others than chance explains, and the distance is more than `FAR` beyond half of what mistakes of the model may
     add at most, which is how far the higher end of the clean rate lies above its estimate. Of random forests on
-    digits and Fashion-MNIST, uniform noise deviated by -2 to 1 standard deviations, and noise into the next class by
+    digits and Fashion-MNIST, uniform noise deviated by −2 to 1 standard deviations, and noise into the next class by
     30 and more.
     """
     assert found.interval is not None
@@ -96,7 +96,7 @@ def uneven(
     r"""By how many standard deviations wrong labels are spread unevenly over the other classes, and where most.
 
     Of the w_i wrong labels of class i, c_ij are labelled j. Pearson's statistic has these moments, however small counts
-    are, if each of the other m = K - 1 classes is as likely:
+    are, if each of the m other classes is as likely:
 
     .. math:: X^2 = \sum_i \left(\frac{m}{w_i} \sum_j c_{ij}^2 - w_i\right), \quad E = \sum_i (m - 1), \quad
               V = \sum_i 2 (m - 1) (1 - 1 / w_i).
