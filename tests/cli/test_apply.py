@@ -129,7 +129,11 @@ def test_classes_in_another_order_are_refused(run, tmp_path):
     for name, classes in (("a.csv", "xyz"), ("b.csv", "xzy")):
         rows = [",".join([*(f"prob_{one}" for one in classes), "label"])]
         p = LOGITS[:, :3].softmax(1)
-        rows += [",".join([*map(repr, row), "x"]) for row in p.tolist()]
+        truth = torch.multinomial(
+            (LOGITS[:, :3] / 3).softmax(1), 1, generator=torch.Generator().manual_seed(0)
+        )
+        labels = ["xyz"[i] for i in truth.flatten().tolist()]
+        rows += [",".join([*map(repr, row), label]) for row, label in zip(p.tolist(), labels, strict=True)]
         (tmp_path / name).write_text("\n".join(rows) + "\n")
     run("calibrate", "a.csv", "--save-calibrated", "c.csv")
     code, _, err = run("apply", "c.correction.json", "b.csv", "--out", "d.csv")

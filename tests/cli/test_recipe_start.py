@@ -144,6 +144,36 @@ def test_a_recipe_of_ones_own_network_says_its_version_if_that_is_here(tmp_path,
     sys.modules.pop("startnets")
 
 
+def test_a_finished_run_of_an_older_version_is_said_to_be_one(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOFTTARGETS_RUNS", str(tmp_path / "runs"))
+    net = (
+        "from torch import nn\nclass A(nn.Sequential):\n    def __init__(self):\n"
+        "        super().__init__(nn.Flatten(), nn.Linear(64, 10))\n"
+    )
+    (tmp_path / "oldnets.py").write_text(net)
+    _, printed, _ = ran(capsys, "recipe", "model", "oldnets:A")
+    (tmp_path / "r.yaml").write_text(printed + "data: {name: digits, limit: 200}\nepochs: 1\n")
+    for _ in range(2):
+        code, _, err = ran(capsys, "train", "r.yaml", "--device", "cpu")
+        assert (code, "note:" in err) == (0, False), err
+    (tmp_path / "oldnets.py").write_text(net + "# other\n")
+    _, printed, _ = ran(capsys, "recipe", "model", "oldnets:A")
+    code, _, err = ran(capsys, "train", "r.yaml", "--device", "cpu")
+    assert code == 0
+    assert "note: the file of oldnets:A has changed since this recipe was made" in err
+    assert f"model.digest: '{parse_yaml(printed)['model']['digest']}'" in err
+    sys.modules.pop("oldnets")
+
+
+def test_ones_own_is_told_how_to_be_written(tmp_path, capsys):
+    _, _, err = ran(capsys, "recipe", "init", tmp_path / "r.yaml", "--model", "mynets:A")
+    assert "write --model own:mynets:A" in err
+    _, _, err = ran(capsys, "recipe", "init", tmp_path / "r.yaml", "--data", "mine.npz")
+    assert "write --data arrays:mine.npz" in err
+
+
 def test_parts_tell_formula_source_defaults_and_ranges(capsys):
     _, out, _ = ran(capsys, "recipe", "parts", "label_smoothing")
     for words in (

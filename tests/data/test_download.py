@@ -237,6 +237,15 @@ def test_nobody_listening_is_a_data_error(tmp_path):
         download(archive("http://127.0.0.1:9/f"), tmp_path / "f", None, quick(attempts=2))
 
 
+def test_without_a_network_the_place_of_the_file_is_told(tmp_path):
+    wanted = archive("http://127.0.0.1:9/f")
+    with pytest.raises(DataError, match=r"; without a network, put the file at .*/f and give the same"):
+        download(wanted, tmp_path / "f", None, quick(attempts=2))
+    # What cannot be checked would be fetched again all the same.
+    with pytest.raises(DataError, match=r"attempts in a row$"):
+        download(archive("http://127.0.0.1:9/f", checksum=False), tmp_path / "f", None, quick(attempts=2))
+
+
 @pytest.mark.parametrize("scheme", ["file", "ftp", "data"])
 def test_redirects_lead_to_http_only(server, tmp_path, scheme):
     secret = tmp_path / "secret"

@@ -136,3 +136,17 @@ def test_names_of_columns_say_what_scores_are(tmp_path):
 def test_several_scores_are_not_guessed(tmp_path):
     (tmp_path / "a.csv").write_text("label,output,prediction\n0,3,-4\n")
     refusal(tmp_path / "a.csv", "several columns that could be the score")
+
+
+def test_one_score_for_each_example_in_a_file_of_its_own(tmp_path):
+    scores, labels = probabilities(classes=2, dtype="float64")
+    np.save(tmp_path / "p.npy", scores[:, 1])
+    np.save(tmp_path / "y.npy", labels)
+    expected = np.stack([1 - scores[:, 1], scores[:, 1]], 1)
+    found = same(tmp_path / "p.npy", expected, labels, labels=tmp_path / "y.npy")
+    assert "probability of class 1" in found.reason
+
+
+def test_one_score_and_labels_in_words(tmp_path):
+    (tmp_path / "a.csv").write_text("y_true,y_prob\nok,0.1\nfraud,0.8\n")
+    refusal(tmp_path / "a.csv", "the label 'ok' in line 2", "1 where it applies and 0 where not")

@@ -120,3 +120,28 @@ def test_a_pickle_by_this_name_is_refused(tmp_path):
     path.write_bytes(b"\x80\x04abc")
     with pytest.raises(PredictionFileError, match="pickle"):
         open_arrays(path)
+
+
+def test_an_object_with_a_number_for_each_class(tmp_path):
+    lines = [
+        {"scores": {"cat": 0.1 * i, "dog": 1 - 0.1 * i}, "label": ("dog", "cat")[i % 2]} for i in range(5)
+    ]
+    lines[3]["scores"] = dict(reversed(lines[3]["scores"].items()))  # the order in a line does not matter
+    found = open_predictions(written(tmp_path / "a.jsonl", *lines))
+    assert (found.examples, found.classes, found.class_names) == (5, 2, ("cat", "dog"))
+    scores, labels = found.load()
+    assert scores[:, 0].tolist() == [0.1 * i for i in range(5)]
+    assert labels.tolist() == [1, 0, 1, 0, 1]
+    assert "'scores' has the scores of 2 classes by their names" in found.source
+
+
+def test_an_object_with_other_classes_is_refused_with_its_line(tmp_path):
+    lines = [{"probs": {"cat": 0.5, "dog": 0.5}, "label": "cat"}] * (json_lines.LOOK + 1)
+    path = written(tmp_path / "a.jsonl", *lines, {"probs": {"cat": 1.0, "cow": 0.0}, "label": "cat"})
+    with pytest.raises(PredictionFileError, match=rf"has other classes in 'probs' of line {len(lines) + 1}"):
+        open_arrays(path)
+
+
+def test_objects_that_are_no_scores_are_left_alone(tmp_path):
+    path = written(tmp_path / "a.jsonl", {"p": 0.5, "ok": True, "about": {"who": "x", "n": 1}})
+    assert set(open_arrays(path)) == {"p", "ok", "about"}

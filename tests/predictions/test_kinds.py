@@ -136,6 +136,26 @@ def test_one_probability_that_is_none(tmp_path):
     refusal(tmp_path / "a.npz", "1.5 in row 30")
 
 
+@pytest.mark.parametrize("name", ["x", "logits", "probs"])
+@pytest.mark.parametrize("digits", [0, 1, 5])
+def test_percentages_are_no_logits(tmp_path, name, digits):
+    scores, labels = probabilities(rows=300, classes=10 if digits else 3)
+    percent = (100 * scores.astype("float64")).round(digits)
+    np.savez(tmp_path / "a.npz", **{name: percent, "labels": labels})
+    refusal(tmp_path / "a.npz", "add up to 100", "divide them by 100", 'kind="logits"')
+    assert same(tmp_path / "a.npz", percent, labels, kind="logits").kind == "logits"
+
+
+def test_one_column_of_percentages(tmp_path):
+    scores, labels = probabilities(rows=300, classes=2)
+    percent = 100 * scores[:, 1].astype("float64")
+    np.savez(tmp_path / "a.npz", scores=percent, labels=labels)
+    refusal(tmp_path / "a.npz", "percentages", "divide them by 100")
+    assert open_predictions(tmp_path / "a.npz", kind="logits").kind == "logits"
+    np.savez(tmp_path / "a.npz", scores=percent[:10], labels=labels[:10])  # few logits may all be positive
+    assert open_predictions(tmp_path / "a.npz").kind == "logits"
+
+
 @pytest.mark.parametrize("kind", ["logits", "probabilities"])
 def test_calibrate_looks_at_a_row_once_each_time_it_is_read(tmp_path, monkeypatch, capsys, kind):
     """Readers of files look at rows; sums, temperatures and scalings believe them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from softtargets.cli.recipe_parts import first_sentence
@@ -105,6 +106,10 @@ def _version(net: str) -> dict[str, str]:
 def _chosen(slot: type[Part], name: str, option: str) -> type[Part]:
     known = kinds(slot)
     if name not in known:
+        short = [kind for kind, one in known.items() if one.shorthand and kind in ("own", "arrays")]
+        if short and (":" in name or Path(name).suffix in (".npz", ".npy")):
+            own = f"for your own write {option} {short[0]}:{name}"
+            raise RecipeError(f"{option} {name} is not known; {own}; allowed: {', '.join(known)}")
         raise RecipeError(f"{option} {name} is not known{nearest(name, known)}; allowed: {', '.join(known)}")
     return known[name]
 

@@ -6,14 +6,17 @@ import shlex
 import time
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
-from softtargets.cli import completing, executing, following, options, resumable, saved_run
+from softtargets.cli import completing, executing, following, options, printable, resumable, saved_run
 from softtargets.cli.output import print_fields, print_json
 from softtargets.exceptions import RecipeError, RunError
+
+if TYPE_CHECKING:
+    from softtargets.recipes import Recipe
 
 app = typer.Typer(help="Begin a recipe, check one; see what a recipe can say.", no_args_is_help=True)
 
@@ -65,10 +68,31 @@ def train(
         )
     if run.status != "finished":
         raise RunError(f"run {run.id} failed: {run.provenance['reason']}")
+    for sentence in _other_versions(wanted):
+        typer.echo(printable(f"note: {sentence}"), err=True)
     if as_json:
         print_json({"id": run.id, "directory": str(run.directory), "summary": run.summary})
     else:
         print_fields({"run": run.id, "directory": run.directory, **run.summary})
+
+
+def _other_versions(recipe: Recipe) -> list[str]:
+    """That the file of a network of one's own is not what the recipe names: a finished run is of the version before."""
+    from softtargets.models import source_digest
+    from softtargets.recipes import Own
+
+    model, told = recipe.model, []
+    if isinstance(model, Own):
+        try:
+            found = source_digest(model.net)
+        except ValueError:  # it is not here, and a finished run does not need it
+            found = model.digest
+        if found != model.digest:
+            told = [
+                f"the file of {model.net} has changed since this recipe was made, and the run is of the version before "
+                f"that; to train what is there now give model.digest: '{found}'"
+            ]
+    return told
 
 
 @app.command()

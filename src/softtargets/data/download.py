@@ -67,7 +67,10 @@ def download(
             listener.finish()
         part.become(destination)
         return
-    raise DataError(f"could not fetch {archive.file}: {'; '.join(failures)}")
+    by_hand = ""
+    if archive.checksum or archive.inspect:  # a file that is there is known to be right
+        by_hand = f"; without a network, put the file at {destination} and give the same command again"
+    raise DataError(f"could not fetch {archive.file}: {'; '.join(failures)}{by_hand}")
 
 
 class _Unavailable(Exception):

@@ -7,7 +7,7 @@ fulfils are dropped, and in the end there must be one (`only`). Nothing else is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +15,7 @@ from softtargets.exceptions import nearest
 from softtargets.predictions.array import FileArray
 from softtargets.predictions.errors import PredictionFileError
 from softtargets.predictions.formats import Arrays
+from softtargets.predictions.table import ONE_SCORE
 
 Names = list[str]
 
@@ -129,6 +130,8 @@ def choose_scores(arrays: Arrays, name: str | None, kind: str | None) -> FileArr
     labels = set(named(fitting, LABELS))
     others = [one for one in fitting if one not in labels]
     found = prefer(named(others, SCORES), wide, preferred) or prefer(wide(others), floating)
+    if len(arrays) == 1:
+        found = found or fitting  # one score for each example, with labels in another file
     return arrays[only(arrays, found, "scores", "scores_name")]
 
 
@@ -186,10 +189,10 @@ class Columns:
         return group[0] if group else self.classes[0]
 
     @property
-    def codes(self) -> dict[str, int]:
+    def codes(self) -> Mapping[str, int]:
         """The number of a class for each text that stands for it."""
         if len(self.classes) == 1:
-            return {"0": 0, "1": 1, "False": 0, "True": 1, "false": 0, "true": 1}
+            return ONE_SCORE
         return {name: place for names in (self.classes, self.names) for place, name in enumerate(names)}
 
     @property

@@ -31,15 +31,18 @@ class JsonLines(Table):
     Where fields are lists, as with the tokens of a sentence, each element is a row, and the lists of a line have one
     length; fields with one value for the whole line are then not used. Where one field alone is a list, beside others
     that are not, as long in each line and not of whole numbers only, a line is an example with all of its scores:
-    ``{"probs": [0.1, 0.9], "label": 1}`` has the columns probs0, probs1 and label. Opening goes through the file once
-    to count the rows.
+    ``{"probs": [0.1, 0.9], "label": 1}`` has the columns probs0, probs1 and label. An object with a number for each class
+    does the same: ``{"probs": {"cat": 0.1, "dog": 0.9}, "label": "dog"}`` has probs.cat and probs.dog. Opening goes
+    through the file once to count the rows.
     """
 
     def __init__(self, file: FoundFile) -> None:
         self.path = file.path
         self._spread: tuple[str, int] | None = None
+        self._classes: tuple[str, tuple[str, ...]] | None = None
         look = self._first_objects()
         self._spread = self._one_list(look)
+        self._classes = self._one_object(look)
         look = [self._whole(one, line) for line, one in enumerate(look, 1)]
         self._lists = any(isinstance(value, list) for one in look for value in one.values())
         fields = list(dict.fromkeys(name for one in look for name in one))
@@ -50,6 +53,10 @@ class JsonLines(Table):
         if self._spread:
             self.note = (
                 f"each line is a row, and '{self._spread[0]}' has the scores of {self._spread[1]} classes"
+            )
+        if self._classes:
+            self.note = (
+                f"'{self._classes[0]}' has the scores of {len(self._classes[1])} classes by their names"
             )
         if unused:
             self.note += f", and fields with one value for all of them are not used: {listed(unused)}"
@@ -155,8 +162,23 @@ class JsonLines(Table):
         fractions = any(isinstance(value, float) for one in look for value in one[name])
         return (name, lengths.pop()) if fractions else None
 
+    @staticmethod
+    def _one_object(look: Sequence[Mapping[str, Any]]) -> tuple[str, tuple[str, ...]] | None:
+        """The field that has the scores of an example by their classes, and these; None where there is none."""
+        inner = {name for one in look for name, value in one.items() if isinstance(value, list | dict)}
+        name = inner.pop() if len(inner) == 1 else ""
+        found = [one.get(name) for one in look]
+        first = found[0]
+        if not isinstance(first, dict) or len(first) < 2:
+            return None
+        alike = all(isinstance(one, dict) and one.keys() == first.keys() for one in found)
+        numbers = all(isinstance(value, int | float) for one in found if one for value in one.values())
+        return (name, tuple(first)) if alike and numbers else None
+
     def _whole(self, one: dict[str, Any], line: int) -> dict[str, Any]:
-        """A line whose scores are in one list, with a field for each of them."""
+        """A line whose scores are in one list or object, with a field for each of them."""
+        if self._classes is not None:
+            return self._by_class(one, line, *self._classes)
         if self._spread is None:
             return one
         name, count = self._spread
@@ -169,6 +191,18 @@ class JsonLines(Table):
             )
         rest = {other: value for other, value in one.items() if other != name}
         return {f"{name}{place}": score for place, score in enumerate(scores)} | rest
+
+    def _by_class(
+        self, one: dict[str, Any], line: int, name: str, classes: tuple[str, ...]
+    ) -> dict[str, Any]:
+        scores = one.get(name)
+        if not isinstance(scores, dict) or scores.keys() != set(classes):
+            raise self.refused(
+                f"has other classes in '{name}' of line {line} than in the lines before",
+                f"every line must have a number for each of {listed(classes)}",
+            )
+        rest = {other: value for other, value in one.items() if other != name}
+        return {f"{name}.{place}": scores[place] for place in classes} | rest
 
     def _count(self, one: Mapping[str, Any], line: int) -> int:
         if not self._lists:

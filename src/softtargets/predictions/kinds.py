@@ -41,6 +41,8 @@ SEVERAL = (
     'use kind="logits" if they are logits; sigmoid scores of several labels are calibrated one class at a time, a file '
     "with the column of a class and whether it applies (0 or 1)"
 )
+PERCENT = 'divide them by 100, or use kind="logits" if they are logits'
+HARDLY_LOGITS = 20  # single logits that are all positive: every prediction would be class 1
 MOSTLY = 0.9  # the share of rows from 0 to 1 that no logits have by chance
 ANYTHING = Judgement("logits", "")  # finite, as long as nobody knows more
 
@@ -91,7 +93,14 @@ def judge(
     inside = (look >= 0).all(1) & (look <= 1 + THROUGH_HALF).all(1)
     said = forced or named
     if single:
-        return _judge_single(bool(inside.double().mean() > 0.5), said, forced is not None, rows)
+        mostly = bool(inside.double().mean() > 0.5)
+        if said != "logits" and not mostly and _could_be_percentages(look):
+            raise scores.refused(
+                f"has scores of class 1 from {float(look.min()):g} to {float(look.max()):g} ({rows}): percentages, it "
+                "seems, since logits that are never negative would make every prediction class 1",
+                PERCENT,
+            )
+        return _judge_single(mostly, said, forced is not None, rows)
     limit, tolerance, rounded = _tolerance(look, dtype, scores.decimals())
     apart = (look.sum(1) - 1).abs()
     # Most rows, not all: a row that is wrong shall be refused by its number, not turn the others into logits.
@@ -104,6 +113,10 @@ def judge(
         reason = f"scores lie between 0 and 1 and add up to 1 in each row ({rows}): probabilities"
         name = ", whatever their name says" if named == "logits" else ""
         return Judgement("probabilities", reason + name + rounded, tolerance)
+    if forced != "logits" and _are_percentages(look, limit):
+        raise scores.refused(
+            f"has scores that add up to 100 in each row ({rows}), as percentages do", PERCENT
+        )
     if said == "probabilities":  # the check of the rows will say what is wrong with them
         who = "you said" if forced else "their name says"
         return Judgement("probabilities", f"{who} that they are probabilities", tolerance)
@@ -121,6 +134,18 @@ def judge(
     else:
         reason = f"scores do not lie between 0 and 1 with a sum of 1 ({rows}): logits"
     return Judgement("logits", reason)
+
+
+def _are_percentages(look: Tensor, limit: float) -> bool:
+    """Whether most rows lie between 0 and 100 and add up to 100; each may be rounded to a tenth."""
+    tolerance = max(100 * limit, 0.05 * look.shape[1])
+    inside = (look >= 0).all(1) & (look <= 100 + tolerance).all(1)
+    return float((inside & ((look.sum(1) - 100).abs() <= tolerance)).double().mean()) > 0.5
+
+
+def _could_be_percentages(look: Tensor) -> bool:
+    """Whether single scores lie between 0 and 100, and are too many to be logits of which none is negative."""
+    return len(look) >= HARDLY_LOGITS and bool(((look >= 0) & (look <= 100 + THROUGH_HALF)).all())
 
 
 def _judge_single(inside: bool, said: Kind | None, forced: bool, rows: str) -> Judgement:

@@ -12,6 +12,14 @@ from softtargets.predictions.array import FileArray, rechunk
 from softtargets.predictions.errors import InFile, PredictionFileError, listed
 
 Codes = Mapping[str, int]  # the number of a class for each text that stands for it
+ONE_SCORE = {
+    "0": 0,
+    "1": 1,
+    "False": 0,
+    "True": 1,
+    "false": 0,
+    "true": 1,
+}  # where there is one score, that of class 1
 
 
 class Table(InFile, ABC):
@@ -26,6 +34,12 @@ class Table(InFile, ABC):
 
     def no_class(self, text: str, place: str, column: str, codes: Codes) -> PredictionFileError:
         """What to say of a label that stands for no class."""
+        if set(codes) == set(ONE_SCORE):
+            return self.refused(
+                f"has the label '{text[:40]}' in {place}, column '{column}', and one score for each example",
+                "one score is that of class 1, and nothing here says which class that is: write the labels as 1 where "
+                "it applies and 0 where not",
+            )
         return self.refused(
             f"has '{text[:40]}' in {place}, column '{column}'", f"the classes are {listed(codes)}"
         )

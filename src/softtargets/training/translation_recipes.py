@@ -120,8 +120,9 @@ def _reasons(
     said = [
         f"Model: {size}, {why}: {model.encoder_layers} + {model.decoder_layers} layers of width {model.width}, "
         f"{model.heads} heads, dropout {model.dropout:g}.",
-        f"Training: {recipe.epochs} epochs in batches of {recipe.batch:,} tokens, {recipe.precision}, AdamW with a "
-        f"learning rate of {recipe.optimiser.lr:g} after {recipe.schedule.warmup:,} steps of warm-up"
+        f"Training: {recipe.epochs} {'epoch' if recipe.epochs == 1 else 'epochs'} in batches of {recipe.batch:,} "
+        f"tokens, {recipe.precision}, AdamW with a learning rate of {recipe.optimiser.lr:g} after "
+        f"{recipe.schedule.warmup:,} steps of warm-up"
         + (
             f"; the weights of the last {recipe.average_last} epochs are averaged."
             if recipe.average_last

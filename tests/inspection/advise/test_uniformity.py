@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inspection.advise.cases import advised, next_class, uniform
-from softtargets.inspection.advise.uniformity import uniformity
+from softtargets.inspection.advise.uniformity import CLEARLY, uneven, uniformity
 from softtargets.inspection.shared.numbers import Estimate
 from softtargets.noise import NoiseEstimate, NoiseInterval
 
@@ -76,4 +76,45 @@ def test_simulated_noise_is_told_apart(seed):
     assert advised(uniform(0.8, 4), seed=seed).uniformity.is_uniform
     found = advised(next_class(0.8, 4), seed=seed).uniformity
     assert not found.is_uniform
-    assert (found.label - found.clean) % 4 in (1, 2, 3)
+    assert (found.label - found.clean) % 4 == 1
+
+
+def spread(rows, reach=0.03):
+    """An estimate of 10 classes with 50 anchors each, of which so many have each of the wrong labels."""
+    matrix = np.array(rows, dtype=float) / 50
+    np.fill_diagonal(matrix, 1 - matrix.sum(1))
+    return estimate(matrix, reach)
+
+
+def test_what_no_entry_shows_all_together_may():
+    """Five of fifty next to none, in ten classes: one of them might be chance."""
+    rows = np.roll(5 * np.eye(10), 1, axis=1)
+    found, T, rate = spread(rows, reach=0.083)
+    shape = uniformity(found, T, rate, 500)
+    assert shape.contradicted
+    assert shape.together
+    assert not shape.is_uniform
+    assert (shape.label - shape.clean) % 10 == 1
+    by_hand = sum(9 / 5 * 5**2 - 5 for _ in range(10)) - 80
+    assert uneven(found, T, np.full(10, 50.0))[0] == pytest.approx(by_hand / np.sqrt(10 * 16 * 0.8))
+
+
+def test_mistakes_of_the_model_may_be_uneven_too():
+    rows = np.roll(5 * np.eye(10), 1, axis=1)
+    found, T, rate = spread(rows, reach=0.083)
+    wide = Estimate(
+        rate.value, rate.value - 0.1, rate.value + 0.08
+    )  # nearly all wrong labels may be such mistakes
+    assert not uniformity(found, T, wide, 500).contradicted
+
+
+def test_an_even_spread_by_chance_is_none():
+    random = np.random.default_rng(0)
+    deviations = []
+    for _ in range(60):
+        rows = np.array([np.insert(random.multinomial(5, np.full(9, 1 / 9)), i, 0) for i in range(10)])
+        found, T, _ = spread(rows)
+        deviations.append(uneven(found, T, np.full(10, 50.0))[0])
+    assert np.mean(deviations) == pytest.approx(0, abs=0.4)
+    assert np.std(deviations) == pytest.approx(1, abs=0.3)
+    assert max(deviations) < CLEARLY

@@ -81,7 +81,27 @@ def test_a_class_that_stays_right_is_named(plain):
 def test_a_contradiction_too_small_to_matter_is_told_as_such(plain):
     shape = replace(plain.uniformity, contradicted=True, distance=0.01)
     assert "close enough to uniform" in uniformity_words(replace(plain, uniformity=shape))
-    assert uniformity_words(plain).startswith("The noise is indistinguishable from uniform noise")
+    shape = replace(plain.uniformity, contradicted=False, distance=0.01)
+    words = uniformity_words(replace(plain, uniformity=shape))
+    assert words.startswith("The noise is indistinguishable from uniform noise")
+
+
+def test_what_looks_different_is_not_called_uniform_because_no_entry_shows_it(plain):
+    shape = replace(plain.uniformity, contradicted=False, distance=0.19)
+    words = uniformity_words(replace(plain, uniformity=shape))
+    assert words.startswith("Nothing shows that the noise is not uniform")
+    assert "one alpha is enough" not in words
+    shape = replace(shape, contradicted=True, together=True)
+    words = uniformity_words(replace(plain, uniformity=shape))
+    assert words.startswith("The noise is not uniform")
+    assert "all of them together do" in words
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_labels_that_a_model_has_seen_look_right(trained):
+    found = replace(advised(uniform(1.0, 4)), trained="a small network" if trained else "")
+    assert found.is_negligible
+    assert ("was not trained on. A model that has seen" in told(found)[2]) == (not trained)
 
 
 @pytest.mark.parametrize(("purpose", "where"), [("teacher", "section 4"), ("transfer", "section 5")])

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from inspection.made import net, saved
 from softtargets.calibration import expected_calibration_error, fold_of, temperature_scaling, vector_scaling
-from softtargets.inspection.calibrate.corrections import Candidate, Corrections
+from softtargets.inspection.calibrate.corrections import Candidate, Corrections, without_examples
 from softtargets.inspection.calibrate.finding import inspect
 from softtargets.inspection.calibrate.words import advice
 from softtargets.inspection.shared.numbers import Estimate
@@ -216,6 +216,22 @@ def test_few_examples_per_class_are_not_asked_for_more(tmp_path):
     found = inspect(saved(tmp_path / "a.npz", *net(100, 10)))
     assert found.corrections.why_not == "100 examples are fewer than 20 for each of the 10 classes"
     assert [one.name for one in found.corrections.tried] == ["temperature"]
+
+
+@pytest.mark.parametrize("names", [None, ("ant", "bee", "cat", "dog")])
+def test_a_class_that_is_never_the_label_is_not_taken_away(tmp_path, names):
+    """No held-out example could show what a bias for it does to a file that has it."""
+    logits, labels = net(4000, 4, sharpness=1.5)
+    logits = logits + torch.tensor([1.0, 0, 0, -1.0])
+    kept = labels != 2
+    found = inspect(saved(tmp_path / "a.npz", logits[kept][:2000], labels[kept][:2000]))
+    assert [one.name for one in found.corrections.tried] == ["temperature"]
+    assert found.corrections.why_not.startswith("no label is class 2, and")
+    said = without_examples(torch.tensor([0, 3]), 4, names)
+    assert said.startswith(
+        f"2 of the 4 classes, such as class {repr(names[1]) if names else 1}, are never the label"
+    )
+    assert without_examples(torch.arange(4), 4, names) == ""
 
 
 def test_numbers_are_given_for_what_helps_alone(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,6 +99,17 @@ def test_the_page_says_it_all(found, tmp_path):
         assert said in written
     assert (tmp_path / "figures" / "reliability.svg").exists()
     assert (tmp_path / "figures" / "temperatures.svg").exists()
+
+
+def test_an_error_that_scatter_does_not_change_is_told_once(found):
+    plain = found.calibration.expected_calibration_error
+    for corrected, twice in ((plain, False), (plain / 2, True)):
+        known = {**found.calibration.corrected, "expected_calibration_error": corrected}
+        sentences = words.verdict_on(
+            replace(found, calibration=replace(found.calibration, corrected=known))
+        ).sentences
+        assert ("corrected for scatter" in sentences[1]) == twice
+        assert sentences[1].startswith("Token ECE: ")
 
 
 class Told:

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from softtargets.noise import METHODS, estimate_noise, symmetric_transitions
+from softtargets.noise.estimation.anchors import find_anchors
 from softtargets.noise.estimation.interval import bootstrap, resampled
+from softtargets.noise.estimation.sample import as_sample
 
 from .making import simulated
 
@@ -83,3 +85,18 @@ def test_what_no_example_shows_may_be_there_all_the_same():
     found = bootstrap(joint, lambda weights: joint, examples=200, level=0.95, resamples=5, seed=0)
     assert found.matrix_low[0, 1] == 0
     assert found.matrix_high[0, 1] == pytest.approx(-math.log(0.05) / 100)  # the rule of three
+
+
+def test_anchors_are_as_many_as_were_counted():
+    """The most confident tenth says nothing of what one in a hundred examples does, however many there are."""
+    random = np.random.default_rng(0)
+    labels = np.arange(2000) % 4
+    logits = 4 * np.eye(4)[labels] + random.standard_normal((2000, 4))
+    labels = np.where(random.random(2000) < 0.2, (labels + 1) % 4, labels)
+    data = as_sample(torch.tensor(labels), torch.tensor(logits).softmax(1))
+    found = estimate_noise(labels, torch.tensor(logits).softmax(1), "anchors", resamples=20)
+    anchors = find_anchors(data)
+    assert found.examples == anchors.examples < 2000
+    rows = anchors.counts.sum(1).numpy()
+    assert (found.interval.matrix_high >= np.minimum(-math.log(0.05) / rows, 1)[:, None] - 1e-9).all()
+    assert estimate_noise(labels, torch.tensor(logits).softmax(1), "naive", resamples=2).examples == 2000

@@ -207,7 +207,7 @@ def _advised(seen: dict[str, Any], found: NoiseEstimate) -> Advice:
     kind, examples = TYPES[seen["test_labels"]], seen["examples"]
     rate, matrix, shares = rate_of(seen["assessment"], examples), filled(found), found.shares
     classes = len(matrix)
-    shape = uniformity(found, matrix, rate, examples)
+    shape = uniformity(found, matrix, rate, found.examples)
     assumed = theory.uniform_matrix(rate.value, classes)
     if not shape.is_uniform:
         assumed = rescaled(matrix, shares, rate.value)

@@ -140,6 +140,7 @@ def _advised(found: Advice) -> list[str]:
         told += [_recommended(found), _losses(found)]
     elif found.purpose == "classify":
         told += [remedy(found)] if found.error_rate.high > LOOSE else []
+        told += [] if found.trained else [OUT_OF_FOLD]
         told.append(NO_REASON)
     if not found.uniformity.is_uniform and not found.is_negligible:
         told.append(
@@ -148,6 +149,10 @@ def _advised(found: Advice) -> list[str]:
     return [*told, calibrating(found), suspects_words(found)]
 
 
+OUT_OF_FOLD = (
+    "This holds for predictions of examples that the model was not trained on. A model that has seen these labels "
+    "repeats the wrong ones, and they look right."
+)
 NO_REASON = (
     "Smoothing can still improve accuracy or calibration on clean labels. Compare alpha = 0 with alpha = 0.1 on "
     "held-out examples if that is what you are after."
@@ -228,6 +233,11 @@ def shape_words(found: Advice) -> str:
     what = f"{called(shape.clean)} is labelled {called(shape.label)}"
     if shape.clean == shape.label:
         what = f"labels of {called(shape.clean)} are right"
+    if shape.together:
+        return (
+            f"{what} in {percent(shape.share.value)} of cases. Uniform noise would make it {percent(shape.expected)}. "
+            "One class alone would not show it, but all of them together do."
+        )
     share = (
         f"{percent(shape.share.value)} of cases (95 % interval {between(shape.share.low, shape.share.high)})"
     )
@@ -239,10 +249,15 @@ def uniformity_words(found: Advice) -> str:
     shape = found.uniformity
     test = (
         "We compare each entry of the noise matrix with uniform noise of the same rate, with intervals wide enough for "
-        f"all entries at once. Noise counts as not uniform if an entry differs and rows differ by more than "
-        f"{percent(FAR, 0)} on average, since they are not known better than that. Here rows differ by "
-        f"{percent(shape.distance)}."
+        "all entries at once, and the wrong labels of all classes together with an even spread. Noise counts as not "
+        f"uniform if either differs and rows differ by more than {percent(FAR, 0)} on average, since they are not "
+        f"known better than that. Here rows differ by {percent(shape.distance)}."
     )
+    if shape.is_uniform and not shape.contradicted and shape.distance > FAR:
+        return (
+            "Nothing shows that the noise is not uniform. The estimated matrix looks different, by no more than chance "
+            f"and mistakes of the model explain. {test}"
+        )
     if shape.is_uniform and not shape.contradicted:
         return f"The noise is indistinguishable from uniform noise, so that one alpha is enough. {test}"
     if shape.is_uniform:

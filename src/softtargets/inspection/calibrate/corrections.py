@@ -19,7 +19,7 @@ has an interval above 0. If none helps, the model is left as it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,6 +133,8 @@ def corrections_of(found: Measured, first: FirstPass) -> Corrections:
     if reason := why_not(examples, classes):
         return Corrections(tuple(simple), reason)
     logits, labels = first.sample()
+    if reason := without_examples(labels, classes, found.understood.class_names):
+        return Corrections(tuple(simple), reason)
     whole = len(labels) == examples
     richer = richer_corrections(found, logits, labels, first.sums.bins, whole=whole)
     return Corrections((*simple, *richer))
@@ -151,6 +153,24 @@ def why_not(examples: int, classes: int) -> str:
     if rows < PER_CLASS * classes:
         return f"{rows:,} examples are fewer than {PER_CLASS} for each of the {classes:,} classes"
     return ""
+
+
+def without_examples(labels: Tensor, classes: int, names: Sequence[str] | None = None) -> str:
+    """Which classes no example has, in words; empty if each has one.
+
+    The best bias of such a class says that it never occurs, and no held-out example could contradict that. A file that
+    lacks a class by choice would then take that class away from the model.
+    """
+    absent = (torch.bincount(labels, minlength=classes) == 0).nonzero().flatten().tolist()
+    if not absent:
+        return ""
+    first = f"'{names[absent[0]]}'" if names else f"{absent[0]}"
+    if len(absent) == 1:
+        return f"no label is class {first}, and what a number for that class would do cannot be tested here"
+    return (
+        f"{len(absent):,} of the {classes:,} classes, such as class {first}, are never the label, and what numbers for "
+        "them would do cannot be tested here"
+    )
 
 
 def _kept(found: Measured, fit: calibration.TemperatureFit | Fit, told: dict[str, Any]) -> Correction:

@@ -34,13 +34,14 @@ def verdict_on(found: Assessment) -> Verdict:
     """Can the probabilities be trusted, and how good are the translations."""
     tone, headline, sentences = judged(found.calibration, found.overconfidence)
     ece = corrected_estimate(found.calibration, "expected_calibration_error")
-    plain = f"Token ECE: {percent(found.calibration.expected_calibration_error)}"
+    plain = percent(found.calibration.expected_calibration_error)
+    corrected = "" if percent(ece.value) == plain else f", corrected for scatter {percent(ece.value)}"
     return Verdict(
         tone,
         f"Token probabilities: {headline[0].lower()}{headline[1:]}",
         (
             trust(found),
-            f"{plain}, corrected for scatter {percent(ece.value)} (95 % interval {between(ece.low, ece.high)}), in "
+            f"Token ECE: {plain}{corrected} (95 % interval {between(ece.low, ece.high)}), in "
             f"{len(found.calibration.reliability.counts)} bins over {count(len(found.tokens), 'token')}.",
             *sentences[1:],
             f"{bleu_words(found.text)} {SAMPLE_NOTE}",

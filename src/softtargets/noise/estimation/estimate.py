@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softtargets.arrays import ArrayLike
-from softtargets.noise.estimation.anchors import anchor_joint
+from softtargets.noise.estimation.anchors import anchor_joint, find_anchors
 from softtargets.noise.estimation.counting import confident_joint, naive_joint
 from softtargets.noise.estimation.interval import NoiseInterval, bootstrap
 from softtargets.noise.estimation.likelihood import fit_likelihood, label_gap, places, refit
@@ -32,7 +32,8 @@ class NoiseEstimate:
 
     `shares` (K,) are P(clean = i), `matrix` and `shares` together the joint distribution; the row of a class that no
     example is taken for is NaN. `interval` is None where no resamples were asked for. `warnings` are sentences about
-    why the estimate may be worse than its interval says; empty is no proof that it is not.
+    why the estimate may be worse than its interval says; empty is no proof that it is not. `examples` are those that
+    `matrix` was counted from: with the method ``anchors`` only the most confident.
     """
 
     matrix: NDArray[np.float64]
@@ -41,12 +42,14 @@ class NoiseEstimate:
     method: str
     interval: NoiseInterval | None
     warnings: tuple[str, ...]
+    examples: int = 0
 
 
 class _Found(NamedTuple):
     joint: Tensor
     again: Callable[[Tensor], Tensor]  # the joint with each example counted so often
     warnings: list[str]
+    examples: int | None = None  # that the joint was counted from, if not from all
 
 
 def estimate_noise(
@@ -115,7 +118,7 @@ def estimate_sample(
     with _one_thread(data.probabilities.numel() < SMALL):
         found = METHODS[method](data)
         interval = (
-            bootstrap(found.joint, found.again, len(data.labels), level, resamples, seed)
+            bootstrap(found.joint, found.again, len(data.labels), level, resamples, seed, found.examples)
             if resamples
             else None
         )
@@ -128,6 +131,7 @@ def estimate_sample(
         method=method,
         interval=interval,
         warnings=(*_warnings(data, matrix), *found.warnings),
+        examples=found.examples or len(data.labels),
     )
 
 
@@ -146,6 +150,11 @@ def _one_thread(small: bool) -> Iterator[None]:
 
 def _counted(joint: Callable[[NoisySample], Tensor], data: NoisySample) -> _Found:
     return _Found(joint(data), lambda weights: joint(data.counted(weights)), [])
+
+
+def _anchors(data: NoisySample) -> _Found:
+    found = find_anchors(data)
+    return _Found(found.joint, lambda weights: anchor_joint(data.counted(weights)), [], found.examples)
 
 
 def _likelihood(data: NoisySample) -> _Found:
@@ -180,7 +189,7 @@ METHODS: dict[str, Callable[[NoisySample], _Found]] = {
     "likelihood": _likelihood,
     "confident": partial(_counted, confident_joint),
     "naive": partial(_counted, naive_joint),
-    "anchors": partial(_counted, anchor_joint),
+    "anchors": _anchors,
 }
 
 

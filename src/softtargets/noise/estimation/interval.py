@@ -35,12 +35,14 @@ def bootstrap(
     level: float,
     resamples: int,
     seed: int,
+    counted: int | None = None,
 ) -> NoiseInterval:
     """Normal bootstrap intervals (Davison and Hinkley 1997, section 5.2) of the clean rate and of T.
 
-    `joint` is the estimate Q (K, K), `joint_of` takes how often each example counts, (N,), and gives another. An
-    interval is the estimate and so many standard deviations of resampled ones to either side, cut off at 0 and 1. A
-    hundred resamples are enough for a deviation; the far quantiles of as many are too close together.
+    `joint` is the estimate Q (K, K), `joint_of` takes how often each example counts, (N,), and gives another; Q was
+    `counted` from so many of the examples, from all unless said. An interval is the estimate and so many standard
+    deviations of resampled ones to either side, cut off at 0 and 1. A hundred resamples are enough for a deviation;
+    the far quantiles of as many are too close together.
 
     Resamples cannot show what no example shows. So an end that is worth less than one of a class's n examples is 0, and
     no upper end is below -log(1 - level) / n, what n examples without a single case allow.
@@ -56,7 +58,7 @@ def bootstrap(
     stacked[:, unknown] = 0
     wide = NormalDist().inv_cdf((1 + level) / 2)
     reach = wide * np.nanstd(stacked, axis=0, ddof=1)
-    counts = (joint.sum(1, keepdim=True) * examples).clamp(min=1).numpy()
+    counts = (joint.sum(1, keepdim=True) * (counted or examples)).clamp(min=1).numpy()
     low = np.where((matrix - reach) * counts < 1, 0, matrix - reach)
     high = np.minimum(np.maximum(matrix + reach, -np.log(1 - level) / counts), 1)
     low[unknown], high[unknown] = 0, 1
