@@ -175,7 +175,7 @@ def test_train_list_show_verify_delete(run, recipe_file):
     assert f"{ENGINE}. {ENGINES[ENGINE]}" in " ".join(for_people.split())
     assert "{'" not in for_people, "a Python dictionary"
     assert re.search(rf"{identity}  finished  20\d\d-\d\d-\d\d \d\d:\d\d  digits", run("runs", "list")[1])
-    assert run("runs", "verify") == (0, "1 run checked: all files are as they were written\n", "")
+    assert run("runs", "verify") == (0, "1 run checked: all files are undamaged\n", "")
     file = os.path.join(os.path.dirname(recipe_file), "predictions.npz")
     assert "predictions of 1 run " in run("runs", "export", "--predictions", file)[1]
     (measured,) = json.loads(run("runs", "measure", file, "--json")[1]).values()
@@ -193,7 +193,7 @@ def test_train_list_show_verify_delete(run, recipe_file):
     assert "other content" in out
     code, out, err = run("runs", "delete", identity[:8])
     assert (code, out) == (2, "")
-    assert f"run {identity} was not deleted: there is nobody to ask; add --yes" in err
+    assert f"run {identity} was not deleted: there is no terminal to ask on; add --yes" in err
     assert run("runs", "delete", identity[:8], "--yes") == (0, f"deleted {identity}\n", "")
     assert "no runs in" in run("runs", "list")[1]
 
@@ -311,7 +311,7 @@ def test_an_interrupted_training_goes_on_with_the_same_command(tmp_path, recipe_
     words = ["train", str(recipe_file), "--set", "epochs=150"]
     code, last = interrupt(words, runs)
     assert code == 130
-    assert "is saved and goes on when you give the same command again" in last
+    assert "is saved; the same command resumes it" in last
     (identity,) = (path.name for path in runs.glob("*") if path.is_dir())
     shown = run("runs", "show", identity, "--runs-dir", str(runs))[1]
     assert "interrupted" in shown

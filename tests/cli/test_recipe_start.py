@@ -71,7 +71,7 @@ def test_a_file_is_written_once(tmp_path, capsys):
     before = path.read_text()
     code, _, err = ran(capsys, "recipe", "init", path, "--data", "mnist")
     assert code == 2
-    assert "exists and is not overwritten" in err
+    assert "exists and will not be overwritten" in err
     assert path.read_text() == before
 
 
@@ -81,7 +81,7 @@ def test_a_file_is_written_once(tmp_path, capsys):
         (["--data", "mnits"], "--data mnits is not known (did you mean 'mnist'?)"),
         (["--model", "resnets"], "--model resnets is not known"),
         (["--regulariser", "smoothing"], "--regulariser smoothing is not known"),
-        (["--data", "multi30k", "--model", "cnn"], "cnn is not for multi30k; take --model transformer"),
+        (["--data", "multi30k", "--model", "cnn"], "cnn cannot be trained on multi30k; choose --model transformer"),
         (["--data", "mnist", "--model", "transformer"], "transformer is not for mnist"),
     ],
 )
@@ -95,7 +95,7 @@ def test_what_is_not_known_is_refused_and_nothing_written(tmp_path, capsys, word
 def test_what_is_to_be_filled_in_is_said(tmp_path, capsys):
     code, out, _ = ran(capsys, "recipe", "init", tmp_path / "r.yaml", "--data", "arrays")
     assert code == 0
-    assert "fill in what says YOUR-" in out
+    assert "replace every YOUR-" in out
     code, _, err = ran(capsys, "recipe", "init", tmp_path / "no" / "r.yaml")
     assert code == 2
     assert "is no directory" in err

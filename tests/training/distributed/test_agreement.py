@@ -96,12 +96,12 @@ def test_more_processes_than_rows_of_a_batch_are_refused(file, tmp_path):
 
 def test_torchrun_and_other_ways_to_have_many_processes_are_told_apart(tmp_path):
     words = ("study", "run", "quickstart", "--device", "cpu", "--runs-dir", tmp_path / "runs")
-    assert "--workers 3: torchrun has started the processes" in refused(
+    assert "--workers 3 cannot be used under torchrun" in refused(
         commanded, tmp_path, *words, "--workers", "3"
     )
     line = refused(commanded, tmp_path, *words, "--executor", "ranks", "--ranks", "2")
     assert line.startswith(
-        "error: --executor ranks starts processes of its own, and torchrun has started these"
+        "error: --executor ranks starts processes of its own, but torchrun has already started these"
     )
 
 

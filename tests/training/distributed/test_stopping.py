@@ -135,7 +135,7 @@ def test_whoever_is_asked_to_stop_all_stop_at_the_same_step_and_save(whole, file
             time.sleep(0.003)
     assert ended(children) == [130, 130]
     assert said(tmp_path, 0).splitlines()[-1] == (
-        f"interrupted; run {RECIPE.id} is saved and goes on when you give the same command again"
+        f"interrupted; run {RECIPE.id} is saved; the same command resumes it"
     )
     assert said(tmp_path, 1) == ""
     assert 0 < step_on_disk(store, RECIPE) < STEPS
