@@ -88,11 +88,11 @@ def test_a_correction_of_an_older_page_does_not_stay(run, tmp_path):
     [
         (
             ["a.correction.json", "p.npz", "--out", "b.npz"],
-            "has probabilities, and the correction was fitted to logits",
+            "has probabilities, but the correction was fitted to logits",
         ),
         (
             ["a.correction.json", "five.npz", "--out", "b.npz"],
-            "has 5 classes, and the correction was fitted to 4",
+            "has 5 classes, but the correction was fitted to 4",
         ),
         (["a.correction.json", "val.npz", "--out", "a.npz"], "a.npz exists already; choose another name"),
         (

@@ -139,13 +139,13 @@ def test_cost_is_of_the_whole_campaign_unless_what_is_left_is_asked_for(file, ca
             ("run", "--with", "wights"),
             "--with must be one of weights, predictions, checkpoints, not wights",
         ),
-        (("run", "--device", "tpu"), "no such device"),
+        (("run", "--device", "tpu"), "there is no device"),
         (("status", "--for", "0s"), "the time must be above 0"),
         (
             ("cost", "--gpus", "1,none"),
             "'none' is not a number of GPUs from 1 to 10,000; write for example 1,8,64",
         ),
-        (("cost", "--gpus", "0"), "'0' is no number of GPUs"),
+        (("cost", "--gpus", "0"), "'0' is not a number of GPUs"),
         (("run", "--sharing", "0"), "--sharing"),
         (("pages", "--study", "quick"), "the campaign has no study 'quick' (did you mean 'quickstart'?)"),
     ],
@@ -177,7 +177,10 @@ def test_a_training_that_is_out_of_time_goes_on(tmp_path, capsys):
     words = ("train", path, "--device", "cpu", "--for", "3s")
     code, _, err = ran(capsys, *words)
     assert code == 3
-    assert f"the time is up and 1 run is not finished; run {recipe.id} is saved; the same command resumes it" in err
+    assert (
+        f"the time is up and 1 run is not finished; run {recipe.id} is saved; the same command resumes it"
+        in err
+    )
     (entry,) = RunStore(tmp_path / "runs").entries()
     assert entry.status == "interrupted"
     code, _, err = ran(capsys, *words)

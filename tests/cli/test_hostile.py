@@ -95,7 +95,7 @@ def test_an_output_that_is_full_is_no_bug(tmp_path):
 
 def test_an_endless_device_is_no_recipe(capsys):
     code, _, err = ran(capsys, "recipe", "check", "/dev/zero")
-    assert (code, "has more than 4 MiB and is no recipe" in err) == (2, True)
+    assert (code, "has more than 4 MiB, too much for a recipe" in err) == (2, True)
 
 
 def test_what_had_not_begun_is_not_called_saved(capsys, tmp_path, monkeypatch):

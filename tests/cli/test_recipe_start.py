@@ -81,7 +81,10 @@ def test_a_file_is_written_once(tmp_path, capsys):
         (["--data", "mnits"], "--data mnits is not known (did you mean 'mnist'?)"),
         (["--model", "resnets"], "--model resnets is not known"),
         (["--regulariser", "smoothing"], "--regulariser smoothing is not known"),
-        (["--data", "multi30k", "--model", "cnn"], "cnn cannot be trained on multi30k; choose --model transformer"),
+        (
+            ["--data", "multi30k", "--model", "cnn"],
+            "cnn cannot be trained on multi30k; choose --model transformer",
+        ),
         (["--data", "mnist", "--model", "transformer"], "transformer is not for mnist"),
     ],
 )
@@ -214,4 +217,4 @@ def test_arrays_of_ones_own_as_a_part(tmp_path, capsys):
     np.save(tmp_path / "x.npy", np.zeros((3, 3)))
     code, _, err = ran(capsys, "data", "arrays", tmp_path / "x.npy")
     assert code == 2
-    assert "give the file of its labels" in err
+    assert "also give the file with its labels" in err

@@ -110,7 +110,9 @@ def test_it_says_what_it_read_chose_and_found(trained):
         "Cleaning: 234 of 234 sentence pairs were kept",
         "Overlap: None of the 13 test sources are in the training text.",
         "Vocabulary: ",
-        "pieces instead of 60; the texts repeat nothing more." if "Note:" in out else "Vocabulary: 60 pieces",
+        "pieces instead of 60, because nothing else repeats in the texts."
+        if "Note:" in out
+        else "Vocabulary: 60 pieces",
         "% of the target positions in batches.",
         "Loss: label_smoothing (alpha 0.1). Moves alpha of the mass from the label to all K classes",
         "Model: tiny, chosen for 234 training pairs on a CPU",
@@ -253,9 +255,7 @@ def test_ctrl_c_says_how_to_go_on(run, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "train", pressed)
     code, _, err = run("translate", "train", *write(tmp_path), *OPTIONS, "--data-dir", "data")
     assert code == 130
-    assert re.search(
-        r"^interrupted; run \w{16} is saved; the same command resumes it$", err, re.M
-    )
+    assert re.search(r"^interrupted; run \w{16} is saved; the same command resumes it$", err, re.M)
 
 
 def test_results_for_scripts(trained, run):
@@ -314,7 +314,7 @@ BAD = b"eins\nzw\xffei\n"
         (("--corpus", "multi30k", "--src", "a"), "--src and --corpus cannot be used together"),
         (
             ("--corpus", "multi30k", "--from", "en", "--to", "en"),
-            "en is the language that is translated from",
+            "en is also the source",
         ),
         (("--corpus", "multi30k", "--to", "nl"), "--to: "),
     ],
@@ -480,8 +480,7 @@ def test_a_run_of_images_cannot_translate(run, tmp_path):
     code, _, err = run("translate", "decode", one.directory, given=b"1\n")
     assert code == 2
     assert (
-        f"run {one.id} was trained on digits, which is made of images, and cannot translate; choose a run"
-        in err
+        f"run {one.id} was trained on digits, which has images, so it cannot translate; choose a run" in err
     )
 
 

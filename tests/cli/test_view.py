@@ -176,7 +176,7 @@ def test_a_run_is_shown_by_its_id(run):
     assert found == [("mine", "test"), (panels[0]["net"], "train"), (panels[0]["net"], "test")]
     code, _, err = run(f"{stored.id}:elsewhere")
     assert code == 2
-    assert "kept no predictions on 'elsewhere'" in err
+    assert "has no predictions on 'elsewhere'" in err
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def test_redirects_lead_to_http_only(server, tmp_path, scheme):
 
 def test_a_redirect_to_what_is_no_address_is_a_data_error(server, tmp_path):
     url = server.serve("a", location="http://[::1")
-    with pytest.raises(DataError, match="leads to an address that cannot be read"):
+    with pytest.raises(DataError, match="redirects to an address that cannot be read"):
         download(archive(url), tmp_path / "set" / "file.bin", patience=quick())
 
 

@@ -110,7 +110,7 @@ def test_emnist_is_stood_upright_and_letters_count_from_zero(tmp_path):
     ("call", "message"),
     [
         (("mnsit", "train", {}), r"no dataset 'mnsit' \(did you mean 'mnist'\?\); known: digits, mnist"),
-        (("mnist", "val", {}), "no split 'val'; there are train and test"),
+        (("mnist", "val", {}), "no split 'val'; its splits are train and test"),
         (("mnist", "train", {"part": "x"}), "mnist has no option 'part'; it takes none"),
         (("cifar100", "train", {"corse": True}), r"no option 'corse' \(did you mean 'coarse'\?\)"),
         (("emnist", "train", {"part": "leters"}), "did you mean 'letters'"),

@@ -69,7 +69,7 @@ def test_logs_of_probabilities_are_logits(tmp_path):
 def test_what_is_said_and_contradicted(tmp_path):
     scores, labels = probabilities()
     np.savez(tmp_path / "p.npz", x=scores, labels=labels)
-    refusal(tmp_path / "p.npz", "was said to hold logits", 'kind="probabilities"', kind="logits")
+    refusal(tmp_path / "p.npz", "should have logits", 'kind="probabilities"', kind="logits")
     assert same(tmp_path / "p.npz", scores, labels, kind="probabilities").kind == "probabilities"
     scores, labels = logits()
     np.savez(tmp_path / "l.npz", x=scores, labels=labels)

@@ -207,7 +207,7 @@ def test_rounded_probabilities_are_rescaled(tmp_path, digits, classes):
         ("label,a,b\n0,1,x\n1,2,y\n", ["one column of numbers", "scores_name"]),
         ("label,a,b\n", ["no rows after its header"]),
         ("label,a,a\n0,1,2\n", ["two columns named 'a'"]),
-        ("a,b,c\n0,1,2\n", ["no column of labels by a usual name", "'a', 'b', 'c'", "labels_name"]),
+        ("a,b,c\n0,1,2\n", ["no column of labels under a usual name", "'a', 'b', 'c'", "labels_name"]),
         ("label,target,c\n0,1,2\n", ["several columns that could be labels"]),
         ("label,a,b\n0.5,1,2\n", ["label 0.5 in line 2", "whole numbers"]),
         ("label,a,b\n0,1,2\n2,1,2\n", ["label 2 in line 3", "count from 1"]),

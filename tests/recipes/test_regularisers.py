@@ -91,7 +91,7 @@ def test_a_matrix_is_part_of_the_identity_and_survives_being_written():
         (
             [[0.5, 0.5], [0.0, 1.0]],
             "others",
-            "matrix.1: has nothing for other classes, which spread: others needs; give it some, or spread: all",
+            "matrix.1: has no mass for other classes, which spread: others needs; give it some, or use spread: all",
         ),
         (0.3, "all", "matrix: 0.3 is not a list, each a list, each a number at least 0 and at most 1"),
     ],

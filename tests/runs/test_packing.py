@@ -101,7 +101,7 @@ def test_damaged_runs_are_left_out_and_named(store, tmp_path):
 def test_what_cannot_be_packed_is_refused_before_anything_is_written(store, tmp_path):
     run = finished(store, 0)
     with pytest.raises(
-        RunError, match=r"'logits' cannot be packed; runs go with weights, predictions, checkpoints"
+        RunError, match=r"'logits' cannot be packed; allowed: weights, predictions, checkpoints"
     ):
         pack_runs([run], tmp_path / "p.zip", ("logits",))
     with pytest.raises(StorageError, match=r"does not end in \.zip"):

@@ -354,7 +354,7 @@ def test_a_run_of_no_numbers_does_not_touch_the_others(kind, form, bad):
         ({"decay_on": [""]}, "'' in decay_on matches no parameter; the nearest are "),
         (
             {"rates": {"*": 0.1, "head.*": 1}},
-            "'head.*' in rates never counts: patterns before it match the same parameters, and the first match "
+            "'head.*' in rates has no effect: patterns before it match the same parameters, and the first match "
             "counts; write it before them",
         ),
         ({"rates": [["head.*", 1], ["head.*", 2]]}, "'head.*' in rates never counts"),

@@ -250,7 +250,7 @@ def test_log_probabilities_with_a_gradient_are_no_trouble():
         ({"batch": 0, "penalty": "short"}, "penalty must be length or google, not 'short'"),
         (
             {"next_log_probs": lambda p: torch.zeros(7, 3)},
-            r"next_log_probs must give log-probabilities \(2, V\)",
+            r"next_log_probs must return log-probabilities \(2, V\)",
         ),
         (
             {"next_log_probs": lambda p: torch.full((2, 3), torch.nan)},

@@ -121,8 +121,8 @@ class Affine:
         if not np.isfinite(curvature).all():
             largest = max(float(z.abs().max()) for z, _ in self.chunks)
             raise PrecisionError(
-                f"the logits are too large for their precision, up to {largest:.3g}; divide them all by a number, or "
-                "look for a row in which something went wrong"
+                f"the logits are too large for their precision (up to {largest:.3g}); divide all of them by the same "
+                "number, or look for a row in which something went wrong"
             )
         units = Units(curvature)
         best = origin, value, slope
@@ -169,7 +169,7 @@ class Affine:
         self.classes = len(self.counts)
         if self.ridge == 0 and (absent := np.flatnonzero(self.counts == 0)).size:
             raise ValueError(
-                f"class {absent[0]} has no examples, so that its bias has no optimum without a ridge; leave ridge at "
+                f"class {absent[0]} has no examples, so its bias has no optimum without a ridge; leave ridge at "
                 f"{RIDGE:g}"
             )
 

@@ -69,7 +69,7 @@ class Chunks:
             classes = classes or scores.shape[1]
             if scores.shape[1] != classes:
                 raise ValueError(
-                    f"row {rows} has {scores.shape[1]} classes where those before have {classes}"
+                    f"row {rows} has {scores.shape[1]} classes, but the rows before have {classes}"
                 )
             for z, y, w in self._pieces(scores, labels, rows) if len(scores) else ():
                 counted += len(z)
@@ -77,8 +77,8 @@ class Chunks:
             rows += len(scores)
         if self._rows not in (None, rows):
             raise ValueError(
-                f"there were {self._rows} rows when the data was read first and {rows} now; pass a function that "
-                f"reads from the beginning each time it is called"
+                f"there were {self._rows} rows when the data was first read, and now there are {rows}; pass a "
+                "function that reads from the beginning each time it is called"
             )
         self._rows = rows
         if counted == 0:
@@ -120,7 +120,8 @@ def as_chunks(
     if not isinstance(logits, Chunks) and not callable(logits):
         if labels is None:
             raise ValueError(
-                "labels are missing; only a function that reads pieces of logits and labels goes without"
+                "labels are missing; they can only be left out if logits is a function that reads pieces of logits "
+                "and labels"
             )
         arrays = [as_tensor(v) if isinstance(v, Tensor) else np.asarray(v) for v in (logits, labels)]
         check_shapes(*arrays, from_logits=from_logits)
@@ -128,15 +129,16 @@ def as_chunks(
             lambda: _flat(*arrays), ignore_index, from_logits, weights=_as_weights(weights, arrays[1].shape)
         )
     if weights is not None:
-        raise ValueError("weights go with arrays of logits and labels; give Chunks theirs when they are made")
-    if labels is not None:
         raise ValueError(
-            "labels come with the pieces that are read; do not pass them beside a function or Chunks"
+            "weights can only be passed with arrays of logits and labels; give Chunks their weights when you make "
+            "them"
         )
+    if labels is not None:
+        raise ValueError("a function or Chunks reads its own labels; do not pass labels too")
     if not isinstance(logits, Chunks):
         return Chunks(logits, ignore_index, from_logits)
     if ignore_index is not None or not from_logits:
-        raise ValueError("ignore_index and from_logits are said when Chunks are made, not again beside them")
+        raise ValueError("ignore_index and from_logits are set when Chunks are made; do not pass them again")
     return logits
 
 
@@ -148,7 +150,7 @@ def _as_weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> Tensor | N
     if tuple(found.shape) != tuple(shape):
         raise ValueError(f"there must be one weight for each label, {tuple(shape)}, not {tuple(found.shape)}")
     if not bool(torch.isfinite(found).all()) or bool((found < 0).any()) or not bool((found > 0).any()):
-        raise ValueError("weights must be finite numbers from 0 on, at least one of them above 0")
+        raise ValueError("weights must be finite numbers of at least 0, and at least one must be above 0")
     return found.reshape(-1)
 
 

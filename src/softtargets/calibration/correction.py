@@ -158,10 +158,10 @@ def load_correction(path: str | Path) -> Correction:
         raise SofttargetsError(f"{path} does not exist; check the path of the correction") from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise SofttargetsError(f"{path} is no correction: it cannot be read as JSON ({reason})") from None
+        raise SofttargetsError(f"{path} is not a correction: it cannot be read as JSON ({reason})") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise SofttargetsError(
-            f"{path} is no correction; softtargets calibrate writes one with --save-calibrated"
+            f"{path} is not a correction; softtargets calibrate writes one with --save-calibrated"
         )
     if found.get("version") != VERSION:
         raise SofttargetsError(

@@ -84,7 +84,7 @@ def cross_fit(
         try:
             fits.append(fit(in_fold(chunks, fold, folds, seed, held_out=False)))
         except NoExamples as none:
-            raise ValueError(f"{none} to fit to, with {folds} parts; pass more examples") from None
+            raise ValueError(f"{none} to fit to, with {folds} folds; pass more examples") from None
         with suppress(NoExamples):  # of very few examples none may be in a part
             for z, y in in_fold(chunks, fold, folds, seed, held_out=True):
                 both = [measures_at(logits, y, [1.0]) for logits in (z, fits[-1](z))]

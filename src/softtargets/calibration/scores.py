@@ -164,14 +164,14 @@ def check_shapes(scores: ArrayLike, labels: ArrayLike, *, from_logits: bool) -> 
     if len(shape) > 2 and given == shape[:1] + shape[2:]:
         if given != shape[:-1]:
             raise ValueError(
-                f"{name} {shape} with labels {given} have the classes second; here they come last: pass "
-                f"{name}.movedim(1, -1)"
+                f"{name} {shape} with labels {given} have the classes in their second dimension; they must be in the "
+                f"last: pass {name}.movedim(1, -1)"
             )
         if from_logits and shape[-1] > 1:
             raise ValueError(
-                f"logits {shape} may have their {shape[-1]} classes last, or second as losses take them; say which by "
-                f"passing rows: logits.reshape(-1, {shape[-1]}), after logits.movedim(1, -1) if they are second, and "
-                "labels.reshape(-1)"
+                f"the {shape[-1]} classes of logits {shape} may be in the last dimension, or in the second as for "
+                f"losses. Pass rows to say which: logits.reshape(-1, {shape[-1]}), after logits.movedim(1, -1) if "
+                "classes are second, and labels.reshape(-1)"
             )
     if given != shape[:-1]:
         examples = shape[0] if len(shape) == 2 else shape[:-1]

@@ -226,7 +226,8 @@ class _Search:
     ) -> TemperatureFit:
         if not math.isfinite(here.nll):
             raise PrecisionError(
-                "the logits of an example are too far apart for their precision; divide them all by a number"
+                "the logits of an example are too far apart for their precision; divide all logits by the same "
+                "number"
             )
         if here.nll > first.nll:  # by rounding
             x, here, ending = 0.0, first, "converged"

@@ -255,7 +255,8 @@ class Session:
         for name, keys in lacking.items():
             self._skip(
                 keys,
-                f"the dataset {name} is not here; softtargets data fetch {name} gets it, or says who has it",
+                f"the dataset {name} is not on this machine; softtargets data fetch {name} downloads it, or says "
+                "where to get it",
             )
 
     def _skip_damaged(self) -> None:

@@ -72,7 +72,7 @@ class RanksExecutor(Executor):
         if choose_device(device).type == "cuda":
             return torch.cuda.device_count()
         raise SofttargetsError(
-            "how many processes train each run must be said where there is no GPU: --ranks N, or RanksExecutor(ranks=N)"
+            "without a GPU, say how many processes train each run: --ranks N, or RanksExecutor(ranks=N)"
         )
 
 

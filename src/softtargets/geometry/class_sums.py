@@ -69,8 +69,8 @@ class ClassSums:
         """Take in all that another has seen."""
         if other.means.shape != self.means.shape:
             raise ValueError(
-                f"sums can be merged for the same classes and dimensions, not {tuple(self.means.shape)} and "
-                f"{tuple(other.means.shape)}"
+                "sums can only be merged if they have the same classes and dimensions, not "
+                f"{tuple(self.means.shape)} and {tuple(other.means.shape)}"
             )
         device = self.counts.device
         present = other.present.to(device)

@@ -91,7 +91,8 @@ def _scaled(view: PlaneView, first: PlaneView, units: str) -> tuple[PlaneView, f
     unit, middle = sum(sides(corners)) / 3, corners.mean(0)
     if unit == 0:
         raise ValueError(
-            f"the class means of '{first.title}' are one point, so they are no unit; use units='activations'"
+            f"the class means of '{first.title}' are a single point, so their distance cannot be the unit; use "
+            "units='activations'"
         )
 
     def moved(points: Tensor) -> Tensor:

@@ -109,7 +109,7 @@ def pick_triples_by_confusion(counts: ArrayLike, candidates: Iterable[int] | Non
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
         raise ValueError(f"a confusion matrix must be (classes, classes), not {tuple(given.shape)}")
     if not bool((torch.isfinite(given) & (given >= 0)).all()):
-        raise ValueError("counts of a confusion matrix must be finite numbers from 0")
+        raise ValueError("counts of a confusion matrix must be finite numbers of at least 0")
     seen = given.sum(1) > 0
     if candidates is None:
         candidates = seen.nonzero().flatten().tolist()

@@ -52,7 +52,7 @@ def project(activations: ArrayLike, basis: ArrayLike) -> Tensor:
     axes = as_real(basis, "basis")
     if axes.ndim != 2 or axes.shape[1] != 2:
         raise ValueError(
-            f"a basis must be (dimensions, 2), as template_plane gives it, not {tuple(axes.shape)}"
+            f"a basis must be (dimensions, 2), as template_plane returns it, not {tuple(axes.shape)}"
         )
     found = as_activations(activations, len(axes))
     return found.to(axes.dtype) @ axes.to(found.device)
@@ -108,7 +108,7 @@ def equilateral(points: ArrayLike) -> float:
     differences = torch.stack([first - third, second - third, first - second], dim=1)
     size = float(differences.abs().max())
     if size == 0:
-        raise ValueError("the three points are one point, which is no triangle")
+        raise ValueError("the three points are equal, so they are not a triangle")
     differences /= size
     # The product of the diagonal is the area of the parallelogram, without the cancellation of a Gram determinant.
     shape = torch.linalg.qr(differences[:, :2], mode="r").R

@@ -63,7 +63,7 @@ class CalibrationCallback(Callback):
     ) -> None:
         if (head is None) != (plane is None):
             raise ValueError(
-                "head (the name of the last linear layer) and plane (three classes) need each other"
+                "give both head (the name of the last linear layer) and plane (three classes), or neither"
             )
         if plane is not None and (len(plane) != 3 or len(set(plane)) != 3 or min(plane) < 0):
             raise ValueError(f"plane must be three different classes, not {tuple(plane)}")
@@ -172,7 +172,7 @@ class CalibrationCallback(Callback):
 
     def _left_out(self, trainer: Trainer, why: str) -> None:
         if not trainer.sanity_checking and trainer.is_global_zero:
-            warnings.warn(f"{why}: {self.prefix} leaves out what needs them", stacklevel=2)
+            warnings.warn(f"{why}: {self.prefix} leaves out the metrics that need them", stacklevel=2)
 
     def _view(self, templates: Tensor) -> PlaneView | list[int]:
         """The plane, or which of its classes have no example, as in the few batches of a sanity check."""
@@ -204,7 +204,7 @@ class LossCallback(Callback):
         """Count from here, and refuse a module without a loss that could be told."""
         if not _losses(pl_module):
             raise ValueError(
-                f"{type(pl_module).__name__} has no loss of softtargets: make it an attribute, self.loss = ..."
+                f"{type(pl_module).__name__} has no loss of softtargets: make the loss an attribute, self.loss = ..."
             )
         self._step = trainer.global_step
 
@@ -304,7 +304,7 @@ def _averaged_of(loss: SoftTargetLoss, module: nn.Module) -> nn.Module:
         if id(part) not in inside and [parameter.shape for parameter in part.parameters()] == shapes:
             return part
     raise ValueError(
-        f"the model that {type(loss).__name__} averages is not a part of {type(module).__name__}"
+        f"the model that {type(loss).__name__} averages is not a submodule of {type(module).__name__}"
     )
 
 

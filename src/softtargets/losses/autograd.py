@@ -297,8 +297,8 @@ def _by_plain(ctx: Any, upstream: Tensor) -> Tensor:
 def _saved(ctx: Any) -> Tensor:
     if not ctx.saved_tensors:
         raise RuntimeError(
-            "this loss was computed with inplace=True and its logits are gone: it has gradients once, and no "
-            "gradients of gradients; use inplace=False"
+            "this loss was computed with inplace=True, which overwrites the logits: gradients can be computed only "
+            "once, and gradients of gradients not at all; use inplace=False"
         )
     logits: Tensor = ctx.saved_tensors[0]
     return logits

@@ -237,7 +237,9 @@ class SoftTargetLoss(ProcessState):
         """The number of runs."""
         runs = {name: len(value) for name, value in stacked.items()}
         if len(set(runs.values())) > 1:
-            raise ValueError(f"every hyper-parameter of a pack needs one value per run, but there are {runs}")
+            raise ValueError(
+                f"every hyper-parameter of a pack must have one value per run, but there are {runs}"
+            )
         size = next(iter(runs.values()))
         if self.shares_state:
             raise ValueError(
@@ -248,15 +250,15 @@ class SoftTargetLoss(ProcessState):
         for name, value in (("logits", logits), ("target", target)):
             if value.dim() == 0 or value.shape[0] != size:
                 raise ValueError(
-                    f"{', '.join(runs)} holds {size} values, one per run, so the first dimension of {name} must be "
-                    f"{size}, the runs; its shape is {tuple(value.shape)}"
+                    f"{', '.join(runs)} has {size} values, one per run, so the first dimension of {name} must be the "
+                    f"{size} runs; its shape is {tuple(value.shape)}"
                 )
         if len(runs) == 1 and self.weight is None and _may_be_no_pack(size, logits.shape, target.shape):
             name = next(iter(runs))
             raise ValueError(
-                f"{name} holds {size} values, which for logits of shape {tuple(logits.shape)} may be one for each "
-                f"class or one for each run of a pack: class weights are weight={name}; with "
-                "weight=torch.ones(classes) it is a pack"
+                f"{name} has {size} values, which for logits of shape {tuple(logits.shape)} could be one per class "
+                f"or one per run of a pack: for class weights, pass weight={name}; for a pack, pass "
+                "weight=torch.ones(classes) too"
             )
         return size
 

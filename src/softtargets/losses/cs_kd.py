@@ -89,8 +89,8 @@ def _next_of_class(batch: Batch) -> Tensor:
     """For each row the next row of the same label, cyclically: (N,); without looking at a number."""
     if batch.labels is None:
         raise ValueError(
-            "target holds probabilities, so partners of the same class cannot be found in the batch: "
-            "give partner_logits, or class indices"
+            "target has probabilities, so partners of the same class cannot be found in the batch: give "
+            "partner_logits, or class indices"
         )
     assert batch.kept is not None
     # Ignored rows are a class of their own.

@@ -114,13 +114,13 @@ class LABO(RuleLoss):
         self.warmup = choice("warmup", warmup, ("constant", "adaptive"))
         if self.warmup == "adaptive" and warmup_alpha is not None:
             raise ValueError(
-                f"warmup_alpha, {warmup_alpha}, is for warmup='constant': with warmup='adaptive' alpha in the warm-up "
-                "is what it is afterwards; leave one of them out"
+                f"warmup_alpha ({warmup_alpha}) is only for warmup='constant': with warmup='adaptive', alpha is the "
+                "same in the warm-up as afterwards; leave one of them out"
             )
         if hypergradient and weight is not None:
             raise ValueError(
-                "hypergradient=True allows no class weights (weight): for a weighted cross-entropy softmax(z / tau) is "
-                "not the minimum of the inner problem; leave one of them out"
+                "hypergradient=True cannot be used with class weights (weight): softmax(z / tau) does not minimise "
+                "the inner problem of a weighted cross-entropy; leave one of them out"
             )
         if warmup_alpha is None:
             warmup_alpha = 0.1 if alpha is None else alpha
@@ -151,7 +151,7 @@ class LABO(RuleLoss):
         """
         if self._per_run():
             raise ValueError(
-                "terms are of one run, but the hyper-parameters of this loss are those of a pack"
+                "terms works for a single run, but the hyper-parameters of this loss are those of a pack"
             )
         with torch.no_grad():
             batch = Batch(logits, target, None, self.ignore_index)

@@ -59,7 +59,10 @@ class LinearLoss(nn.Module):
         if not isinstance(loss, SoftTargetLoss):
             raise TypeError(f"loss must be one of softtargets.losses, not {type(loss).__name__}")
         if loss.shares_state:
-            raise TypeError(f"{type(loss).__name__} keeps a table of predictions and must see whole logits")
+            raise TypeError(
+                f"{type(loss).__name__} keeps a table of predictions and must see the whole logits; use it without "
+                "LinearLoss"
+            )
         if accumulate is not None and not accumulate.is_floating_point:
             raise TypeError(f"accumulate must be a floating-point dtype, not {accumulate}")
         self.loss = loss

@@ -250,7 +250,7 @@ def distillation_curves(
     'accuracy'
     """
     if not isinstance(curves, Mapping) or not curves:
-        raise ValueError("curves must be a mapping from names to curves, with at least one of them")
+        raise ValueError("curves must be a mapping from names to curves, with at least one curve")
     ready = {f"{name}": _curve(one) for name, one in curves.items()}
     shown = {name if not name.startswith("_") else f" {name}": one for name, one in ready.items()}
     ax, look = prepared(ax, dark, (5.4, 3.8))

@@ -57,7 +57,7 @@ class Confidences:
             one.refuse_unreadable()
             if one.shape != first.shape:
                 raise one.refused(
-                    f"has {one.describe()} beside {first.describe()}",
+                    f"has {one.describe()} but {first.describe()}",
                     "there must be one value for each prediction",
                 )
         if not first.shape or 0 in first.shape:
@@ -66,7 +66,7 @@ class Confidences:
         self.sequences = first.shape[0] if len(first.shape) > 1 else None
         self.ignored = ignore_index
         if ignore_index is not None and "labels" not in kinds:
-            raise first.refused("has no labels that could be ignored", "leave out ignore_index")
+            raise first.refused("has no labels to be ignored", "leave out ignore_index")
         self.source = line(source)
         self.logarithms, self.reason = self._understood(logarithms)
         self.examples = self._counted()

@@ -103,13 +103,13 @@ def _refuse_other_content(file: FoundFile, ending: str) -> None:
         known = f"save it as one of {', '.join(READERS)}"
         advice = f"rename it to end in {found.endings[0]}" if found and found.endings else known
         ends = f"ends in '{ending}'" if ending else "has no ending"
-        raise file.refused(f"{ends}, which says nothing about what is in it", advice)
+        raise file.refused(f"{ends}, which does not show what kind of file it is", advice)
     if found is None:
         if ending in TEXT:
             return
         kind = {".npy": "numpy", ".pt": "torch.save", ".pth": "torch.save"}.get(ending, ending[1:])
         raise file.refused(
-            f"is damaged or no {kind} file: its first bytes are others", "save or download it again"
+            f"is damaged or not a {kind} file: it begins with other bytes", "save or download it again"
         )
     if ending in found.endings:
         return

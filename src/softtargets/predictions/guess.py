@@ -144,7 +144,7 @@ def choose_labels(arrays: Arrays, name: str | None, scores: FileArray | None = N
     if not found:
         raise arrays.refused(
             f"has no labels: it has {arrays.describe()}",
-            "give the file that has them with labels, or say which they are with labels_name",
+            "give the file that has them with labels, or name them with labels_name",
         )
     if scores is not None:
         found = prefer(found, lambda names: _shaped(arrays, names, scores.shape[:-1]))
@@ -216,7 +216,7 @@ def choose_columns(
             name, cell = comma
             raise arrays.refused(
                 f"has no columns of numbers that could be scores: column '{name}' has '{cell[:40]}'",
-                "write numbers with a point for decimals, 0.5 and not 0,5",
+                "write decimals with a point: 0.5, not 0,5",
             )
         raise unclear(arrays, "has no columns of numbers that could be scores", "scores_name")
     chosen, names = zip(*found, strict=True)

@@ -98,7 +98,7 @@ def judge(
     if float((inside & (apart <= limit)).double().mean()) > 0.5:
         if forced == "logits":
             raise scores.refused(
-                f"was said to hold logits, but its scores lie between 0 and 1 and add up to 1 ({rows})",
+                f"should have logits, but its scores lie between 0 and 1 and add up to 1 ({rows})",
                 'they are probabilities: use kind="probabilities"',
             )
         reason = f"scores lie between 0 and 1 and add up to 1 in each row ({rows}): probabilities"

@@ -69,7 +69,7 @@ class ResizedCrop(Augmentation, name="resized_crop"):
         for field in ("scale", "ratio"):
             low, high = getattr(self, field)
             if low > high:
-                raise RecipeError(f"[{low:g}, {high:g}] must go from the smallest to the largest", field)
+                raise RecipeError(f"[{low:g}, {high:g}] must have the smaller number first", field)
 
 
 class Colour(Augmentation, name="colour"):
@@ -104,7 +104,7 @@ class Contrast(Augmentation, name="contrast"):
     def check(self) -> None:
         """A range goes from its lower to its higher end."""
         if self.low > self.high:
-            raise RecipeError(f"{self.low:g} is above high, {self.high:g}; exchange them", "low")
+            raise RecipeError(f"{self.low:g} is above high, which is {self.high:g}; swap them", "low")
 
 
 class Affine(Augmentation, name="affine"):
@@ -123,7 +123,7 @@ class Affine(Augmentation, name="affine"):
         """A range goes from its lower to its higher end."""
         if self.scale and self.scale[0] > self.scale[1]:
             low, high = self.scale
-            raise RecipeError(f"[{low:g}, {high:g}] must go from the smallest factor to the largest", "scale")
+            raise RecipeError(f"[{low:g}, {high:g}] must have the smaller factor first", "scale")
 
 
 class Rotation(Augmentation, name="rotation"):

@@ -183,8 +183,8 @@ class Arrays(ImageDataset, name="arrays", shorthand="arrays"):
         """A name in the data directory: a path would make a run of the same images another one elsewhere."""
         if not self.arrays or self.arrays.startswith(("/", "~")) or ".." in self.arrays.split("/"):
             raise RecipeError(
-                f"{self.arrays!r} is no name of a file in the data directory; make one of your arrays with: "
-                "softtargets data arrays FILE",
+                f"{self.arrays!r} is not the name of a file in the data directory; add your arrays with: softtargets "
+                "data arrays FILE",
                 "arrays",
             )
 
@@ -206,7 +206,7 @@ class ImageFolder(ImageFiles, name="image-folder", shorthand="folder"):
         """A name in the data directory: a path would make a run of the same images another one elsewhere."""
         if not self.folder or self.folder.startswith(("/", "~")) or ".." in self.folder.split("/"):
             raise RecipeError(
-                f"{self.folder!r} is no name of a directory in the data directory; give a folder one with: "
+                f"{self.folder!r} is not the name of a directory in the data directory; add your folder with: "
                 "softtargets data folder PATH",
                 "folder",
             )
@@ -263,7 +263,7 @@ class TranslationDataset(Dataset):
         """A translation is into another language."""
         for source, target in self.languages:
             if source == target:
-                raise RecipeError(f"{target} is the language that is translated from; give another", "target")
+                raise RecipeError(f"{target} is also the source; give a different language", "target")
 
 
 class Multi30k(TranslationDataset, name="multi30k"):
@@ -347,4 +347,6 @@ class ParallelText(TranslationDataset, name="parallel-text", shorthand="corpus")
 
 def _check_english(source: str, target: str) -> None:
     if "en" not in (source, target):
-        raise RecipeError(f"{source} to {target} is not there: one side must be en", "target")
+        raise RecipeError(
+            f"there are no pairs from {source} to {target}: one of the two must be en", "target"
+        )

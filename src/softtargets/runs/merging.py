@@ -156,7 +156,7 @@ class _Merge:
         directory.rename(aside)
         fresh = self.store.claim(offered.recipe)
         if fresh is None:
-            raise RunError(f"another process began to train it; the run as it was is kept in {aside}")
+            raise RunError(f"another process has started to train it; the previous run is kept in {aside}")
         try:
             with fresh:
                 _take_in(fresh, offered)

@@ -81,12 +81,12 @@ def pack_runs(runs: Iterable[Run], path: Path, include: Collection[str] = ()) ->
 def check_pack_name(path: Path) -> None:
     """Refuse a name by which nobody would know the file."""
     if path.suffix.lower() != ".zip":
-        raise StorageError(f"{path} does not end in .zip; runs are packed into one such file")
+        raise StorageError(f"{path} does not end in .zip; runs are packed into a .zip file")
 
 
 def _check_extras(include: Iterable[str]) -> None:
     if unknown := set(include) - set(EXTRAS):
-        raise RunError(f"'{min(unknown)}' cannot be packed; runs go with {', '.join(EXTRAS)}")
+        raise RunError(f"'{min(unknown)}' cannot be packed; allowed: {', '.join(EXTRAS)}")
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,9 @@ class RunStore:
         """Delete one run, unless a process is writing it."""
         run = self.get(prefix)
         if run.directory.is_symlink():
-            raise RunError(f"{run.directory} is a link to a run kept elsewhere; remove the link yourself")
+            raise RunError(
+                f"{run.directory} is a link to a run that is stored elsewhere; remove the link yourself"
+            )
         if not run.directory.exists():
             raise RunError(f"run {run.id} is gone: another process deleted it")
         if not run.directory.is_dir():

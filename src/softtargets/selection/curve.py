@@ -128,7 +128,7 @@ def risk_coverage(
     score, right = _numbers(confidence), _numbers(correct)
     if score.ndim != 1 or score.shape != right.shape or len(score) == 0:
         raise ValueError(
-            "there must be one confidence for each example and whether it is right, at least one of each, not "
+            "confidence and correct must have one value for each example, at least one of each, not "
             f"{score.shape} and {right.shape}"
         )
     if np.isnan(score).any():
@@ -137,7 +137,7 @@ def risk_coverage(
         )
     if not np.isin(right, (0.0, 1.0)).all():
         raise ValueError(
-            f"an example is right (1) or wrong (0), not {right[~np.isin(right, (0.0, 1.0))][0]:g}"
+            f"each example must be right (1) or wrong (0), not {right[~np.isin(right, (0.0, 1.0))][0]:g}"
         )
     order = np.argsort(-score, kind="stable")
     return in_order(score[order], 1 - right, order)

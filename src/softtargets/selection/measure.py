@@ -148,7 +148,7 @@ def _at_accuracy(
     curve: RiskCoverage, wanted: float, ends: Any, bands: tuple[Numbers, Numbers], origin: float
 ) -> AtAccuracy:
     if not 0 < wanted <= 1:
-        raise ValueError(f"a wanted accuracy must lie above 0 and be at most 1, such as 0.99, not {wanted}")
+        raise ValueError(f"a target accuracy must be above 0 and at most 1, such as 0.99, not {wanted}")
     accuracy = 1 - curve.errors[ends - 1] / ends
     low, value, high = (_last(ends, band >= wanted - 1e-12) for band in (bands[0], accuracy, bands[1]))
     threshold = origin + float(curve.confidence[value - 1]) if value else None

@@ -119,6 +119,6 @@ def _grid(name: str, values: Any) -> Array:
     found = as_numbers(name, values)
     if found.ndim != 1 or len(found) == 0 or not (np.diff(found) > 0).all():
         raise ValueError(
-            f"{name} must be a list of rising numbers, at least one, not {np.array2string(found, threshold=6)}"
+            f"{name} must be a list of increasing numbers, at least one, not {np.array2string(found, threshold=6)}"
         )
     return found

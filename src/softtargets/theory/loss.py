@@ -83,7 +83,7 @@ def matrix_loss(S: Any, T: Any, kind: str, prior: Any = None) -> Numbers:
     S, T = as_stochastic("S", S), as_stochastic("T", T)
     if S.shape[-1] != T.shape[-1]:
         raise ValueError(
-            f"S and T must be for the same classes, but S is for {S.shape[-1]} and T for {T.shape[-1]}"
+            f"S and T must have the same number of classes, but S has {S.shape[-1]} and T has {T.shape[-1]}"
         )
     G = joint(T, tested_against(S, T, kind), as_prior(prior, T.shape[-1]))
     with np.errstate(divide="ignore", invalid="ignore"):

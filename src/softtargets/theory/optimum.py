@@ -99,8 +99,8 @@ def optimal_matrix(T: Any, kind: str, prior: Any = None) -> Array:
     kind = as_kind(kind)
     if kind == "gamma":
         raise ValueError(
-            "kind 'gamma' has no optimal matrix worth having: to map every label to one class has loss 0; "
-            "use mean_field_p(T, 'gamma') for the best p, or kind 'alpha' or 'beta'"
+            "kind 'gamma' has no useful optimal matrix: mapping every label to the same class has loss 0; use "
+            "mean_field_p(T, 'gamma') for the best p, or kind 'alpha' or 'beta'"
         )
     T = as_stochastic("T", T)
     G = joint(T, tested_against(T, T, kind), as_prior(prior, T.shape[-1]))

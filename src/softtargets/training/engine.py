@@ -104,8 +104,8 @@ def _check_restarts(crew: Crew, until: float | None) -> None:
     """Refuse a time limit where torchrun would start everything again when it is over."""
     if until is not None and crew.seat.restarts:
         raise SofttargetsError(
-            f"torchrun --max-restarts {crew.seat.restarts} would begin again when the time is up; leave out either the "
-            "limit of time or the restarts"
+            f"torchrun --max-restarts {crew.seat.restarts} would start again when the time is up; leave out either "
+            "the time limit or the restarts"
         )
 
 

@@ -148,6 +148,6 @@ def _refuse_others(tokens: Sequence[int], log_probs: Sequence[float]) -> None:
     if -math.inf in log_probs:
         before = list(tokens[: log_probs.index(-math.inf)])
         raise SofttargetsError(
-            f"next_log_probs gives every token probability 0 after {before}, so that nothing can follow; give the end"
-            " a probability there"
+            f"next_log_probs gives every token probability 0 after {before}, so nothing can follow; give the end a "
+            "probability there"
         )

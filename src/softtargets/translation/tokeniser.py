@@ -60,7 +60,8 @@ class Tokeniser:
         least = len(SYMBOLS) + 1
         if size < least:
             raise SofttargetsError(
-                f"must be at least {least}, and all characters besides, not {size}", argument="size"
+                f"must be at least {least} plus the number of different characters, not {size}",
+                argument="size",
             )
         learner = tokenizers.Tokenizer(tokenizers.models.BPE())
         learner.pre_tokenizer = _splitter(tokenizers)
@@ -76,7 +77,7 @@ class Tokeniser:
         model = json.loads(learner.to_str())["model"]
         learnt = sorted(model["vocab"], key=model["vocab"].__getitem__)
         if not learnt:
-            raise SofttargetsError("hold no text to learn from", argument="texts")
+            raise SofttargetsError("have no text to learn from", argument="texts")
         characters = sum(len(piece) == 1 for piece in learnt)
         if characters + len(SYMBOLS) > size:
             raise SofttargetsError(
@@ -87,7 +88,8 @@ class Tokeniser:
         pieces = (*SYMBOLS, *learnt)
         if len(pieces) < size:
             warnings.warn(
-                f"the vocabulary has {len(pieces):,} pieces instead of {size:,}; the texts repeat nothing more",
+                f"the vocabulary has {len(pieces):,} pieces instead of {size:,}, because nothing else repeats in the "
+                "texts",
                 stacklevel=2,
             )
         number = {piece: token for token, piece in enumerate(pieces)}
@@ -141,7 +143,8 @@ class Tokeniser:
         for token in takewhile(lambda token: token != EOS, row):
             if not 0 <= token < len(self.pieces):
                 raise SofttargetsError(
-                    f"hold {int(token)}, but the vocabulary has {len(self)} tokens from 0", argument="tokens"
+                    f"contain {int(token)}, but the vocabulary has {len(self)} tokens, counted from 0",
+                    argument="tokens",
                 )
             if token not in (PAD, BOS):
                 said.append(UNKNOWN if token == UNK else self.pieces[token])
@@ -221,10 +224,12 @@ def _splitter(tokenizers: Any) -> Any:
 
 def _numbered(texts: Iterable[str], lowercase: bool) -> Iterable[tuple[int, str]]:
     if isinstance(texts, str):
-        raise SofttargetsError("must be a list of texts, not one text; write [text]", argument="texts")
+        raise SofttargetsError("must be a list of texts, not a single text; write [text]", argument="texts")
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise SofttargetsError(f"hold a {type(text).__name__} at {number}, not a text", argument="texts")
+            raise SofttargetsError(
+                f"contain a {type(text).__name__} at {number}, not a text", argument="texts"
+            )
         yield number, _normalised(text, lowercase)
 
 
@@ -238,7 +243,8 @@ def _written(text: str, number: int) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise SofttargetsError(
-            f"hold half a character (a lone surrogate) at {number}; read the file as UTF-8", argument="texts"
+            f"contain half a character (a lone surrogate) at {number}; read the file as UTF-8",
+            argument="texts",
         ) from None
     return f" {text}".translate(_WRITTEN) if text else ""
 

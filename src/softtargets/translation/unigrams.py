@@ -31,7 +31,7 @@ def frequencies(tokens: Iterable[Sequence[int]], size: int) -> NDArray[np.int64]
         wrong = flat[(flat < 0) | (flat >= size)]
         if len(wrong):
             raise SofttargetsError(
-                f"hold {wrong[0]}, but the vocabulary has {size} tokens from 0", argument="tokens"
+                f"contain {wrong[0]}, but the vocabulary has {size} tokens, counted from 0", argument="tokens"
             )
         counts += np.bincount(flat, minlength=size)
         counts[EOS] += len(block)

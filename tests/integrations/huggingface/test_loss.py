@@ -222,7 +222,7 @@ def test_losses_that_cannot_be_are_refused_when_they_are_made():
         loss_function(LabelSmoothing(ignore_index=0))
     with pytest.raises(TypeError, match="not CrossEntropyLoss"):
         loss_function(torch.nn.CrossEntropyLoss())
-    with pytest.warns(UserWarning, match="Trainer's optimiser does not know"):
+    with pytest.warns(UserWarning, match="are not in Trainer's optimiser"):
         loss_function(LabelSmoothing(torch.nn.Parameter(torch.tensor(0.1))))
 
 
@@ -470,7 +470,7 @@ def test_a_resumed_training_without_the_state_says_so(tmp_path):
     first.train()
     (tmp_path / "checkpoint-6" / "softtargets_loss.safetensors").unlink()
     second, _ = learning(tmp_path, OnlineLabelSmoothing(3), steps=8, **saving)
-    with pytest.warns(UserWarning, match="it begins anew, unless you have loaded it before"):
+    with pytest.warns(UserWarning, match="unless you have loaded it, it starts from scratch"):
         second.train(resume_from_checkpoint=True)
 
 

@@ -216,7 +216,7 @@ EVEN = np.full((4, 2), 0.5)
         (np.array([0, 0, 0, 0]), EVEN, {}, "no example is labelled 1"),
         (np.array([0, 1, 1, 0]), np.full((4, 2), np.nan), {}, "not all finite: nan"),
         (np.array([0, 1, 1, 0]), np.full((4, 2), 3.0), {}, "pass softmax"),
-        (np.array([0, 1, 1, 0]), EVEN, {}, "every example has the same probabilities"),
+        (np.array([0, 1, 1, 0]), EVEN, {}, "all examples have the same probabilities"),
         (
             np.array([0, 1, 1, 0]),
             EVEN,

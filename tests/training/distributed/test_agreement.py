@@ -89,7 +89,7 @@ def test_so_are_other_data(file, tmp_path):
 def test_more_processes_than_rows_of_a_batch_are_refused(file, tmp_path):
     words = ("train", file, "--device", "cpu", "--runs-dir", tmp_path / "runs", "--set", "batch=2")
     assert refused(commanded, tmp_path, *words, ranks=3) == (
-        "error: batch: a batch has 2 rows at most, fewer than the 3 ranks that are to share it; start fewer, or give "
+        "error: batch: a batch has at most 2 rows, fewer than the 3 ranks that share it; start fewer ranks, or give "
         "the recipe larger batches"
     )
 

@@ -157,7 +157,7 @@ def test_a_time_limit_and_restarts_are_refused_together(file, tmp_path):
     words = ("train", file, "--device", "cpu", "--runs-dir", tmp_path / "runs", "--for", "1s")
     given = {"TORCHELASTIC_MAX_RESTARTS": "3"}
     assert together(2, commanded, *words, folder=tmp_path, environment=given) == [2, 2]
-    assert "torchrun --max-restarts 3 would begin again when the time is up" in said(tmp_path, 0)
+    assert "torchrun --max-restarts 3 would start again when the time is up" in said(tmp_path, 0)
 
 
 def test_a_run_that_is_no_longer_made_of_numbers_fails_in_all_processes_alike(file, tmp_path):

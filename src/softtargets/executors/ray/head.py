@@ -235,7 +235,7 @@ class Head:
         if teacher.id not in self._taught:
             content = packed(Run(self._store.root / teacher.id))
             if content is None:
-                raise RunError(f"run {teacher.id}, a teacher, is not in {self._store.root} any more")
+                raise RunError(f"run {teacher.id}, a teacher, is no longer in {self._store.root}")
             self._taught[teacher.id] = self._ray.put(content)
         return self._taught[teacher.id]
 
@@ -345,7 +345,7 @@ class Head:
         while (run := self._store.find(recipe)) is None:
             if time.monotonic() > patient_until:
                 raise RunError(
-                    f"a worker has finished run {key}, and it cannot be seen in {self._store.root}"
+                    f"a worker has finished run {key}, but the run does not appear in {self._store.root}"
                 )
             time.sleep(POLL_SECONDS)  # a network file system may take a while to show it
         self.todo.pop(key)

@@ -39,12 +39,12 @@ class DistillationTrainer(Trainer):
         loss = Distillation.hinton(2.0) if loss is None else loss
         if not isinstance(loss, Distillation):
             raise TypeError(
-                f"loss must be a Distillation, not {type(loss).__name__}: losses without a teacher go through "
+                f"loss must be a Distillation, not {type(loss).__name__}: use losses without a teacher through "
                 "Trainer(compute_loss_func=loss_function(loss))"
             )
         if options.pop("compute_loss_func", None) is not None:
             raise ValueError(
-                "compute_loss_func is what DistillationTrainer is there for: leave it out, or use Trainer"
+                "DistillationTrainer has its own compute_loss_func: leave yours out, or use Trainer"
             )
         self.distillation = _Teaching(loss, shift=shift)
         self._without_teacher = LossFunction(CrossEntropy(), shift=shift)
@@ -52,7 +52,7 @@ class DistillationTrainer(Trainer):
         stored = StoredTeacher(teacher) if isinstance(teacher, str | Path) else teacher
         if not isinstance(stored, StoredTeacher | nn.Module):
             raise TypeError(
-                "teacher must be a model, or what store_teacher has kept (a StoredTeacher or its path), not "
+                "teacher must be a model or the result of store_teacher (a StoredTeacher or its path), not "
                 f"{type(stored).__name__}"
             )
         if isinstance(stored, StoredTeacher):
@@ -78,9 +78,9 @@ class DistillationTrainer(Trainer):
         else:
             if places is None and model.training:
                 raise ValueError(
-                    f"a batch does not say which examples it has, so a stored teacher cannot be asked: {ROW!r} is "
-                    "missing in it. The collator must keep that column, and train_dataset must be given to "
-                    "DistillationTrainer when it is made"
+                    f"a batch has no column {ROW!r}, so a stored teacher cannot tell which examples are in it. The "
+                    "collator must keep that column, and train_dataset must be passed to DistillationTrainer when "
+                    "it is made"
                 )
             self._taught = places
         try:
@@ -107,7 +107,7 @@ class _Teaching(LossFunction):
     ) -> Tensor:
         if labels is None:
             raise ValueError(
-                "there are no labels: positions whose label is -100 are left out, so they are needed"
+                "there are no labels: they are needed because positions with the label -100 are left out"
             )
         logits = logits_of(outputs)
         shift = shifts(outputs, logits, self.shift)
@@ -130,7 +130,7 @@ class _Teaching(LossFunction):
 def _check_stored(stored: StoredTeacher, loss: Distillation) -> None:
     if loss.match == "logits":
         raise ValueError(
-            "match='logits' compares all logits, of which a stored teacher has the largest only: use a live teacher"
+            "match='logits' compares all logits, but a stored teacher has only the largest: use a live teacher"
         )
     if float(loss.temperature) != stored.temperature:
         raise ValueError(
@@ -141,9 +141,9 @@ def _check_stored(stored: StoredTeacher, loss: Distillation) -> None:
 
 def _of_size(dataset: Any, stored: StoredTeacher) -> Any:
     if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
-        raise TypeError("a stored teacher needs a dataset whose examples have places, not an iterable one")
+        raise TypeError("a stored teacher needs a dataset with indices, not an iterable one")
     if len(dataset) != len(stored):
-        raise ValueError(f"the dataset has {len(dataset)} examples, but the stored teacher {len(stored)}")
+        raise ValueError(f"the dataset has {len(dataset)} examples, but the stored teacher has {len(stored)}")
     if len(dataset) and not isinstance(dataset[0], Mapping):
         raise TypeError(f"examples must be dictionaries, not {type(dataset[0]).__name__}")
     return dataset

@@ -108,8 +108,8 @@ def kept_of(logits: Tensor, labels: Tensor) -> Tensor:
     outside = (labels != -100) & ((labels < 0) | (labels >= logits.shape[-1]))
     if bool(outside.any()):
         raise ValueError(
-            f"labels must lie between 0 and {logits.shape[-1] - 1}, or be -100 where they do not count, but one of "
-            f"them is {int(labels[outside][0])}"
+            f"labels must lie between 0 and {logits.shape[-1] - 1}, or be -100 to be ignored, but one of them is "
+            f"{int(labels[outside][0])}"
         )
     log_p = F.log_softmax(logits.float() if logits.dtype != torch.float64 else logits, dim=-1)
     label = labels.clamp(min=0).unsqueeze(-1)
@@ -150,8 +150,8 @@ def first(predictions: Any) -> Any:
     """The logits, where a model gives other things after them."""
     if isinstance(predictions, tuple | list) and not len(predictions):
         raise ValueError(
-            "there are no predictions: of a model that gives a tuple (return_dict=False) Trainer takes the first for a "
-            "loss and leaves it out; let the model give a dictionary with 'logits' instead"
+            "there are no predictions: if a model returns a tuple (return_dict=False), Trainer takes its first "
+            "element for a loss and drops it; let the model return a dictionary with 'logits' instead"
         )
     return predictions[0] if isinstance(predictions, tuple | list) else predictions
 

@@ -74,7 +74,7 @@ def shifts(outputs: Any, logits: Tensor, said: bool | None) -> bool:
     if any(part in name for part in _SHIFTED):
         return True
     raise ValueError(
-        f"logits of shape {tuple(logits.shape)} from {name} do not tell whether labels must be shifted: {_QUESTION}"
+        f"logits of shape {tuple(logits.shape)} from {name} do not show whether labels must be shifted: {_QUESTION}"
     )
 
 
@@ -107,13 +107,13 @@ def rows(logits: Tensor, labels: Tensor, probabilities: bool = False) -> tuple[T
     classes = logits.shape[-1]
     if classes == 1:
         raise ValueError(
-            "logits have one column: that is regression, or a binary label given one logit; softtargets' losses need "
-            "one logit for each class (num_labels=2 for two)"
+            "logits have one column, as in regression or binary classification with a single logit; softtargets' "
+            "losses need one logit for each class (num_labels=2 for two classes)"
         )
     if labels.is_floating_point() and not probabilities:
         raise ValueError(
-            "labels are floating-point numbers, as those of multi-label models are; softtargets' losses are for one "
-            "label per example. If each row is a distribution over classes, say probabilities=True"
+            "labels are floating-point numbers, as in multi-label models; softtargets' losses are for one label per "
+            "example. If each row is a distribution over classes, set probabilities=True"
         )
     if labels.is_floating_point():
         fits = labels.shape == logits.shape

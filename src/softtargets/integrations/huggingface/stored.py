@@ -88,8 +88,8 @@ class StoredTeacher:
         begin, end = (int(self.ends[at]) for at in (example, example + 1))
         if not torch.equal(labels[labels != -100], self.labels[begin:end]):
             raise ValueError(
-                f"example {example} has other labels than when {self.path} was written: store the teacher again for "
-                "this dataset, collator and length"
+                f"the labels of example {example} have changed since {self.path} was written: store the teacher "
+                "again for this dataset, collator and length"
             )
         return torch.arange(begin, end)
 
@@ -131,8 +131,8 @@ def store_teacher(
             batch = {name: value.to(device) for name, value in batch.items() if isinstance(value, Tensor)}
             if "labels" not in batch:
                 raise ValueError(
-                    f"there are no labels, only {', '.join(batch) or 'nothing'}: the teacher is asked about positions "
-                    "with a label, so collator must make 'labels'"
+                    f"there are no labels, only {', '.join(batch) or 'nothing'}: the teacher predicts positions that "
+                    "have a label, so the collator must make 'labels'"
                 )
             labels = batch.pop("labels")
             with torch.no_grad():
@@ -151,7 +151,7 @@ def store_teacher(
         for part in training:
             part.training = True
     if not classes:
-        raise ValueError("the dataset is empty: there is nothing to ask the teacher about")
+        raise ValueError("the dataset is empty: the teacher has nothing to predict")
     found = {name: torch.cat(parts) for name, parts in kept.items()}
     lengths = found.pop("lengths")
     ends = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
