@@ -47,7 +47,7 @@ def test_a_stranger_continues_with_two_commands(file, tmp_path, capsys):
     assert "16 added" in out
     code, out, _ = ran(capsys, *words, "--runs-dir", "fresh")
     assert code == 0
-    assert out.startswith("0 runs came to an end.\nNothing is left to train")
+    assert out.startswith("0 runs ended.\nNothing is left to train")
     code, out, _ = ran(capsys, "runs", "merge", "p.zip", "--runs-dir", "other")
     assert "16 added" in out
 

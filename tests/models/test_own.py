@@ -140,7 +140,7 @@ def test_the_digest_is_of_the_file_whatever_its_line_endings(nets):
         match=f"another version of it, {found}; give model.digest: '{source_digest('mynets:Small')}'",
     ):
         Own(SHAPE, 5, "mynets:Small", (), found)
-    with pytest.raises(ValueError, match="the recipe does not say so"):
+    with pytest.raises(ValueError, match="the recipe does not name a digest"):
         Own(SHAPE, 5, "mynets:Small")
 
 

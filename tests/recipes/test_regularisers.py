@@ -119,7 +119,7 @@ def test_forward_correction_needs_noise_that_the_recipe_says():
 
 def test_forward_correction_needs_noise_with_one_matrix():
     with pytest.raises(
-        RecipeError, match="instance noise has another one for each image; give noise: symmetric"
+        RecipeError, match="instance noise has a different one for each image; give noise: symmetric"
     ):
         plain_recipe(regulariser="forward_correction", noise="instance")
 

@@ -161,7 +161,7 @@ def test_other_numbers_of_one_recipe_are_a_conflict_that_changes_nothing(here, t
     assert conflict.differing == ("metrics", "predictions")
     assert "Here: finished, engine 3, commit 0123456789ab, NVIDIA H200" in str(conflict)
     assert "Offered: finished, engine 3, commit fedcba, NVIDIA A100" in str(conflict)
-    assert "--replace would take the offered one" in str(conflict)
+    assert "with --replace the offered run is taken instead" in str(conflict)
     assert files(here) == before
 
 
@@ -191,7 +191,7 @@ def test_a_failed_and_a_finished_run_are_a_conflict(here, there, tmp_path):
     [
         (False, 4, ""),
         (False, 3, ""),
-        (True, 4, "the offered one has no weights"),
+        (True, 4, "the offered run has no weights"),
     ],
 )
 def test_replacing_takes_what_is_no_worse(here, there, tmp_path, whole, engine, why):
@@ -456,14 +456,14 @@ def test_a_recipe_of_another_run_is_refused(here, there, tmp_path):
 @pytest.mark.parametrize(
     ("about", "what"),
     [
-        ({"engine": [1]}, r"the engine \[1\], which is no whole number"),
+        ({"engine": [1]}, r"the engine \[1\], which is not a whole number"),
         ({"engine": "7"}, "the engine '7'"),
         ({"engine": True}, "the engine True"),
         ({"images": "many"}, "the images 'many'"),
-        ({"device_name": None}, "does not tell the device_name"),
-        ({"parts": [5, 6]}, "parts that are none of a training"),
-        ({"parts": [{"engine": [5]}]}, "a part whose engine is no whole number"),
-        ({"softtargets": {}}, "does not tell the softtargets"),
+        ({"device_name": None}, "has no device_name"),
+        ({"parts": [5, 6]}, "parts that are not parts of a training"),
+        ({"parts": [{"engine": [5]}]}, "a part whose engine is not a whole number"),
+        ({"softtargets": {}}, "has no softtargets"),
     ],
 )
 def test_a_run_that_does_not_tell_where_its_numbers_come_from_is_refused(here, there, tmp_path, about, what):
@@ -479,7 +479,7 @@ def test_a_run_without_seconds_is_refused(here, there, tmp_path):
     pack = packed([finished(there, 0)], tmp_path)
     told = {key: value for key, value in ABOUT.items() if key != "seconds"}
     merged = merge_runs(rewritten(pack, changed_log(lambda run: run | {"provenance": told})), here)
-    assert "does not tell the seconds" in merged.refused[0]
+    assert "has no seconds" in merged.refused[0]
 
 
 def test_names_of_studies_are_no_paths(here, there, tmp_path):

@@ -80,7 +80,7 @@ def test_unfinished_runs_go_only_with_their_checkpoints(store, tmp_path):
     runs = [finished(store, 0), unfinished(store, 1, step=40)]
     assert pack_runs(runs, tmp_path / "p.zip").unfinished == []
     assert pack_runs(runs, tmp_path / "p.zip", ("checkpoints",)).unfinished == [runs[1].id]
-    with pytest.raises(RunError, match=r"there is no finished run .* --with checkpoints"):
+    with pytest.raises(RunError, match=r"none of the chosen runs is finished; .*--with checkpoints"):
         pack_runs(runs[1:], tmp_path / "q.zip")
     assert not (tmp_path / "q.zip").exists()
 

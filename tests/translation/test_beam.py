@@ -254,9 +254,9 @@ def test_log_probabilities_with_a_gradient_are_no_trouble():
         ),
         (
             {"next_log_probs": lambda p: torch.full((2, 3), torch.nan)},
-            "numbers that are no log-probabilities",
+            "not log-probabilities",
         ),
-        ({"next_log_probs": lambda p: torch.ones(2, 3)}, "numbers that are no log-probabilities"),
+        ({"next_log_probs": lambda p: torch.ones(2, 3)}, "not log-probabilities"),
     ],
 )
 def test_what_cannot_be_is_refused(change, message):

@@ -56,11 +56,14 @@ class AffineFit:
     def note(self) -> str:
         """What to know about this fit, in a sentence; empty where there is nothing unusual."""
         if not self.converged:
-            return f"The fit had not converged after {MOST_PASSES} passes over the data; its likelihood may get better."
+            return (
+                f"The fit did not converge in {MOST_PASSES} passes over the data, so a better likelihood may be "
+                "possible."
+            )
         if self.absent:
             return (
-                f"{len(self.absent)} of the {len(self.bias)} classes, such as class {self.absent[0]}, have no example "
-                "here, so that their numbers are only those that the ridge allows."
+                f"{len(self.absent)} of the {len(self.bias)} classes, such as class {self.absent[0]}, have no "
+                "examples here, so their numbers are decided by the ridge alone."
             )
         return ""
 

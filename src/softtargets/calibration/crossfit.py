@@ -43,8 +43,8 @@ class CrossFit(Generic[S]):
     def note(self) -> str:
         """How the numbers after scaling came about, in a sentence."""
         return (
-            f"After scaling means: scaled by a fit to the other {len(self.fits) - 1} of {len(self.fits)} parts of "
-            "these examples, so that no example has a say in its own scaling."
+            f"“After scaling” means that each fold is scaled by a fit to the other {len(self.fits) - 1} of "
+            f"{len(self.fits)} folds, so that no example influences its own scaling."
         )
 
 

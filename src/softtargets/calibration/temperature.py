@@ -28,14 +28,14 @@ Ending = Literal["converged", "lowest", "highest", "flat"]
 NOTES: dict[Ending, str] = {
     "converged": "",
     "lowest": (
-        f"The likelihood still rises below T = {LOWEST:g}, where the search ends: nearly all of these examples are "
-        "right, so that no confidence is too high for them, or the logits are very small numbers."
+        f"The likelihood still rises below T = {LOWEST:g}, where the search ends: either nearly all of these "
+        "examples are right, so no confidence is too high for them, or the logits are very small."
     ),
     "highest": (
-        f"The likelihood still rises above T = {HIGHEST:g}, where the search ends: the logits tell these labels no "
-        "better than chance, or they are very large numbers."
+        f"The likelihood still rises above T = {HIGHEST:g}, where the search ends: either the logits predict these "
+        "labels no better than chance, or they are very large."
     ),
-    "flat": "All logits of an example are equal, for every example, so that every temperature is the same.",
+    "flat": "In every example all logits are equal, so every temperature has the same effect.",
 }
 
 

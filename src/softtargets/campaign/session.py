@@ -174,7 +174,7 @@ class Session:
             what = f"{what[:-1]} first, and other kinds)"
         going_on = f", {begun} of them begun before" if begun else ""
         estimate = "unknown time" if group.seconds is None else f"about {group.seconds / 60:.1f} min"
-        ending = "" if group.whole else ", more than is left: they leave checkpoints"
+        ending = "" if group.whole else ", more than the time left, so they leave checkpoints"
         self.say(f"Entry {rank}: {what}{going_on}, {estimate}{ending}.")
 
     def _check_progress(self, group: Group, before: dict[str, State]) -> None:
@@ -182,7 +182,7 @@ class Session:
         after = self.outlook.states
         stuck = [key for key in group.ids if key not in self.skipped and after[key] == before[key]]
         if len(stuck) == len(group.ids) and self.seconds_left > 0:
-            self._skip(stuck, "the engine came back without having trained")
+            self._skip(stuck, "the engine returned without training")
 
     def _conclude(self, ended: Sequence[str]) -> None:
         """Measure runs that have come to their end for the studies that want them, and pack what there is."""
@@ -226,7 +226,7 @@ class Session:
         }
         if not lacking or self.seconds_left <= 0:
             return
-        self.say(f"Adding predictions that a study wants to {plural(len(lacking), 'finished run')}.")
+        self.say(f"Adding predictions that a study needs to {plural(len(lacking), 'finished run')}.")
         recipes = [self.outlook.cells[key].recipe for key in lacking]
         try:
             self.engine(recipes, self.outlook.store, keep=lacking, progress=False, resources=self._resources)
@@ -263,7 +263,7 @@ class Session:
         for key in self.outlook.unreachable():
             self.skipped[key] = "its run is damaged"
             self.say(
-                f"Run {key} is damaged: delete it with `softtargets runs delete {key}` to have it made anew."
+                f"Run {key} is damaged: delete it with `softtargets runs delete {key}`, and it is trained again."
             )
 
     def _skip(self, keys: Sequence[str], why: str) -> None:

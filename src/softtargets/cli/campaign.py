@@ -289,9 +289,9 @@ def _standing(outlook: Outlook, entries: list[EntryStatus]) -> Iterator[str]:
         )
         yield " ".join(cells).rstrip()
     yield ""
-    yield "done: finished cells of all; cut: interrupted, or running elsewhere; bad: failed or"
-    yield "damaged; claims: waiting for cells, of all; min: estimated minutes; sum: of all"
-    yield f"entries so far. Estimated for {outlook.speeds.device}; ?: guessed or unknown."
+    yield "done: finished cells of all; cut: interrupted, or running elsewhere;"
+    yield "bad: failed or damaged; claims: waiting for cells, of all; min: estimated"
+    yield f"minutes; sum: of all entries so far; ?: guessed or unknown. Estimated for {outlook.speeds.device}."
     if outlook.campaign.planned:
         yield from wrap(f"Planned, not written yet: {', '.join(outlook.campaign.planned)}.", 79)
 

@@ -168,7 +168,7 @@ class _Group:
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=30)
         log = (self._folder / "log.txt").read_text(encoding="utf-8", errors="replace")
-        return "failed", f"the processes that torchrun should start are gone: {_last_words(log)}"
+        return "failed", f"the processes that torchrun should have started are gone: {_last_words(log)}"
 
     def _stop(self, process: subprocess.Popen[bytes]) -> None:
         """Whatever happens, nothing that was started here stays behind."""

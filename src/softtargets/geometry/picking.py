@@ -18,7 +18,7 @@ BLOCK = 1 << 21  # distances at a time: 16 MiB
 GRID = 1e-12  # squared distances closer than this, in mean squared norms, are equal: the rest is rounding
 
 _REASONS = {
-    "close": "{x}, {y} and {z} are closer together ({xy}, {xz} and {yz}) than any other of {n} classes with its two "
+    "close": "{x}, {y} and {z} are closer together ({xy}, {xz} and {yz}) than any other of {n} classes and its two "
     "nearest",
     "mixed": "{x} and {y} are the closest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
     "far": "{x} and {y} are the farthest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",

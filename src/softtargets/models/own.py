@@ -53,9 +53,9 @@ class Own(Classifier):
         found = source_digest(net)
         if digest != found:
             said = (
-                f"the recipe was made for another version of it, {digest}"
+                f"the recipe was made for another version, {digest}"
                 if digest
-                else "the recipe does not say so"
+                else "the recipe does not name a digest"
             )
             raise ValueError(
                 f"the source of {net} has the digest {found}, and {said}; to use this version, set model.digest: "

@@ -111,7 +111,10 @@ class Confidences:
             )
         logarithms = said if said is not None else below and (not inside or guess.normal(name) in LOGARITHMS)
         what = "the logarithm of the probability" if logarithms else "the probability"
-        return logarithms, f"'{name}' is {what} of what was predicted; scores of other classes are not there"
+        return (
+            logarithms,
+            f"'{name}' is {what} of the predicted class; the file has no scores of other classes",
+        )
 
     def _counts(self, block: Sequence[Tensor]) -> Tensor:
         """Which rows are no padding, as far as labels say; of those that are nobody knows what they hold."""

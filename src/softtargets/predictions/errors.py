@@ -124,7 +124,7 @@ def reading(path: Path, *damage: type[Exception], problem: str = "is damaged or 
 
 def find_file(path: Path) -> FoundFile:
     """A regular file and its size; refuses directories, pipes, devices and empty files before opening them."""
-    with reading(path, ValueError, problem="is not the name of a file"):
+    with reading(path, ValueError, problem="cannot be the name of a file"):
         found = os.stat(path)
     if stat.S_ISDIR(found.st_mode):
         run = (path / "predictions").is_dir()

@@ -43,7 +43,7 @@ class Content(NamedTuple):
 TORCH = Content("a file of torch.save", (".pt", ".pth"))
 NPZ = Content("arrays of numpy.savez", (".npz",))
 ZIP = Content("a zip archive", (".npz", ".pt", ".pth"))
-PICKLE = Content("a pickle, which is a program")
+PICKLE = Content("a pickle, which can execute code")
 SAFETENSORS = Content("a safetensors file", (".safetensors",))
 CONTENTS = {
     MAGIC: Content("a numpy array", (".npy",)),
@@ -115,13 +115,11 @@ def _refuse_other_content(file: FoundFile, ending: str) -> None:
         return
     if found.endings:
         problem, advice = (
-            f"holds {found.what}, not what its name says",
+            f"has {found.what}, not what its name says",
             f"rename it to end in {found.endings[0]}",
         )
     elif found is PICKLE and ending in TORCH.endings:
-        problem = (
-            "is refused: it is a pickle, as torch.save wrote before version 1.6, a program to be executed"
-        )
+        problem = "is refused: it is a pickle, as torch.save wrote before version 1.6, and reading it would execute code"
         advice = "save it again with torch.save of a newer torch, or as .safetensors"
     else:
         problem, advice = f"is refused: it holds {found.what}", found.advice

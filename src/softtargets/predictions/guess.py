@@ -93,7 +93,7 @@ def only(
 
 def unclear(arrays: Arrays, problem: str, option: str) -> PredictionFileError:
     """What there is, and how to say which."""
-    return arrays.refused(f"{problem}: it has {arrays.describe()}", f"say which with {option}")
+    return arrays.refused(f"{problem}: it has {arrays.describe()}", f"name it with {option}")
 
 
 def wanted(arrays: Arrays, name: str, what: str) -> str:
@@ -264,7 +264,9 @@ def _ungrouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
     called = _among(SCORES)(found)
     if len(found) == 1:
         if not called and not group_of(found[0]):
-            problem = "has one column of numbers beside the labels, and it is not called a score"
+            problem = (
+                "has one column of numbers beside the labels, but its name does not say that it is a score"
+            )
             raise unclear(arrays, problem, "scores_name")
     elif called:
         usual = (PROBABILITIES, LOGITS) if kind == "probabilities" else (LOGITS, PROBABILITIES)

@@ -51,7 +51,7 @@ class JsonLines(Table):
                 f"each line is a row, and '{self._spread[0]}' has the scores of {self._spread[1]} classes"
             )
         if unused:
-            self.note += f", and fields with one value for all of them are not used: {listed(unused)}"
+            self.note += f"; fields with a single value for all of them are not used: {listed(unused)}"
         self._index = list(self._scan())
         if not self.rows:
             raise self.refused("has no rows", "save the predictions again")

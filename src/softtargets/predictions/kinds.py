@@ -86,7 +86,7 @@ def judge(
     softmax is the probabilities again. Numbers from 0 to 1 that do not add up to 1 are neither, as far as anyone can
     tell: refused, unless the array is called logits or the user says so. `single` scores are those of class 1.
     """
-    rows = f"{len(look)} {'row' if len(look) == 1 else 'rows'} looked at"
+    rows = f"{len(look)} {'row' if len(look) == 1 else 'rows'} checked"
     dtype, look = look.dtype, look.double()
     inside = (look >= 0).all(1) & (look <= 1 + THROUGH_HALF).all(1)
     said = forced or named
@@ -102,7 +102,7 @@ def judge(
                 'they are probabilities: use kind="probabilities"',
             )
         reason = f"scores lie between 0 and 1 and add up to 1 in each row ({rows}): probabilities"
-        name = ", whatever their name says" if named == "logits" else ""
+        name = ", although the name says otherwise" if named == "logits" else ""
         return Judgement("probabilities", reason + name + rounded, tolerance)
     if said == "probabilities":  # the check of the rows will say what is wrong with them
         who = "you said" if forced else "their name says"
@@ -175,11 +175,11 @@ def _words(fault: ScoreFault, place: str) -> tuple[str, str]:
     if fault.what == "infinite":
         return (
             f"has {fault.value} in {place}, class {fault.column}",
-            "scores must be finite numbers: find out why the model gave that, or leave the row out",
+            "scores must be finite numbers: find out why the model gave this value, or leave the row out",
         )
     if fault.what == "outside":
         return (
-            f"has {fault.low:g} to {fault.high:g} in {place}, but its scores were taken for probabilities",
+            f"has {fault.low:g} to {fault.high:g} in {place}, but its other scores are probabilities",
             'use kind="logits" if they are logits',
         )
     return (

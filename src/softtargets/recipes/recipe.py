@@ -27,9 +27,9 @@ __all__ = ["Recipe"]
 FORMAT = 2
 # Noise that forward correction can do nothing about.
 _NOT_CORRECTED = {
-    "none": "forward_correction corrects the label noise that the recipe says, and noise is none; "
-    "give noise: symmetric or pair, or another regulariser",
-    "instance": "forward_correction corrects label noise that a matrix says, and instance noise has another one for "
+    "none": "forward_correction corrects the label noise of the recipe, but the recipe has none; give noise: symmetric "
+    "or pair, or another regulariser",
+    "instance": "forward_correction corrects label noise with a single matrix, but instance noise has a different one for "
     "each image; give noise: symmetric, pair or class_conditional, or another regulariser",
 }
 
@@ -243,7 +243,7 @@ def _no_such_field(node: Any, key: str) -> str:
     """What to say of a key that is not there, with the nearest of those that are."""
     there = [str(name) for name in node] if isinstance(node, Mapping) else []
     allowed = f"; allowed: {', '.join(there)}" if there else ""
-    return f"no such field to change{nearest(key, there)}{allowed}"
+    return f"the recipe has no such field{nearest(key, there)}{allowed}"
 
 
 def _key(node: Any, key: str) -> Any:

@@ -274,7 +274,7 @@ def _logged(content: bytes, refused: list[str]) -> list[dict[str, Any]]:
     for place, line in enumerate(content.splitlines(), 1):
         run = parse_json(line)
         if not isinstance(run, dict) or not isinstance(run.get("id"), str):
-            refused.append(f"line {place} of {LOGS} is of no run")
+            refused.append(f"line {place} of {LOGS} describes no run")
         else:
             found.append(run)
     return found

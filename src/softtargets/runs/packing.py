@@ -69,7 +69,7 @@ def pack_runs(runs: Iterable[Run], path: Path, include: Collection[str] = ()) ->
     begun = [part for part in found if isinstance(part, _Unfinished)]
     damaged = [part for part in found if isinstance(part, str)]
     if not ended and not begun:
-        why = "there is no finished run among those chosen; unfinished ones go with --with checkpoints"
+        why = "none of the chosen runs is finished; use --with checkpoints to pack unfinished runs"
         raise RunError(f"nothing to pack in {path}: {[*damaged, why][0]}")
     size = _write_pack(path, ended, begun)
     by_status: dict[str, list[str]] = {"finished": [], "failed": []}

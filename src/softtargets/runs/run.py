@@ -255,8 +255,8 @@ class Run:
     def damaged(self, path: Path, what: str) -> RunError:
         """The error for a file of this run that is not as it was written."""
         return RunError(
-            f"{path} {what}; run {self.id} is damaged. Other runs are not affected. "
-            f"Delete it with `softtargets runs delete {self.id}` and run again to make it anew"
+            f"{path} {what}; run {self.id} is damaged. Other runs are not affected. Delete it with `softtargets runs "
+            f"delete {self.id}` and train it again"
         )
 
     def _refuse_left_out(self, name: str, what: str, option: str) -> None:

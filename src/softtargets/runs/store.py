@@ -50,7 +50,7 @@ class RunStore:
         if not (run.directory / MANIFEST).exists():
             return None
         if problems := run.problems(thorough=False, of=recipe):
-            advice = f"`softtargets runs delete {run.id}` and run again to make it anew"
+            advice = f"`softtargets runs delete {run.id}`, then train it again"
             raise RunError(f"{problems[0]}; run {run.id} is damaged, other runs are not affected: {advice}")
         return run
 

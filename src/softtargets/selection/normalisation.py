@@ -87,16 +87,14 @@ def normalisation_of(rows: ConfidenceRows, classes: int, *, seed: int = 0) -> Lo
     """The same from rows that were added up."""
     plain = rows.curve()
     if classes < 3:
-        return LogitNormalisation(why_not="with two classes all normalised logits are alike")
+        return LogitNormalisation(why_not="with two classes all normalised logits are equal")
     if plain.examples < FEWEST:
         return LogitNormalisation(
-            why_not=f"{plain.examples} examples are too few to hold some out; {FEWEST} would do"
+            why_not=f"{plain.examples} examples are too few to hold some out; at least {FEWEST} are needed"
         )
     if plain.mistakes in (0, plain.examples):
         which = "wrong" if plain.mistakes else "right"
-        return LogitNormalisation(
-            why_not=f"all predictions are {which}, so that there is nothing to tell apart"
-        )
+        return LogitNormalisation(why_not=f"all predictions are {which}, so there is nothing to tell apart")
     fold = fold_of(0, plain.examples, NORMALISATION_FOLDS, seed).numpy()
     parts = [fold != held_out for held_out in range(NORMALISATION_FOLDS)]
     scores = rows.normalised()

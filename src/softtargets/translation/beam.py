@@ -23,8 +23,7 @@ COLDEST = 1e-30  # temperature: in single precision logits divided by less are i
 # A log-probability may be so much above 0: log_softmax in bfloat16 rounds.
 ROUNDING = 1e-3
 NO_LOG_PROBS = (
-    "next_log_probs gave numbers that are no log-probabilities: NaN, or more than 0;"
-    " give log_softmax of logits"
+    "next_log_probs returned NaN or numbers above 0, not log-probabilities; return log_softmax of logits"
 )
 
 

@@ -257,7 +257,7 @@ def _damage(content: dict[str, Any]) -> str:
     """What is wrong with the content of a tokeniser, or an empty text."""
     pieces, merges = content.get("pieces"), content.get("merges")
     if type(content.get("lowercase")) is not bool:
-        return "it does not say whether it is of lower case"
+        return "it does not say whether it lowercases text"
     if not isinstance(pieces, list) or not all(isinstance(piece, str) and piece for piece in pieces):
         return "its pieces are not texts"
     if tuple(pieces[: len(SYMBOLS)]) != SYMBOLS or len(set(pieces)) != len(pieces):

@@ -189,7 +189,9 @@ def test_outputs_without_logits_name_what_there_is():
 
 
 def test_several_labels_of_an_example_are_refused_by_their_name():
-    with pytest.raises(ValueError, match=r"not \(2, 3\); several labels for each example"):
+    with pytest.raises(
+        ValueError, match=r"not \(2, 3\); softtargets' losses are not for several labels per example"
+    ):
         loss_function(LabelSmoothing(0.1))(
             {"logits": torch.zeros(2, 3)}, torch.tensor([[1, 0, 1], [0, 1, 0]])
         )

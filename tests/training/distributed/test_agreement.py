@@ -38,8 +38,8 @@ def test_other_recipes_are_told_apart(file, tmp_path):
     line = refused(as_others, tmp_path, ("--set", "seed=1"), *words, ranks=3)
     other = BASE.replace({"seed": 1}).id
     assert line == (
-        f"error: rank 1 has another recipe than rank 0: {other} instead of {BASE.id}; all ranks must be given the same"
-    ) or line.startswith("error: rank 2 has another recipe")
+        f"error: rank 1 has another recipe than rank 0: {other} instead of {BASE.id}; start all ranks with the same"
+    ) or line.startswith("error: rank 2 has a different recipe")
     assert not (tmp_path / "runs").exists()
 
 

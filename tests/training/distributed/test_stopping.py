@@ -75,7 +75,7 @@ def test_a_killed_process_stops_the_others_with_a_line_and_the_run_goes_on_exact
         assert codes[victim] == -signal.SIGKILL
         assert codes[1 - victim] == 2
         line = said(tmp_path, 1 - victim).splitlines()[-1]
-        assert line.startswith(f"error: rank {victim} is gone; what is saved of the run is sound")
+        assert line.startswith(f"error: rank {victim} is gone; the saved part of the run is intact")
         assert "Traceback" not in said(tmp_path, 1 - victim)
         assert store.find(RECIPE) is None
     assert together(2, trained, [RECIPE], store.root) == [0, 0]

@@ -177,8 +177,8 @@ class RayExecutor(Executor):
                 self._staff = Staff(cluster, size, sized)
                 if size > room:
                     watcher.noted(
-                        f"{size} workers are wanted, and the cluster has room for {room}; the others start when "
-                        "there is room for them."
+                        f"{size} workers were requested, but the cluster has room for {room}; the others start when "
+                        "there is room."
                     )
             yield self._staff
         finally:

@@ -142,7 +142,7 @@ class Head:
         free = ", ".join(f"{self._staff.cluster.free(name):g} {name}" for name in self._staff.sized)
         self._watcher.noted(
             f"No worker has started yet: each needs {needs}, and the cluster has {free} free. Waiting for room; "
-            "Ctrl-C ends it."
+            "Ctrl-C stops waiting."
         )
 
     def _needs(self, key: str) -> str | None:
@@ -379,9 +379,9 @@ class Head:
             if key not in self.given_up and self._needs(key) in self.given_up:
                 self.given_up[key] = f"its teacher {self._needs(key)} was left out"
         on = (
-            "its run goes on from its checkpoint"
+            "its run is resumed from its checkpoint"
             if len(steps) == 1
-            else "its runs go on from their checkpoints"
+            else "its runs are resumed from their checkpoints"
         )
         self._watcher.noted(f"A worker on {node} died: {why}; {on}.")
 

@@ -169,5 +169,5 @@ def why_died(ray: Any, error: BaseException) -> str:
             f"'softtargets[ray]=={softtargets.__version__}' on every node"
         )
     if isinstance(error, ray.exceptions.RuntimeEnvSetupError):
-        return f"its environment could not be made ({said[:200]})"
+        return f"its environment could not be set up ({said[:200]})"
     return "its process was killed or crashed"

@@ -17,9 +17,9 @@ from softtargets.selection import less_than_certain, risk_coverage
 KEPT = 4
 _ROWS = 4096  # positions at a time: logits of many classes are read in pieces
 _UNSAID = (
-    "predictions of shape {} have a dimension for positions, which does not tell whether labels must be shifted: use "
-    "Metrics(shift=True) for causal language models, Metrics(shift=False) for sequence to sequence, masked language "
-    "models and token classification"
+    "predictions of shape {} have a dimension for positions, but the shape does not show whether labels must be "
+    "shifted: use Metrics(shift=True) for causal language models, Metrics(shift=False) for sequence to sequence, "
+    "masked language models and token classification"
 )
 
 

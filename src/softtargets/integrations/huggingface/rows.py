@@ -22,8 +22,8 @@ _ALIGNED = (
     "SemanticSegmenter",
 )
 _QUESTION = (
-    "say shift=True if position t predicts label t + 1 (causal language models), or shift=False if labels are aligned "
-    "with logits (sequence to sequence, masked language models, token classification)"
+    "pass shift=True if position t predicts label t + 1 (causal language models), or shift=False if labels are "
+    "aligned with logits (sequence to sequence, masked language models, token classification)"
 )
 
 
@@ -124,7 +124,7 @@ def rows(logits: Tensor, labels: Tensor, probabilities: bool = False) -> tuple[T
         wanted = tuple(logits.shape[:-1])
         labels = labels.reshape(-1) if fits else labels
     if not fits:
-        several = "; several labels for each example, 0 or 1 for each class, are not what softtargets' losses are for"
+        several = "; softtargets' losses are not for several labels per example (0 or 1 for each class)"
         raise ValueError(
             f"labels must have shape {wanted} for logits of shape {tuple(logits.shape)}, not {tuple(labels.shape)}"
             + several * (labels.shape == logits.shape)

@@ -73,7 +73,7 @@ def _check_single_images(recipe: Recipe, examples: int, task: ImageTask) -> None
         return
     which = "every batch has" if batch == 1 else "the last batch of an epoch has"
     others = [each for each in range(2, examples + 1) if examples % each != 1]
-    remedy = f"; {min(others, key=lambda each: abs(each - batch))} leaves more" if others else ""
+    remedy = f"; a batch of {min(others, key=lambda each: abs(each - batch))} leaves more" if others else ""
     raise RecipeError(
         f"of {examples} training examples in batches of {batch}, {which} a single one, and batch norm of "
         f"{recipe.model.name} has one value for each channel then, which cannot be normalised{remedy}",
@@ -93,8 +93,8 @@ def _check_teacher(recipe: Recipe, teacher: Recipe, task: ImageTask, taught: Ima
     remedy = "give both the same size and crop"
     if by_the_student and task.shape == taught.shape:
         remedy += (
-            ", or ask the teacher about its own views of the images (regulariser.view: teacher) or once about the "
-            "images without augmentation (regulariser.view: stored)"
+            ", or show the teacher its own views of the images (regulariser.view: teacher) or the images without "
+            "augmentation (regulariser.view: stored)"
         )
     raise RecipeError(
         f"the student of run {recipe.id} sees images of {_words(shown)}, but its teacher learnt on {_words(learnt)}, "
