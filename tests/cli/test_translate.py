@@ -460,7 +460,7 @@ def test_characters_that_the_model_has_never_seen_are_said(translate, monkeypatc
     assert code == 0
     assert out.count("\n") == 4
     assert (
-        "note: 2 of 4 lines have characters that the training text did not have: 日 (U+65E5), U+200B. The model reads "
+        "note: 2 of 4 lines have characters that the training text does not have: 日 (U+65E5), U+200B. The model reads "
         "them as unknown\n"
     ) in err
     assert "note" not in translate("decode", "--beam", 1, given=b"1 2\n")[2]

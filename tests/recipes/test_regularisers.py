@@ -111,7 +111,7 @@ def test_forward_correction_needs_noise_that_the_recipe_says():
     with pytest.raises(RecipeError) as caught:
         plain_recipe(regulariser="forward_correction")
     assert str(caught.value) == (
-        "regulariser: forward_correction corrects the label noise that the recipe says, and noise is none; "
+        "regulariser: forward_correction corrects the label noise of the recipe, but the recipe has none; "
         "give noise: symmetric or pair, or another regulariser"
     )
     assert plain_recipe(regulariser="forward_correction", noise=Pair()).regulariser == ForwardCorrection()

@@ -119,7 +119,7 @@ def _refuse_other_content(file: FoundFile, ending: str) -> None:
             f"rename it to end in {found.endings[0]}",
         )
     elif found is PICKLE and ending in TORCH.endings:
-        problem = "is refused: it is a pickle, as torch.save wrote before version 1.6, and reading it would execute code"
+        problem = "is refused: it is a pickle, as written by torch.save before 1.6, and reading it would execute code"
         advice = "save it again with torch.save of a newer torch, or as .safetensors"
     else:
         problem, advice = f"is refused: it holds {found.what}", found.advice

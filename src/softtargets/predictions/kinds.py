@@ -86,7 +86,7 @@ def judge(
     softmax is the probabilities again. Numbers from 0 to 1 that do not add up to 1 are neither, as far as anyone can
     tell: refused, unless the array is called logits or the user says so. `single` scores are those of class 1.
     """
-    rows = f"{len(look)} {'row' if len(look) == 1 else 'rows'} checked"
+    rows = f"{len(look)} {'row' if len(look) == 1 else 'rows'} looked at"
     dtype, look = look.dtype, look.double()
     inside = (look >= 0).all(1) & (look <= 1 + THROUGH_HALF).all(1)
     said = forced or named

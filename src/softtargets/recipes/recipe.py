@@ -29,8 +29,8 @@ FORMAT = 2
 _NOT_CORRECTED = {
     "none": "forward_correction corrects the label noise of the recipe, but the recipe has none; give noise: symmetric "
     "or pair, or another regulariser",
-    "instance": "forward_correction corrects label noise with a single matrix, but instance noise has a different one for "
-    "each image; give noise: symmetric, pair or class_conditional, or another regulariser",
+    "instance": "forward_correction corrects label noise with a single matrix, but instance noise has a "
+    "different one for each image; give noise: symmetric, pair or class_conditional, or another regulariser",
 }
 
 

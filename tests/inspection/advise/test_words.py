@@ -40,7 +40,7 @@ def test_uniform_noise_gets_a_number(plain):
     assert words.startswith(f"We estimate that {wrong} of the labels are wrong (95 % interval ")
     alpha = plain.alpha_all
     assert f"alpha = {alpha.value:.3f} (95 % interval {alpha.low:.3f} to {alpha.high:.3f})" in words
-    assert f"Shared among the other classes only, alpha is {plain.alpha_others.value:.3f}" in words
+    assert f"If it is shared among the other classes only, alpha is {plain.alpha_others.value:.3f}" in words
     assert f"{plain.expected['recommended'].by_heart.value:.3f} nats" in words
     assert "grows without bound" in words
     assert "with clean labels" in words

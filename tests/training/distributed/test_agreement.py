@@ -38,7 +38,7 @@ def test_other_recipes_are_told_apart(file, tmp_path):
     line = refused(as_others, tmp_path, ("--set", "seed=1"), *words, ranks=3)
     other = BASE.replace({"seed": 1}).id
     assert line == (
-        f"error: rank 1 has another recipe than rank 0: {other} instead of {BASE.id}; start all ranks with the same"
+        f"error: rank 1 has a different recipe from rank 0: {other} instead of {BASE.id}; start all ranks with the same"
     ) or line.startswith("error: rank 2 has a different recipe")
     assert not (tmp_path / "runs").exists()
 
@@ -46,7 +46,7 @@ def test_other_recipes_are_told_apart(file, tmp_path):
 def test_so_are_other_directories_of_runs(file, tmp_path):
     words = ("train", file, "--device", "cpu", "--runs-dir", tmp_path / "runs")
     line = refused(as_others, tmp_path, ("--runs-dir", str(tmp_path / "other")), *words)
-    assert f"rank 1 has another directory of runs than rank 0: {tmp_path}/other instead of" in line
+    assert f"rank 1 has a different directory of runs from rank 0: {tmp_path}/other instead of" in line
 
 
 def of_other_version(*words):
@@ -59,7 +59,7 @@ def of_other_version(*words):
 
 def test_so_are_other_versions(file, tmp_path):
     words = ("train", file, "--device", "cpu", "--runs-dir", tmp_path / "runs")
-    assert "rank 1 has another version of softtargets than rank 0: 0.0.1, " in refused(
+    assert "rank 1 has a different version of softtargets from rank 0: 0.0.1, " in refused(
         of_other_version, tmp_path, *words
     )
 

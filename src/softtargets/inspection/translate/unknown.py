@@ -42,7 +42,7 @@ class Unknown:
         named = ", ".join(_named(one) for one in list(self._characters)[:NAMED])
         more = len(self._characters) - NAMED
         return (
-            f"{self.count:,} of {plural(self.seen, what)} {have} characters that the training text did not have: "
+            f"{self.count:,} of {plural(self.seen, what)} {have} characters that the training text does not have: "
             f"{named}{f' and {more:,} more' if more > 0 else ''}. The model reads them as unknown"
         )
 
