@@ -41,7 +41,7 @@ def test_entries_of_one_page_are_one_grid_with_the_most_seeds(tmp_path):
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({"study": "tinny"}, r"entry 2 \(tinny\): no study 'tinny' \(did you mean 'tiny'\?\)"),
+        ({"study": "tinny"}, r"entry 2 \(tinny\): there is no study 'tinny' \(did you mean 'tiny'\?\)"),
         ("tiny", "entry 2 names no study"),
         ({"seeds": 3}, "entry 2 names no study"),
         (

@@ -100,7 +100,7 @@ def test_a_correction_of_an_older_page_does_not_stay(run, tmp_path):
             "ends in '.xyz'; predictions are written as one of",
         ),
         (["new.json", "val.npz", "--out", "b.npz"], "has version 7, and this program reads version 1"),
-        (["val.npz", "val.npz", "--out", "b.npz"], "is no correction"),
+        (["val.npz", "val.npz", "--out", "b.npz"], "is not a correction"),
         (["a.correction.json", "missing.npz", "--out", "b.npz"], "does not exist"),
     ],
 )

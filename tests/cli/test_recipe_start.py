@@ -85,7 +85,7 @@ def test_a_file_is_written_once(tmp_path, capsys):
             ["--data", "multi30k", "--model", "cnn"],
             "cnn cannot be trained on multi30k; choose --model transformer",
         ),
-        (["--data", "mnist", "--model", "transformer"], "transformer is not for mnist"),
+        (["--data", "mnist", "--model", "transformer"], "transformer cannot be trained on mnist"),
     ],
 )
 def test_what_is_not_known_is_refused_and_nothing_written(tmp_path, capsys, words, message):
@@ -101,7 +101,7 @@ def test_what_is_to_be_filled_in_is_said(tmp_path, capsys):
     assert "replace every YOUR-" in out
     code, _, err = ran(capsys, "recipe", "init", tmp_path / "no" / "r.yaml")
     assert code == 2
-    assert "is no directory" in err
+    assert "is not a directory" in err
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_filters_by_paper_and_verdict(capsys):
             ("--paper", "muler-2019"),
             "no paper or section has this name (did you mean 'muller-2019'?); there are:",
         ),
-        (("--verdict", "proven"), "--verdict proven: no such verdict"),
+        (("--verdict", "proven"), "--verdict proven: there is no such verdict"),
         (("--check",), "--check needs --out"),
         (("--out", "x", "--paper", "ours"), "--out writes all claims"),
     ],

@@ -87,7 +87,7 @@ def test_runs_are_packed_and_merged(capsys, there, tmp_path):
     assert "without predictions/test.safetensors, weights.safetensors" in out
     assert "measured by  a-study" in out
     _, out, _ = ran(capsys, "runs", "verify", "--runs-dir", here)
-    assert out == "3 runs checked (2 of them light, without weights): all files are as they were written\n"
+    assert out == "3 runs checked (2 of them light, without weights): all files are undamaged\n"
     file = tmp_path / "all.npz"
     code, out, _ = ran(capsys, "runs", "export", "--predictions", file, "--runs-dir", here)
     assert (code, out) == (0, f"predictions of 2 runs in {file}\n")
@@ -142,7 +142,7 @@ def test_conflicts_and_busy_runs_are_named_and_the_exit_code_says_so(capsys, the
     assert "not everything was merged: 1 conflict: the runs that were here stay, 1 run being written" in err
     code, out, err = ran(capsys, *merge, "--replace")
     assert (code, err) == (0, "")
-    assert out == f"1 added, 1 replaced, 1 there already in {here.root}\n"
+    assert out == f"1 added, 1 replaced, 1 already there in {here.root}\n"
     finished(RunStore(tmp_path / "fourth"), 0, shift=0.5, engine=2)
     packed(capsys, RunStore(tmp_path / "fourth"), tmp_path, name="old.zip")
     code, out, err = ran(capsys, "runs", "merge", tmp_path / "old.zip", "--runs-dir", here.root)

@@ -112,7 +112,7 @@ def test_it_says_what_it_read_chose_and_found(trained):
         "Vocabulary: ",
         "pieces instead of 60, because nothing else repeats in the texts."
         if "Note:" in out
-        else "Vocabulary: 60 pieces",
+        else "Vocabulary: 60 word pieces",
         "% of the target positions in batches.",
         "Loss: label_smoothing (alpha 0.1). Moves alpha of the mass from the label to all K classes",
         "Model: tiny, chosen for 234 training pairs on a CPU",
@@ -292,8 +292,8 @@ BAD = b"eins\nzw\xffei\n"
         (("--src", "empty", "--tgt", "empty2"), "have no sentences"),
         (("--tsv", "a"), "a line 1 has 1 tab-separated columns, expected 2"),
         (("--tsv", "a", "--src", "a"), "--tsv has both languages; leave out --src and --tgt"),
-        (("--src", "a", "--tgt", "b", "--test-src", "a"), "--test-tgt is missing: it comes with --test-src"),
-        (("--src", "a", "--tgt", "b", "--from", "en"), "--from is for --corpus"),
+        (("--src", "a", "--tgt", "b", "--test-src", "a"), "--test-tgt is missing; it goes with --test-src"),
+        (("--src", "a", "--tgt", "b", "--from", "en"), "--from is only for --corpus"),
         (("--src", "a", "--tgt", "b", "--loss", "lapo"), "not lapo (did you mean 'labo'?)"),
         (("--src", "a", "--tgt", "b", "--loss", "distillation"), "--loss distillation needs a teacher"),
         (
@@ -506,7 +506,7 @@ def test_calibrate_says_which_command_measures_a_model_that_translates(trained, 
     assert f"softtargets translate score {name} --src FILE --ref FILE" in err
     code, _, err = run("view", name, "--runs-dir", folder / "runs")
     assert (code, err.count("\n")) == (2, 1)
-    assert f"run {name} translates" in err
+    assert f"run {name} is a translation model" in err
 
 
 @pytest.fixture

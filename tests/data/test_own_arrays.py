@@ -119,12 +119,15 @@ def test_what_was_kept_is_loaded_and_what_was_changed_is_refused(tmp_path):
     ("arrays", "message"),
     [
         ({"pixels": made()[0]}, "has pixels; it should have images and labels"),
-        ({"images": made()[0].reshape(60, -1), "labels": made()[1]}, r"images are \(60, 36\); they must be"),
+        (
+            {"images": made()[0].reshape(60, -1), "labels": made()[1]},
+            r"images have the shape \(60, 36\); it must be",
+        ),
         (
             {"images": made()[0] / 100, "labels": made()[1]},
             "give uint8 from 0 to 255, or numbers from 0 to 1",
         ),
-        ({"images": made()[0] * np.nan, "labels": made()[1]}, "numbers from nan to nan"),
+        ({"images": made()[0] * np.nan, "labels": made()[1]}, "values from nan to nan"),
         ({"images": made()[0].astype(int) + 9, "labels": made()[1]}, "values must be from 0 to 255"),
         ({"images": made()[0], "labels": made()[1] / 2}, "labels are float64"),
         ({"images": made()[0], "labels": made()[1][:50]}, "60 images but 50 labels"),

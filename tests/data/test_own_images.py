@@ -110,7 +110,7 @@ def test_other_images_than_the_recipes_are_refused(tmp_path, photos):
     name, digest = adopt_folder(photos, tmp_path / "data")
     (photos / "train" / "cat" / "0.png").unlink()
     options = {"folder": name, "digest": digest}
-    with pytest.raises(DataError, match=rf"other images than .* not {digest}"):
+    with pytest.raises(DataError, match=rf"does not have the images .* not {digest}"):
         image_files("image-folder", "train", tmp_path / "data", **options)
     with pytest.raises(
         DataError, match=r"does not exist; if the images are elsewhere.*softtargets data folder PATH"

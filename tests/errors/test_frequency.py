@@ -136,7 +136,7 @@ LABELS, COUNTS = torch.tensor([0, 1]), torch.tensor([3, 9])
             0,
             "groups must be a number of at least 1 or the edges between groups, not 0",
         ),
-        (LABELS, LABELS, COUNTS, True, "groups must be at least 1, .* not True"),
+        (LABELS, LABELS, COUNTS, True, "groups must be a number of at least 1 .* not True"),
         (LABELS, LABELS, COUNTS, [], r"edges between groups must be .* not \[\]"),
         (LABELS, LABELS, COUNTS, [1, 5], r"whole numbers from 2, each above the last, not \[1, 5\]"),
         (LABELS, LABELS, COUNTS, [5, 5], r"not \[5, 5\]"),

@@ -1064,5 +1064,5 @@ def test_class_weights_are_never_taken_for_a_pack(make):
     meant = make(weights, weight=torch.ones(4))(logits, labels)
     alone = torch.stack([make(w.item())(*run) for w, *run in zip(weights, logits, labels, strict=True)])
     torch.testing.assert_close(meant, alone)
-    with pytest.raises(ValueError, match="one per run, so the first dimension of logits must be 4"):
+    with pytest.raises(ValueError, match="one per run, so the first dimension of logits must be the 4 runs"):
         make(weights)(torch.randn(6, 4), torch.zeros(6, dtype=torch.int64))

@@ -205,7 +205,7 @@ def test_in_a_constant_warm_up_the_hypergradient_has_nothing_to_follow():
 
 
 def test_two_alphas_in_the_warm_up_are_refused():
-    with pytest.raises(ValueError, match=r"warmup_alpha, 0\.2, is for warmup='constant'"):
+    with pytest.raises(ValueError, match=r"warmup_alpha \(0\.2\) is only for warmup='constant'"):
         LABO(warmup="adaptive", warmup_alpha=0.2)
     with pytest.raises(RecipeError, match=r"0\.2 is only for warmup: constant, but warmup is adaptive"):
         LABORecipe(warmup="adaptive", warmup_alpha=0.2)

@@ -137,7 +137,7 @@ def test_the_digest_is_of_the_file_whatever_its_line_endings(nets):
     nets.write_bytes(content + b"# another\n")
     with pytest.raises(
         ValueError,
-        match=f"another version of it, {found}; give model.digest: '{source_digest('mynets:Small')}'",
+        match=f"another version, {found}; to use this version, set model.digest: '{source_digest('mynets:Small')}'",
     ):
         Own(SHAPE, 5, "mynets:Small", (), found)
     with pytest.raises(ValueError, match="the recipe does not name a digest"):
@@ -149,7 +149,7 @@ def test_the_digest_is_of_the_file_whatever_its_line_endings(nets):
     [
         ("Softened", {}, "does not compute its logits in a last linear layer"),
         ("Twice", {}, "does not compute its logits in a last linear layer"),
-        ("Wrong", {}, r"gives \(2, 6\) for 2 images of 5 classes"),
+        ("Wrong", {}, r"returns \(2, 6\) for 2 images of 5 classes"),
         ("Failing", {"depth": 3}, r"mynets:Failing\(depth=3\) cannot be made: RuntimeError: no such depth"),
         ("Failing", {}, r"mynets:Failing\(\) cannot be made: TypeError"),
         ("function", {}, "makes a int, not a torch.nn.Module"),

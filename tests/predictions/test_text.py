@@ -201,7 +201,7 @@ def test_rounded_probabilities_are_rescaled(tmp_path, digits, classes):
         ("label;a;b\n0;1,5;2\n1;3;4\n", ["'1,5' in line 2, column 'a'", "a point for decimals"]),
         (
             "label;a;b\n0;1,5;2,5\n1;3,5;4,5\n",
-            ["no columns of numbers", "'a' has '1,5'", "a point for decimals"],
+            ["no columns of numbers", "'a' has '1,5'", "decimals with a point"],
         ),
         ("label;a;b\n0;x,y;z\n", ["no columns of numbers", "scores_name"]),
         ("label,a,b\n0,1,x\n1,2,y\n", ["one column of numbers", "scores_name"]),
@@ -210,7 +210,7 @@ def test_rounded_probabilities_are_rescaled(tmp_path, digits, classes):
         ("a,b,c\n0,1,2\n", ["no column of labels under a usual name", "'a', 'b', 'c'", "labels_name"]),
         ("label,target,c\n0,1,2\n", ["several columns that could be labels"]),
         ("label,a,b\n0.5,1,2\n", ["label 0.5 in line 2", "whole numbers"]),
-        ("label,a,b\n0,1,2\n2,1,2\n", ["label 2 in line 3", "count from 1"]),
+        ("label,a,b\n0,1,2\n2,1,2\n", ["label 2 in line 3", "are counted from 1"]),
         ("label,a,b\n0,1,2\nnan,1,2\n", ["label nan in line 3"]),
         ("label,a,b\n0,1,1e999\n", ["inf in line 2, class 1"]),
         ('label,a,b\n0,1,"2\n1,2,3\n', ["a quote in or after line 2 that is never closed"]),

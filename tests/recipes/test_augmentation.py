@@ -55,7 +55,7 @@ def test_the_fields_of_an_augmentation_augment(part):
         ({"name": "contrast", "low": -1}, "low: -1.0 is out of range: must be at least 0"),
         (
             {"name": "resized_crop", "scale": [0.5, 0.2]},
-            "scale: [0.5, 0.2] must have the smaller factor first",
+            "scale: [0.5, 0.2] must have the smaller number first",
         ),
         (
             {"name": "resized_crop", "middle": 0},
@@ -81,7 +81,7 @@ def test_the_fields_of_an_augmentation_augment(part):
         ({"name": "affine", "scale": 1.5}, "scale: 1.5 is not a list, each a number above 0"),
         (
             {"name": "affine", "scale": [2, 0.5]},
-            "scale: [2, 0.5] must go from the smallest factor to the largest",
+            "scale: [2, 0.5] must have the smaller factor first",
         ),
         (
             "rotate",

@@ -568,7 +568,7 @@ def test_a_directory_without_runs_says_so(here, tmp_path):
 def test_a_results_directory_with_damaged_files_is_refused(here, there, tmp_path):
     page_of(tmp_path / "r", [finished(there, 0)])
     (tmp_path / "r" / "logs.jsonl.gz").write_bytes(b"no gzip")
-    with pytest.raises(RunError, match="is no pack of runs, or is damaged"):
+    with pytest.raises(RunError, match="is not a pack of runs, or is damaged"):
         merge_runs(tmp_path / "r", here)
     shutil.rmtree(tmp_path / "r")
     page_of(tmp_path / "r", [finished(RunStore(tmp_path / "x"), 0)], study="../x")

@@ -87,7 +87,7 @@ def test_an_average_of_decay_is_gathered_as_it_is_measured():
             {"average_last": 2, "average": 0.9},
             "average_last: 2 and average both decide which weights are kept",
         ),
-        ({"average_last": 2, "best_by": "validation_loss"}, "average_last: 2 and best_by both say"),
+        ({"average_last": 2, "best_by": "validation_loss"}, "average_last: 2 and best_by both decide"),
         ({"best_by": "validation_loss", "data.validation": 0}, "best_by: there is no validation split"),
         ({"best_by": "validation_bleu"}, "best_by: validation_bleu needs a probe that measures it"),
     ],

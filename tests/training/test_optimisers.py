@@ -355,9 +355,9 @@ def test_a_run_of_no_numbers_does_not_touch_the_others(kind, form, bad):
         (
             {"rates": {"*": 0.1, "head.*": 1}},
             "'head.*' in rates has no effect: patterns before it match the same parameters, and the first match "
-            "counts; write it before them",
+            "counts; put it before them",
         ),
-        ({"rates": [["head.*", 1], ["head.*", 2]]}, "'head.*' in rates never counts"),
+        ({"rates": [["head.*", 1], ["head.*", 2]]}, "'head.*' in rates has no effect"),
     ],
 )
 def test_a_pattern_without_effect_is_refused(kind, options, message):

@@ -241,7 +241,7 @@ def test_log_probabilities_with_a_gradient_are_no_trouble():
         ({"max_length": [3, 4]}, "max_length must be one number or one for each of 1 inputs, not 2"),
         ({"nbest": 3}, "nbest must be from 1 to the beam, 2, not 3"),
         ({"penalty": "short"}, "penalty must be length or google, not 'short'"),
-        ({"length_penalty": 1e6}, "length_penalty of 1000000.0 is too much for 4 tokens"),
+        ({"length_penalty": 1e6}, "length_penalty of 1000000.0 is too large for 4 tokens"),
         ({"eos": 3}, "eos must be one of 3 tokens, not 3"),
         ({"eos": 2.0}, "eos must be a whole number, not 2.0"),
         ({"bos": 0.5}, "bos must be a whole number, not 0.5"),

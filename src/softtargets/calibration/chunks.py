@@ -32,13 +32,14 @@ class NoExamples(ValueError):
 
 @dataclass(eq=False)
 class Chunks:
-    """Pieces (n, K) of logits with their labels (n,), from the beginning each time it is iterated over.
+    """Pieces (n, K) of logits with their labels (n,); every iteration starts from the beginning.
 
     `read` is called for every pass and gives pieces of any size, as a function that opens a file does. What comes
     out is checked, has no rows with the label `ignore_index` (they may hold anything), is in single precision or
     double, and is cut up into pieces that fit a cache. With `from_logits=False` what is read are probabilities, and
-    their logarithms come out, with that of `floor` for 0 (see `logits_from_probabilities`). Who says `checked` has
-    looked at every row already. `weights` (rows,) say how often each row counts; `weighted` gives them with the pieces.
+    their logarithms come out, with that of `floor` for 0 (see `logits_from_probabilities`). Pass `checked` only if
+    every row has been checked already. `weights` (rows,) say how often each row counts; `weighted` gives them with
+    the pieces.
 
     >>> chunks = Chunks(lambda: [(torch.eye(2), torch.tensor([0, -1])), (torch.ones(1, 2), torch.tensor([1]))], -1)
     >>> [(z.tolist(), y.tolist()) for z, y in chunks]
@@ -200,10 +201,10 @@ def logits_from_probabilities(
     """log p as logits: softmax(log p) = p, so that temperature scaling makes p^(1/T) / sum of p^(1/T) of it.
 
     Where p is exactly 0, the logarithm is that of `floor`. `zero_floor` finds one that fits the labels; with it, a
-    model that often says 0, such as a forest, can be scaled. Without a floor it is the smallest positive number in this
-    precision: -16.6 for half, -92.2 for bfloat16, -103.3 for single and -744.4 for double. So a zero stays below all
-    that is not zero, but a few labels with probability 0 then decide every fit. Any leading shape; half precision comes
-    out in single. Rows that were `checked` are not looked at again.
+    model that often says 0, such as a forest, can be scaled. Without a floor it is the smallest positive number in
+    this precision: -16.6 for half, -92.2 for bfloat16, -103.3 for single and -744.4 for double. So a zero stays
+    below everything that is not zero, but a few labels with probability 0 then decide every fit. Any leading shape;
+    half precision comes out in single. Rows that were `checked` are not looked at again.
 
     >>> logits_from_probabilities(torch.tensor([[1.0, 0.0]]))
     tensor([[   0.0000, -103.2789]])

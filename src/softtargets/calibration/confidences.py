@@ -81,7 +81,7 @@ class ConfidenceSums:
 
 @dataclass(frozen=True)
 class ConfidenceCalibration:
-    """What confidences come to; each number is what it is in `Calibration`.
+    """The calibration of confidences; each number means the same as in `Calibration`.
 
     `squared_error` is the mean of (confidence - correct)^2, the Brier score of "this prediction is right".
     """
@@ -131,7 +131,7 @@ def measure_confidences(
 def confidence_calibration_of(
     sums: ConfidenceSums, *, level: float | None = 0.95, resamples: int = 1000, seed: int = 0
 ) -> ConfidenceCalibration:
-    """Calibration of examples that were added up."""
+    """Calibration of the examples in a `ConfidenceSums`."""
     examples = sums.examples
     if examples == 0:
         raise ValueError("there is nothing to measure: no example has been added")

@@ -33,8 +33,8 @@ class Correction:
     """softmax(scale * logits + bias), with one `scale` for all classes (1/T) or one for each, and perhaps biases (K,).
 
     Called with scores (..., K) of its `kind` it gives scores of the same kind: logits for logits, probabilities for
-    probabilities. Of probabilities the logarithms are scaled, with that of `floor` for 0 (see `zero_floor`). `about`
-    is what somebody who finds the file should know: what it was fitted to, what it did to held-out examples.
+    probabilities. Of probabilities the logarithms are scaled, with that of `floor` for 0 (see `zero_floor`).
+    `about` tells a reader of the file what the correction was fitted to and what it did to held-out examples.
 
     >>> from softtargets.calibration import temperature_scaling
     >>> fit = temperature_scaling(torch.tensor([[4.0, 0.0]] * 4), torch.tensor([0, 0, 0, 1]))

@@ -159,7 +159,7 @@ def check_shapes(scores: ArrayLike, labels: ArrayLike, *, from_logits: bool) -> 
     shape, given = tuple(scores.shape), tuple(np.shape(labels))
     name = name_of(from_logits)
     if len(shape) < 2 or 0 in shape:
-        hint = "; two classes are two columns, stack([1 - p, p], -1)" if len(shape) == 1 else ""
+        hint = "; two classes need two columns, stack([1 - p, p], -1)" if len(shape) == 1 else ""
         raise ValueError(f"{name} must be (examples, classes), at least one of each, not {shape}{hint}")
     if len(shape) > 2 and given == shape[:1] + shape[2:]:
         if given != shape[:-1]:

@@ -41,7 +41,7 @@ NOTES: dict[Ending, str] = {
 
 @dataclass(frozen=True)
 class TemperatureFit:
-    """A temperature and how it came about; called with logits, it divides them by the temperature.
+    """A temperature and how it was found; called with logits, it divides them by the temperature.
 
     `nll_before` and `nll_after` are the mean negative log-likelihood in nats of the examples it was fitted to, at
     T = 1 and at the temperature: how well it fits other examples is what `cross_fit` estimates. `standard_error` is
@@ -125,15 +125,16 @@ def temperature_scaling(
     .. math:: g = E_p[z] - z_y, \qquad h = E_p[z^2] - E_p[z]^2 \ge 0
 
     The zero of mean(g) is found by Newton steps on log b, kept within a bracket that every pass over the data makes
-    smaller, and halved where a step would leave it. So the result does not depend on a step size and cannot diverge.
-    The search ends when a step is less than 1e-7 (1e-5 for logits in single precision or less, whose sums are no
-    more exact); that step is still taken, and the error is about its square. T lies in [0.01, 100]: beyond, the
-    likelihood is said to have no optimum (`ending`, `note`). It is 1 where no T is better than T = 1.
+    smaller, and halved where a step would leave it. So the result does not depend on a step size and cannot
+    diverge. The search ends when a step is less than 1e-7 (1e-5 for logits in single precision or less, whose sums
+    are no more exact); that step is still taken, and the error is about its square. T lies in [0.01, 100]; if the
+    search reaches either end, `ending` and `note` say that the likelihood has no optimum. T is 1 if no other T is
+    better.
 
-    The standard error of T is that of an M-estimator (White 1982), which does not take for granted that some
-    temperature makes the probabilities right: T^2 sqrt(sum of g^2) / sum of h. In simulations with 200 and 2,000
-    examples, 93 to 96 % of its 95 % intervals covered the truth. Tokens of a sentence are not independent, and
-    intervals for them are too narrow.
+    The standard error of T is that of an M-estimator (White 1982), which does not assume that any temperature makes
+    the probabilities right: T^2 sqrt(sum of g^2) / sum of h. In simulations with 200 and 2,000 examples, 93 to 96 %
+    of its 95 % intervals covered the truth. Tokens of a sentence are not independent, and intervals for them are
+    too narrow.
 
     `logits` (..., K) and `labels` (...) are arrays, or `logits` is a function that reads pieces of both (see
     `Chunks`). Exponentials are in the precision of the logits, at least single, and sums over examples in double.

@@ -291,7 +291,8 @@ def _standing(outlook: Outlook, entries: list[EntryStatus]) -> Iterator[str]:
     yield ""
     yield "done: finished cells of all; cut: interrupted, or running elsewhere;"
     yield "bad: failed or damaged; claims: waiting for cells, of all; min: estimated"
-    yield f"minutes; sum: of all entries so far; ?: guessed or unknown. Estimated for {outlook.speeds.device}."
+    yield "minutes; sum: of all entries so far; ?: guessed or unknown."
+    yield f"Estimated for {outlook.speeds.device}."
     if outlook.campaign.planned:
         yield from wrap(f"Planned, not written yet: {', '.join(outlook.campaign.planned)}.", 79)
 

@@ -149,8 +149,8 @@ def nearest_mean_disagreement(
 ) -> float:
     """NC4: the share of activations (N, D) for which the model predicts another class than that of the nearest mean.
 
-    Means (K, D) may be those of other examples, as of the training set. Classes whose mean is NaN have none and are
-    nearest to nothing. The first of equals is taken on both sides.
+    Means (K, D) may be those of other examples, as of the training set. Classes whose mean is NaN are never the
+    nearest. Ties go to the first class, for both.
 
     >>> means = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> activations, bias = torch.tensor([[3.0, 0.1], [3.0, 2.9]]), torch.tensor([0.0, 1.0])

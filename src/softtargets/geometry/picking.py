@@ -95,7 +95,7 @@ def pick_triples(vectors: ArrayLike, candidates: Iterable[int] | None = None) ->
 
 
 def pick_triples_by_confusion(counts: ArrayLike, candidates: Iterable[int] | None = None) -> Triples:
-    """Choose classes by how often they are taken for each other, from a confusion matrix (K, K), true classes in rows.
+    """Choose classes by how often they are confused, from a confusion matrix (K, K) with true classes in rows.
 
     The distance of two classes is 1 minus the mean of the two rates at which one is taken for the other; the rules are
     those of `pick_triples`. Classes without examples are left out. Classes that are never confused are all equally

@@ -97,9 +97,9 @@ def equilateral(points: ArrayLike) -> float:
 
         4 sqrt(3) area / (a^2 + b^2 + c^2)
 
-    It is at most 1, and 1 for equal sides only: Weitzenböck's inequality (Mathematische Zeitschrift 5, 1919). Moving,
-    turning, mirroring and scaling leave it alone. Two sides equal, the third s times as long: sqrt(3) s sqrt(4 - s^2)
-    / (2 + s^2), which is 0.89 for s = 2/3 and 0.75 for s = 1/2.
+    It is at most 1, and 1 for equal sides only: Weitzenböck's inequality (Mathematische Zeitschrift 5, 1919).
+    Moving, turning, mirroring and scaling do not change it. Two sides equal, the third s times as long: sqrt(3) s
+    sqrt(4 - s^2) / (2 + s^2), which is 0.89 for s = 2/3 and 0.75 for s = 1/2.
 
     >>> round(equilateral(torch.tensor([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]])), 4)
     0.8314

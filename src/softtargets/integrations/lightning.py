@@ -45,10 +45,11 @@ class CalibrationCallback(Callback):
     directory of others, and are kept as `figures` until the next validation. With several processes all examples count
     once; those that a distributed sampler repeats to fill a batch count again, as everywhere in Lightning.
 
-    With `head`, the name of the last linear layer in the module, and `plane`, three classes, activations before that
-    layer are projected on the plane of its templates (Müller et al. 2019): a picture, and their spread. `ignore_index`
-    is the label that does not count, -100 unless told. Where no example counts, or none is of one of the three classes,
-    a warning says so, and what needs them is left out; the sanity check, which sees a few batches only, is silent.
+    With `head`, the name of the last linear layer in the module, and `plane`, three classes, activations before
+    that layer are projected on the plane of its templates (Müller et al. 2019): a picture, and their spread.
+    `ignore_index` is the label that does not count, -100 unless told. If no example counts, or one of the three
+    classes has none, a warning says so, and the metrics that need them are left out; the sanity check, which sees
+    only a few batches, is silent.
     """
 
     def __init__(

@@ -37,10 +37,10 @@ LOOK_FIRST = 1 << 20
 
 @contextmanager
 def use_kernels(mode: str) -> Iterator[None]:
-    """Choose inside a block whether fused kernels are used: "auto", "always" or "never".
+    """Choose for a `with` block whether fused kernels are used: "auto", "always" or "never".
 
-    "never" is plain PyTorch, an operation at a time, on every device. The environment variable SOFTTARGETS_KERNELS
-    chooses for a whole program.
+    "never" means plain PyTorch, one operation at a time, on every device. The environment variable
+    SOFTTARGETS_KERNELS chooses for a whole program.
 
     >>> with use_kernels("never"):
     ...     pass  # plain PyTorch, whatever the device

@@ -23,8 +23,9 @@ class CSKD(SoftTargetLoss):
 
     ``partner_logits`` are z', in the shape of the logits. The released code draws partners from the whole training
     set (`same_class_partners`) and gives them a second forward pass, without gradient but in training mode. Without
-    ``partner_logits`` each example's partner is the next one of the same label in the batch, and the last one's is
-    the first; an example that is alone is its own partner and adds nothing. Ignored rows are nobody's partner.
+    ``partner_logits`` each example's partner is the next example of the same label in the batch, and the partner of
+    the last is the first. An example that is alone is its own partner and adds nothing. Ignored rows are never
+    partners.
 
     >>> import torch
     >>> logits = torch.tensor([[4.0, 0.0], [0.0, 0.0], [0.0, 1.0]])

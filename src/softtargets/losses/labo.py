@@ -41,9 +41,9 @@ class LABO(RuleLoss):
 
     Without ``alpha`` each example gets its own (equation 16), and ``reading`` says how that is read:
 
-    * ``"literal"``, the paper's: :math:`\alpha = 1 - \rho H(p) / \log K`. A confident example moves nearly all
-      its mass, none less than 1 - rho. Trained so, models were markedly underconfident in our tries;
-    * ``"reversed"``: :math:`\alpha = \rho H(p) / \log K`. A confident example moves little.
+    * ``"literal"``, the paper's: :math:`\alpha = 1 - \rho H(p) / \log K`. A confident example moves nearly all its
+    mass, and every example at least 1 - rho. Models trained this way were markedly underconfident in our trials; *
+    ``"reversed"``: :math:`\alpha = \rho H(p) / \log K`. A confident example moves little.
 
     The first ``warmup_steps`` calls in training mode smooth uniformly with ``warmup_alpha`` (0.1, the smoothing of
     the paper's translation experiments, which warm up for 5,000 or 10,000 steps; Algorithm 1, which counts from

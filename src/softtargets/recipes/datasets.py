@@ -36,8 +36,8 @@ __all__ = [
 class Dataset(Part):
     """Fields that every dataset has.
 
-    validation:  how many examples at the end of the training set are held out as the ``validation`` split.
-    limit:       train on the first so many of the rest; nothing means all of them.
+    validation: how many examples at the end of the training set are held out as the ``validation`` split. limit:
+    train on the first so many of the rest; None means all of them.
 
     A kind of dataset says which task of the engine it is for, and in which unit its work is counted. Neither is part
     of a recipe's identity.

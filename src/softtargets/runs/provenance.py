@@ -88,7 +88,7 @@ def provenance_problem(provenance: Mapping[str, Any], unit: str) -> str:
         return "its provenance has a part whose engine is not a whole number"
     for key in ("engine", unit):
         if type(provenance.get(key, 0)) is not int:
-            return f"its provenance has the {key} {provenance[key]!r}, which is no whole number"
+            return f"its provenance has the {key} {provenance[key]!r}, which is not a whole number"
     return ""
 
 

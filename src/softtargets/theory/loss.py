@@ -33,8 +33,8 @@ def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = 
 
     * ``"alpha"`` or ``"clean"``: clean labels, hard (equations 7 and 11);
     * ``"beta"`` or ``"noisy"``: hard labels, wrong as often as those of the training and independently (8 and 14);
-    * ``"gamma"`` or ``"smoothed"``: clean labels that are smoothed too, with the same p, which is taken for a belief
-      about how labels are distributed, not for a remedy (9 and 15).
+    * ``"gamma"`` or ``"smoothed"``: clean labels that are smoothed too, with the same p, which treats smoothing as a
+      belief about how labels are distributed, not as a remedy (9 and 15).
 
     All three equations are one, the cross-entropy of the output with a target that agrees with the trained
     label with probability w:
@@ -73,8 +73,9 @@ def matrix_loss(S: Any, T: Any, kind: str, prior: Any = None) -> Numbers:
 
     .. math:: \ell = -\sum_{kc} G_{kc} \log S_{kc}, \quad G = T^\top \mathrm{diag}(\pi) B,
 
-    G being how often label k is trained on and c tested. Equations 10 and 12, corrected: see ERRATA.md, 3 and
-    4. Stacks of matrices (..., M, M) give arrays. The loss is infinite where S excludes what happens.
+    G being how often label k is trained on and c tested. Equations 10 and 12, corrected: see ERRATA.md, 3 and 4.
+    Stacks of matrices (..., M, M) give arrays. The loss is infinite if S gives probability 0 to something that
+    happens.
 
     >>> from softtargets.theory import uniform_matrix
     >>> round(matrix_loss(uniform_matrix(0.9, 10), uniform_matrix(0.8, 10), "alpha"), 6)

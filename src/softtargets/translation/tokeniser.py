@@ -109,7 +109,7 @@ class Tokeniser:
         return hash(self.digest)
 
     def normalise(self, text: str) -> str:
-        """Return the text as decoding gives it back: NFC, any white space as single spaces, none at the ends.
+        """Return the text as decoding will return it: NFC, white space as single spaces, none at the ends.
 
         >>> Tokeniser((), (), lowercase=True).normalise(" Cafe\u0301 au  LAIT ")
         'café au lait'

@@ -56,7 +56,7 @@ def test_finished_runs_are_never_recomputed(recipe, store):
         ),
         (
             {"augmentation": ["flip", {"name": "crop", "padding": 99}]},
-            "augmentation.1.padding: 99 is as large",
+            "augmentation.1.padding: 99 is too large",
         ),
         ({"data.limit": 5000}, "data.limit: 5000 is more than the 1197 training examples"),
     ],

@@ -17,12 +17,13 @@ from softtargets.losses import CrossEntropy, Distillation, TopLogits
 
 
 class DistillationTrainer(Trainer):
-    """``transformers.Trainer`` with a teacher and a `Distillation` loss; all else is as there.
+    """``transformers.Trainer`` with a teacher and a `Distillation` loss; everything else is unchanged.
 
-    `teacher` is a model, which is asked about each batch with the inputs of the student (in evaluation mode, without
-    gradient), or what `store_teacher` has kept (a `StoredTeacher` or its path), for the training dataset in its order.
-    A stored teacher must have been asked at the temperature of the loss. It knows nothing of evaluation examples:
-    the loss reported of these is the cross-entropy of their labels; with a live teacher it is that of the training.
+    `teacher` is a model, which predicts each batch from the student's inputs (in evaluation mode, without
+    gradient), or the result of `store_teacher` (a `StoredTeacher` or its path) for the training dataset in its
+    order. A stored teacher must have been stored at the temperature of the loss. It has no predictions for
+    evaluation examples: their reported loss is the cross-entropy with their labels; with a live teacher it is the
+    training loss.
 
     ``loss=Distillation.hinton(2.0)`` is the text-book loss (student at T, soft part times T squared), the default; see
     `Distillation` for others. `shift` is as in `loss_function`.
@@ -68,7 +69,7 @@ class DistillationTrainer(Trainer):
             stored.requires_grad_(False).eval().to(self.args.device)
 
     def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *rest: Any, **options: Any) -> Any:
-        """Ask the teacher, then do as Trainer does."""
+        """Get the teacher's logits, then compute the loss as Trainer does."""
         inputs = dict(inputs)
         places = inputs.pop(ROW, None)
         if isinstance(self.teacher, nn.Module):

@@ -30,13 +30,13 @@ def loss_function(
 
     `shift` says whether position t predicts label t + 1. Without it the class of the model's output decides:
     ``CausalLM...`` is shifted; ``Seq2SeqLM...``, ``MaskedLM...`` and classifiers are not; anything else with a
-    dimension for positions (a plain tuple, an output of one's own) is refused until it is said. `probabilities=True`
-    takes floating-point labels in the shape of the logits for distributions; otherwise they are refused, since
-    multi-label models have such labels too.
+    dimension for positions (a plain tuple, your own output class) is refused unless `shift` is given.
+    `probabilities=True` treats floating-point labels in the shape of the logits as distributions; otherwise they
+    are refused, since multi-label models have such labels too.
 
-    Losses that learn between steps (`OnlineLabelSmoothing`, `KnowledgeRefinery`, an attached `BetaSmoothing`) need to
-    be told of steps and epochs: the function is its own callback, and such a loss is refused without it. The callback
-    also keeps the state of the loss in checkpoints. ::
+    Losses that learn between steps (`OnlineLabelSmoothing`, `KnowledgeRefinery`, an attached `BetaSmoothing`) need
+    to know about steps and epochs: the function is also the callback for that, and such a loss is refused without
+    it. The callback also keeps the state of the loss in checkpoints. ::
 
         function = loss_function(OnlineLabelSmoothing(classes=10))
         Trainer(..., compute_loss_func=function, callbacks=[function])
@@ -56,7 +56,7 @@ def loss_function(
 
 
 class LossFunction(TrainerCallback):
-    """What `loss_function` makes: called as Trainer calls it, and a callback for losses that learn between steps."""
+    """The result of `loss_function`: Trainer's loss function, and a callback for losses that learn between steps."""
 
     def __init__(
         self, loss: SoftTargetLoss, *, shift: bool | None = None, probabilities: bool = False

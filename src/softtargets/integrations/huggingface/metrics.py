@@ -28,10 +28,10 @@ class Metrics:
 
     Accuracy, negative log-likelihood, Brier score, the mean confidence, the calibration errors of the top label
     (expected, adaptive, debiased, smooth, maximum) and the areas of risk over coverage (AURC, its excess, AUGRC).
-    Labels of -100 do not count.
+    Labels of -100 are ignored.
 
-    Trainer keeps what is evaluated until the end. `preprocess` makes four numbers of the logits of a position, so that
-    a vocabulary is never kept::
+    Trainer keeps all evaluation outputs until the end. `preprocess` reduces the logits of a position to four
+    numbers, so that logits of a whole vocabulary are never kept::
 
         metrics = Metrics(shift=True)          # causal; shift=False where labels are aligned with logits
         Trainer(..., compute_metrics=metrics, preprocess_logits_for_metrics=metrics.preprocess)

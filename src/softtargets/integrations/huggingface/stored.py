@@ -23,16 +23,17 @@ _FORMAT = "softtargets teacher 1"
 
 
 class StoredTeacher:
-    r"""What a teacher said of the examples of a dataset: the k most probable classes of each label, and the rest.
+    r"""A teacher's predictions for the examples of a dataset: the k most probable classes at each label, and the
+    rest.
 
     For each position with a label (not -100) there are k log-probabilities at temperature T, their classes, and the
     logarithm of the probability that all other classes share. `store_teacher` makes it. Positions are found again by
     their labels, which are stored too: padding may be on either side and of any length, but an example with other
     labels than the stored ones, for instance because it was cut elsewhere, is refused.
 
-    `rest` says what becomes of that probability: ``"spread"`` gives each of the K - k other classes the same part of
-    it, so that the target has the mass of the teacher everywhere it is known; ``"drop"`` leaves it out and lets the k
-    stored ones sum to 1, which makes every target more confident than its teacher.
+    `rest` says what happens to that probability: ``"spread"`` gives each of the K - k other classes the same part
+    of it, so that the target has the mass of the teacher everywhere it is known; ``"drop"`` leaves it out and lets
+    the k stored ones sum to 1, which makes every target more confident than its teacher.
     """
 
     def __init__(self, path: str | Path, rest: str = "spread") -> None:
@@ -109,7 +110,7 @@ def store_teacher(
     shift: bool | None = None,
     device: torch.device | str | None = None,
 ) -> StoredTeacher:
-    """Ask a teacher about every example of a dataset, in order, and keep its k most probable classes at each label.
+    """Run a teacher on every example of a dataset, in order, and keep its k most probable classes at each label.
 
     `temperature` is that of the `Distillation` it is stored for: how much probability the other classes share depends
     on it. Log-probabilities are kept in half precision, so that a position takes 6 k + 6 bytes. `collator` and `shift`

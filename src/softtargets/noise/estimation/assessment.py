@@ -73,7 +73,7 @@ def assess_noise(
     - **disagreement** D (`naive_joint`): how often labels differ from predictions at all. Too high by the mistakes of
       the model. For r the share of wrong labels and e that of wrong predictions, :math:`D \ge r + (1 - 2 r) e \ge r` if
       a prediction does not depend on the label once the true class is known and at most half of the labels of each
-      class are wrong. Of a class that mostly has the label of another, nothing shows that it is a class.
+      class are wrong. A class whose examples mostly have the label of another class cannot be recognised.
 
     `error_rate` is A. The interval goes from A of the best quarter of the classes, since a model may be unable to tell
     the others apart, less what chance may have added and less the mistakes of the model that may be among its most

@@ -248,7 +248,7 @@ def test_several_pairs_beside_another_probe(recipe):
         (
             {"examples": 9},
             {"data.limit": 1, "batch": 1},
-            "9 of class 8 are wanted, and train has none; look at another class or split",
+            "9 examples of class 8 are needed, but train has none; look at another class or split",
         ),
         (
             {},
