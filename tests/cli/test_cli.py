@@ -214,7 +214,7 @@ def test_recipe_parts_lists_every_field(run):
     assert {field.name for field in fields(Recipe)} <= set(rows)
     for name, part in kinds(Regulariser).items():
         assert {f"regulariser.{field.name} ({name})" for field in fields(part)} <= set(rows)
-    assert rows["regulariser.alpha (label_smoothing)"]["accepts"] == "a number at least 0 and at most 1"
+    assert rows["regulariser.alpha (label_smoothing)"]["accepts"] == "a number of at least 0 and at most 1"
     assert rows["batch"]["default"] == "128"
 
 

@@ -127,7 +127,7 @@ def test_a_recipe_of_ones_own_network_says_its_version_if_that_is_here(tmp_path,
     words = ("recipe", "init", tmp_path / "early.yaml", "--model", "own:startnets:A")
     code, out, _ = ran(capsys, *words)
     assert code == 0
-    assert "softtargets recipe model startnets:A prints the digest" in out
+    assert "run softtargets recipe model startnets:A where" in out
     (tmp_path / "startnets.py").write_text("from torch import nn\nclass A(nn.Linear):\n    pass\n")
     words = (
         "recipe",
@@ -152,7 +152,7 @@ def test_parts_tell_formula_source_defaults_and_ranges(capsys):
     for words in (
         "formula",
         "Szegedy et al. 2016",
-        "a number at least 0 and at most 1; default: 0.1",
+        "a number of at least 0 and at most 1; default: 0.1",
         "one of all, others",
     ):
         assert words in " ".join(out.split())

@@ -78,7 +78,7 @@ def test_the_fields_of_an_augmentation_augment(part):
         ({"name": "affine", "shear": 90}, "shear: 90.0 is out of range: must be at least 0 and below 90"),
         ({"name": "affine", "scale": [0, 1]}, "scale.0: 0.0 is out of range: must be above 0"),
         ({"name": "affine", "scale": [1]}, "scale: [1] has 1 items, not 2"),
-        ({"name": "affine", "scale": 1.5}, "scale: 1.5 is not a list, each a number above 0"),
+        ({"name": "affine", "scale": 1.5}, "scale: 1.5 is not a list, each item a number above 0"),
         (
             {"name": "affine", "scale": [2, 0.5]},
             "scale: [2, 0.5] must have the smaller factor first",

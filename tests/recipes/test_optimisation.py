@@ -77,7 +77,7 @@ def test_options_for_layers_are_left_out_of_the_identity_until_they_are_used(kin
     ("options", "message"),
     [
         ({"rates": {"head.*": -1}}, "rates.head.*: -1.0 is out of range: must be at least 0"),
-        ({"decay_on": "head.*"}, "decay_on: 'head.*' is not a list, each text"),
+        ({"decay_on": "head.*"}, "decay_on: 'head.*' is not a list, each item text"),
         ({"decay_on": [3]}, "decay_on.0: 3 is not text"),
         (
             {"decay_form": "l2"},

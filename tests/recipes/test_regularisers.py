@@ -93,7 +93,11 @@ def test_a_matrix_is_part_of_the_identity_and_survives_being_written():
             "others",
             "matrix.1: has no mass for other classes, which spread: others needs; give it some, or use spread: all",
         ),
-        (0.3, "all", "matrix: 0.3 is not a list, each a list, each a number at least 0 and at most 1"),
+        (
+            0.3,
+            "all",
+            "matrix: 0.3 is not a list, each item a list, each item a number of at least 0 and at most 1",
+        ),
     ],
 )
 def test_what_is_no_matrix_of_targets_is_refused(matrix, spread, message):

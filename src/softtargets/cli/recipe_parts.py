@@ -16,7 +16,7 @@ from softtargets.recipes import Part, Recipe, describe, field_types, kinds, sour
 HEADINGS = ("field", "accepts", "default")
 _WIDEST = 100
 _COLUMN = 24
-_YAML = {"": "nothing", "()": "none", "True": "true", "False": "false"}
+_YAML = {"": "null", "()": "none", "True": "true", "False": "false"}
 _FIELDS = {
     "data": "what the model is trained and tested on",
     "model": "the network",
