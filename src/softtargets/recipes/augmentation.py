@@ -54,9 +54,9 @@ class ResizedCrop(Augmentation, name="resized_crop"):
     """Cuts a part of random size, proportions and place out of each picture and resizes it to `size` x `size`.
 
     torchvision's ``RandomResizedCrop``, the usual augmentation of ImageNet: `scale` is the smallest and the largest
-    share of the picture, `ratio` of width to height. Of data with ``keep: picture`` it is a part of the whole picture,
-    else of the square in its middle. Evaluation takes the square in the middle whose side is `middle` of the
-    picture's shorter one.
+    share of the picture, `ratio` of width to height. With ``keep: picture`` in the data, the part is cut from the
+    whole picture, otherwise from the square in its middle. Evaluation takes the square in the middle whose side is
+    `middle` of the picture's shorter one.
     """
 
     size: Count | None = None
@@ -75,7 +75,7 @@ class ResizedCrop(Augmentation, name="resized_crop"):
 class Colour(Augmentation, name="colour"):
     """Changes brightness, contrast and saturation, in this order, each by a factor from 1 - x to 1 + x (at least 0).
 
-    torchvision's ``ColorJitter`` without hue, which draws the order too; 0.4 each is what is usual for ImageNet.
+    torchvision's ``ColorJitter`` without hue, which draws the order too; 0.4 each is usual for ImageNet.
     """
 
     brightness: NonNegative = 0.4

@@ -170,10 +170,10 @@ class ImageNet(ImageFiles, name="imagenet"):
 
 
 class Arrays(ImageDataset, name="arrays", shorthand="arrays"):
-    """Images of your own from arrays: the file `arrays` of the data directory.
+    """Your own images as arrays: the file `arrays` in the data directory.
 
-    `digest` says which images and labels they are, so that a run never stands for others: ``softtargets data arrays
-    FILE`` makes both of a .npz or .npy file.
+    `digest` identifies the images and labels, so that a run is never taken for one on other data: ``softtargets
+    data arrays FILE`` makes both from a .npz or .npy file.
     """
 
     arrays: str
@@ -190,11 +190,11 @@ class Arrays(ImageDataset, name="arrays", shorthand="arrays"):
 
 
 class ImageFolder(ImageFiles, name="image-folder", shorthand="folder"):
-    """Images of your own: the directory `folder` of the data directory.
+    """Your own images: the directory `folder` in the data directory.
 
-    It holds ``train/CLASS/IMAGE`` and ``test/CLASS/IMAGE`` (or ``val``). `digest` says which images they are, so that
-    a run never stands for others: ``softtargets data folder PATH`` gives both. `upright` turns photographs as their
-    EXIF says.
+    It holds ``train/CLASS/IMAGE`` and ``test/CLASS/IMAGE`` (or ``val``). `digest` identifies the images, so that a
+    run is never taken for one on other images: ``softtargets data folder PATH`` prints both. `upright` turns
+    photographs as their EXIF says.
     """
 
     folder: str
@@ -333,10 +333,10 @@ class WMT14(TranslationDataset, name="wmt14"):
 
 
 class ParallelText(TranslationDataset, name="parallel-text", shorthand="corpus"):
-    """Aligned text of your own: the directory `corpus` of the data directory, with ``train.SOURCE``, ``train.TARGET``.
+    """Your own aligned text: the directory `corpus` in the data directory, with ``train.SOURCE``, ``train.TARGET``.
 
-    So with ``validation`` and ``test``; each file may end in ``.gz``. `digest` says which text it is, so that a run
-    never stands for another one: `softtargets translate train` fills it in.
+    So with ``validation`` and ``test``; each file may end in ``.gz``. `digest` identifies the text, so that a run
+    is never taken for one on another text: `softtargets translate train` fills it in.
     """
 
     corpus: str

@@ -124,7 +124,7 @@ class MobileNetV2(Model, name="mobilenet_v2"):
 
 
 class ResNeXt29(Model, name="resnext29"):
-    """ResNeXt-29 for small images, 8 x 64d unless told otherwise."""
+    """ResNeXt-29 for small images, 8 x 64d by default."""
 
     cardinality: Width = 8
     base_width: Width = 64

@@ -75,7 +75,7 @@ class Adam(Optimiser, name="adam"):
 
 
 class AdamW(Optimiser, name="adamw"):
-    """AdamW: Adam whose weight decay goes past the gradient, w <- (1 - lr * weight_decay) w (Loshchilov & Hutter 2019).
+    """AdamW: Adam with weight decay outside the gradient, w <- (1 - lr * weight_decay) w (Loshchilov & Hutter 2019).
 
     Defaults are those of ``torch.optim.AdamW``. The same as ``adam`` with `decoupled`, which keeps its name in recipes
     that have it.

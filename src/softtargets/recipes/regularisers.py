@@ -117,8 +117,9 @@ class AntiFocal(Regulariser, name="anti_focal"):
 class LABO(Regulariser, name="labo"):
     """Moves mass to the model's own prediction at temperature `tau`: `alpha` of it, or by its entropy (`reading`).
 
-    The first `warmup_steps` steps smooth uniformly with `warmup_alpha` (default: `alpha`, or 0.1), or, with `warmup`
-    adaptive, with the alpha that each example has afterwards too. `hypergradient` follows alpha in the gradient.
+    The first `warmup_steps` steps smooth uniformly with `warmup_alpha` (default: `alpha`, or 0.1), or, with
+    `warmup` adaptive, with each example's own alpha, as after the warm-up. `hypergradient` includes alpha in the
+    gradient.
     """
 
     tau: Positive = 1.25

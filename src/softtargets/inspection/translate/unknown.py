@@ -16,7 +16,7 @@ class Unknown:
     >>> unknown = Unknown(tokeniser := Tokeniser.learn(["low lower lowest"], size=12))
     >>> unknown.add(texts := ["low", "snow"], tokeniser.encode(texts))
     >>> unknown.told("line")
-    '1 of 2 lines has characters that the training text did not have: n (U+006E). The model reads them as unknown'
+    '1 of 2 lines has characters that the training text does not have: n (U+006E). The model reads them as unknown'
     """
 
     def __init__(self, codec: object) -> None:
