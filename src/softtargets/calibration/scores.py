@@ -127,7 +127,7 @@ def as_scores(
     torch.Size([10, 3])
     >>> as_scores(torch.tensor([0.2, 0.9]), torch.tensor([0, 1]), from_logits=False)
     Traceback (most recent call last):
-    ValueError: probabilities must be (examples, classes), at least one of each, not (2,); two classes are two
+    ValueError: probabilities must be (examples, classes), at least one of each, not (2,); two classes need two
     columns, stack([1 - p, p], -1)
     """
     found = scores.detach() if isinstance(scores, Tensor) else np.asarray(scores)
@@ -153,8 +153,8 @@ def check_shapes(scores: ArrayLike, labels: ArrayLike, *, from_logits: bool) -> 
 
     >>> check_shapes(torch.zeros(2, 5, 3), torch.zeros(2, 3), from_logits=True)
     Traceback (most recent call last):
-    ValueError: logits (2, 5, 3) with labels (2, 3) have the classes second; here they come last: pass
-    logits.movedim(1, -1)
+    ValueError: logits (2, 5, 3) with labels (2, 3) have the classes in their second dimension; they must be in the
+    last: pass logits.movedim(1, -1)
     """
     shape, given = tuple(scores.shape), tuple(np.shape(labels))
     name = name_of(from_logits)

@@ -208,7 +208,7 @@ def open_confidences(
     ...     [(p.tolist(), right.tolist()) for p, right in found.chunks()]
     [([0.9, 0.6], [True, False])]
     >>> found.reason
-    "'confidence' is the probability of what was predicted; scores of other classes are not there"
+    "'confidence' is the probability of the predicted class; the file has no scores of other classes"
     """
     file = arrays if isinstance(arrays, Arrays) else open_arrays(arrays)
     found = name_columns(file, confidence_name, correct_name, prediction_name, labels_name, ignore_index)

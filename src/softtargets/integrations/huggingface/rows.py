@@ -97,7 +97,7 @@ def rows(logits: Tensor, labels: Tensor, probabilities: bool = False) -> tuple[T
     [torch.Size([10, 9]), torch.Size([10])]
     >>> rows(torch.zeros(2, 3), torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: labels are floating-point numbers, as those of multi-label models are; softtargets' losses ...
+    ValueError: labels are floating-point numbers, as in multi-label models; softtargets' losses ...
     """
     if not isinstance(labels, Tensor):
         raise TypeError(f"labels must be a tensor, not {type(labels).__name__}")

@@ -38,7 +38,8 @@ def as_sample(labels: ArrayLike, probabilities: ArrayLike, *, every_class: bool 
 
     >>> as_sample(torch.tensor([0, 0, 1]), torch.tensor([[0.5, 0.5, 0.0]] * 3))
     Traceback (most recent call last):
-    ValueError: no example is labelled 2, so nothing can be said about that class; leave it out of the probabilities
+    ValueError: no example is labelled 2, so the noise of that class cannot be estimated; leave the class out of the
+    probabilities
     """
     found = as_probabilities(probabilities).detach().cpu().double()
     examples, classes = found.shape
