@@ -26,7 +26,7 @@ def make_executor(name: str, **options: Any) -> Executor:
     LocalExecutor()
     >>> make_executor("local", address="auto")
     Traceback (most recent call last):
-    softtargets.exceptions.SofttargetsError: address is no option of the executor local; it is one of ray
+    softtargets.exceptions.SofttargetsError: address is not an option of the executor local, only of ray
     """
     if name not in EXECUTORS:
         raise SofttargetsError(

@@ -139,7 +139,7 @@ def test_labels_that_may_all_be_right_are_called_so(plain):
 
 def test_whoever_suspects_nothing_says_so(plain):
     nothing = replace(plain.suspects, row=plain.suspects.row[:0])
-    assert "none is suspicious" in told(replace(plain, suspects=nothing))[2]
+    assert "no label is suspicious" in told(replace(plain, suspects=nothing))[2]
 
 
 def test_hardly_any_wrong_label_asks_for_nothing(plain):
