@@ -134,7 +134,7 @@ def test_classes_in_another_order_are_refused(run, tmp_path):
     run("calibrate", "a.csv", "--save-calibrated", "c.csv")
     code, _, err = run("apply", "c.correction.json", "b.csv", "--out", "d.csv")
     assert code == 2
-    assert "class 1 is 'z' in b.csv and was 'y' when the correction was fitted" in err
+    assert "class 1 is 'z' in b.csv, but was 'y' when the correction was fitted" in err
 
 
 def test_one_example_is_one_example(run):

@@ -49,5 +49,5 @@ def test_every_rank_takes_the_gpu_of_its_number(monkeypatch):
     with pytest.raises(SofttargetsError, match=r"device 'cuda:0' can only be used by one process"):
         device_of(own, "cuda:0")
     third = seat(WHOLE | {"LOCAL_RANK": "2"})
-    with pytest.raises(SofttargetsError, match=r"which has 2 GPUs: .* give torchrun --nproc-per-node 2"):
+    with pytest.raises(SofttargetsError, match=r"which has 2 GPUs, .* give torchrun --nproc-per-node 2"):
         device_of(third, "auto")
