@@ -228,7 +228,7 @@ def test_a_corrupt_mirror_gives_way_to_the_next(server, tmp_path):
 
 def test_when_all_fail_each_reason_is_told(server, tmp_path):
     bad = server.serve("bad", OTHER)
-    with pytest.raises(DataError, match=r"none: the server answered 404.*bad: what came"):
+    with pytest.raises(DataError, match=r"none: the server answered 404.*bad: the downloaded file"):
         download(archive(f"{server.base}/none", bad), tmp_path / "f", None, quick())
 
 

@@ -125,7 +125,7 @@ def test_what_is_no_folder_of_images_is_refused(tmp_path, photos):
     with pytest.raises(DataError, match="neither 'test' nor 'val'"):
         adopt_folder(tmp_path / "half")
     (tmp_path / "half" / "test").mkdir()
-    with pytest.raises(DataError, match="holds no images below train, test, val"):
+    with pytest.raises(DataError, match="has no images below train, test, val"):
         adopt_folder(tmp_path / "half")
 
 

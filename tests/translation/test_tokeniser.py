@@ -285,7 +285,7 @@ def broken(t):
     yield "[" * 100_000, "not a tokeniser's JSON"
     yield "[]", "not the JSON of a tokeniser"
     yield changed(**{"softtargets tokeniser": 2}), "not the JSON of a tokeniser"
-    yield changed(lowercase=1), "lower case"
+    yield changed(lowercase=1), "lowercases text"
     yield changed(lowercase=True), "its digest is"
     yield changed(digest="0" * 16), "its digest is"
     yield changed(pieces="abc"), "its pieces are not texts"
