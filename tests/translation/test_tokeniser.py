@@ -174,7 +174,7 @@ def test_decoding_ends_at_the_first_end_and_leaves_padding_out(learnt):
     assert learnt.decode([[BOS, *tokens, EOS, *tokens, PAD, PAD], [*tokens, PAD, PAD]]) == ["Ein Mann"] * 2
     assert learnt.decode([[*tokens, UNK]]) == ["Ein Mann⁇"]
     for wrong in (95, -100):
-        with pytest.raises(SofttargetsError, match=f"tokens hold {wrong}, but the vocabulary has 95"):
+        with pytest.raises(SofttargetsError, match=f"tokens contain {wrong}, but the vocabulary has 95"):
             learnt.decode([[wrong]])
 
 
