@@ -137,7 +137,7 @@ def _show(bench: Bench, results: BenchResults, directory: Path, path: Path, as_j
 
 
 app = typer.Typer(
-    help="Measure our speed against other libraries, as ratios within one run.",
+    help="Compare our speed with other libraries, as ratios within one run.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,  # it would cut long defaults off

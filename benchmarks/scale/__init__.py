@@ -8,7 +8,7 @@ from benchmarks.scale.tables import claims, remarks, stores, summary, texts
 
 BENCH = Bench(
     "scale",
-    "How what is done with runs grows from 10 of them to 100,000: seconds, memory, disk, and competing processes.",
+    "Cost of storing, listing, packing and merging 10 to 100,000 runs: seconds, memory, disk, competing processes.",
     grid,
     (
         Section(StoreResult, "what is done with a store of so many runs", stores),

@@ -2,12 +2,12 @@
 
     import softtargets as st
 
-    loss = st.LabelSmoothing(alpha=0.1)                                  # in the place of torch.nn.CrossEntropyLoss
+    loss = st.LabelSmoothing(alpha=0.1)                                  # instead of torch.nn.CrossEntropyLoss
     found = st.measure_calibration(logits, labels, from_logits=True)     # do the probabilities mean what they say?
     st.reliability_diagram(found)
 
-Importing this package imports nothing heavy: the names below, and the rooms (``st.losses``, ``st.calibration``, ...),
-are loaded when they are asked for. The rooms have many more.
+Importing this package imports nothing heavy: the names below and the modules (``st.losses``, ``st.calibration``, ...)
+are loaded on first use. The modules have many more.
 """
 
 from importlib import import_module as _import_module

@@ -83,7 +83,7 @@ class Unfinished(SofttargetsError):
     def __init__(self, runs: Sequence[Any], left: Sequence[Any]) -> None:
         self.runs, self.left = list(runs), list(left)
         are = "run is" if len(left) == 1 else "runs are"
-        super().__init__(f"{len(left)} {are} not finished; the same call goes on with what was begun")
+        super().__init__(f"{len(left)} {are} not finished; the same call resumes what was started")
 
 
 class CampaignError(SofttargetsError):

@@ -60,7 +60,7 @@ def test_tensors_without_plain_numbers_are_refused_in_a_sentence(name, which, ki
     given = (spoilt(LOGITS), LABELS) if which == "scores" else (LOGITS, spoilt(LABELS))
     if (name, which) in (("assign_folds", "scores"), ("agreement", "labels")):
         pytest.skip("it does not ask for these")
-    with pytest.raises(ValueError, match=r"to_dense\(\)|meta device has no numbers"):
+    with pytest.raises(ValueError, match=r"to_dense\(\)|meta device has no values"):
         INSTRUMENTS[name](*given)
 
 

@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path):
         gather(tmp_path / "nowhere")
     recorded(tmp_path / "s", study())
     with pytest.raises(
-        StudyError, match=r"is of the study 's', which does not exist; remove that directory, or"
+        StudyError, match=r"belongs to the study 's', which does not exist; remove that directory, or"
     ):
         gather(tmp_path, [study("other")])
     (tmp_path / "s" / "results.json").write_text("{")

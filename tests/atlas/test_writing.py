@@ -212,7 +212,9 @@ def test_documents_say_what_the_atlas_says_between_their_marks(results, atlas):
 
 
 def test_a_document_with_half_of_its_marks_is_refused():
-    with pytest.raises(StudyError, match=r"README.md has only one of the marks .*; put the other one back"):
+    with pytest.raises(
+        StudyError, match=r"README.md has only one of the two marks .*; put the other one back"
+    ):
         filled("<!-- end of atlas summary -->", {"summary": "x"}, "README.md")
 
 

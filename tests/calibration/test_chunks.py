@@ -134,7 +134,9 @@ def test_a_stream_that_cannot_be_read_again_is_refused():
     once = iter([(torch.zeros(2, 3), torch.tensor([0, 1]))])
     chunks = as_chunks(lambda: once)
     assert len(list(chunks)) == 1
-    with pytest.raises(ValueError, match="2 rows when the data was read first and 0 now; pass a function"):
+    with pytest.raises(
+        ValueError, match="2 rows when the data was first read, and now there are 0; pass a function"
+    ):
         list(chunks)
 
 
@@ -142,7 +144,7 @@ def test_what_a_stream_gives_is_checked_with_its_place_in_the_whole():
     good = torch.zeros(3, 2), torch.tensor([0, 1, 0])
     with pytest.raises(ValueError, match="that of example 4 is 7"):
         list(Chunks(lambda: [good, (torch.zeros(2, 2), torch.tensor([0, 7]))]))
-    with pytest.raises(ValueError, match="row 3 has 4 classes where those before have 2"):
+    with pytest.raises(ValueError, match="row 3 has 4 classes, but the rows before have 2"):
         list(Chunks(lambda: [good, (torch.zeros(1, 4), torch.tensor([0]))]))
     with pytest.raises(ValueError, match=r"each piece must be .* not \(3, 2\) and \(1,\)"):
         list(Chunks(lambda: [(torch.zeros(3, 2), torch.tensor([0]))]))
@@ -151,9 +153,9 @@ def test_what_a_stream_gives_is_checked_with_its_place_in_the_whole():
 def test_chunks_know_their_labels_already():
     chunks = as_chunks(torch.zeros(2, 3), torch.tensor([0, 1]))
     assert as_chunks(chunks) is chunks
-    with pytest.raises(ValueError, match="labels come with the pieces"):
+    with pytest.raises(ValueError, match="reads its own labels"):
         as_chunks(chunks, torch.tensor([0, 1]))
-    with pytest.raises(ValueError, match="said when Chunks are made"):
+    with pytest.raises(ValueError, match="set when Chunks are made"):
         as_chunks(chunks, ignore_index=0)
 
 

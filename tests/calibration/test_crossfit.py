@@ -74,7 +74,7 @@ def test_streams_and_ignored_rows_do_not_change_the_folds():
 def test_too_few_of_anything_are_refused():
     with pytest.raises(ValueError, match="folds must be at least 2, not 1"):
         cross_fit(temperature_scaling, *sampled(), folds=1)
-    with pytest.raises(ValueError, match="there are no examples to fit to, with 5 parts; pass more examples"):
+    with pytest.raises(ValueError, match="there are no examples to fit to, with 5 folds; pass more examples"):
         cross_fit(temperature_scaling, torch.zeros(1, 3), torch.tensor([0]))
     with pytest.raises(ValueError, match="all 2 labels are -1, which is ignored"):
         cross_fit(temperature_scaling, torch.zeros(2, 3), torch.tensor([-1, -1]), ignore_index=-1)

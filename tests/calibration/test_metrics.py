@@ -160,7 +160,7 @@ def test_bad_input_is_refused_in_a_sentence(metric):
         metric(broken, y)
     with pytest.raises(ValueError, match=r"those of example 0 add up to 0\.5"):
         metric(p / 2, y)
-    with pytest.raises(ValueError, match="two classes are two columns"):
+    with pytest.raises(ValueError, match="two classes need two columns"):
         metric(p[:, 0], y)
     with pytest.raises(ValueError, match="that of example 2 is 5"):
         metric(p, torch.tensor([0, 1, 5]))

@@ -168,7 +168,7 @@ def test_other_columns_than_it_was_fitted_to_are_refused(columns):
         ):
             module(scores)
     if columns == 1:
-        with pytest.raises(ValueError, match=r"at least 2, .*; two classes are two columns"):
+        with pytest.raises(ValueError, match=r"at least 2, .*; two classes need two columns"):
             LogitScaling(2.0)(scores)
     else:
         assert LogitScaling(2.0)(scores).shape == scores.shape

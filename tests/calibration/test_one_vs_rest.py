@@ -148,7 +148,7 @@ def test_what_is_wrong_is_said():
         histogram_binning(z, y, edges="even")
     with pytest.raises(ValueError, match="one weight for each label"):
         platt_scaling(z, y, weights=torch.ones(3))
-    with pytest.raises(ValueError, match="finite numbers from 0 on"):
+    with pytest.raises(ValueError, match="finite numbers of at least 0"):
         isotonic_regression(z, y, weights=-torch.ones(len(y)))
 
 

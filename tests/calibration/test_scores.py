@@ -32,7 +32,7 @@ def classes_second(length):
 @pytest.mark.parametrize("kind", [lambda x: x, lambda x: x.numpy()], ids=["torch", "numpy"])
 def test_classes_that_are_second_are_refused_by_name(name, kind):
     logits, labels = classes_second(3)
-    message = "logits (7, 4, 3) with labels (7, 3) have the classes second; here they come last: pass logits.movedim"
+    message = "have the classes in their second dimension; they must be in the last: pass logits.movedim"
     with pytest.raises(ValueError, match=re.escape(message)):
         CALLS[name](kind(logits), kind(labels))
     CALLS[name](logits.movedim(1, -1), labels)
@@ -41,10 +41,13 @@ def test_classes_that_are_second_are_refused_by_name(name, kind):
 @pytest.mark.parametrize("name", CALLS)
 def test_where_only_the_shape_could_tell_and_does_not_nothing_is_measured(name):
     logits, labels = classes_second(4)
-    with pytest.raises(ValueError, match=r"may have their 4 classes last, or second as losses take them"):
+    with pytest.raises(
+        ValueError,
+        match=r"may be in the last dimension, or in the second as for losses",
+    ):
         CALLS[name](logits, labels)
     with pytest.raises(
-        ValueError, match=r"pass.* rows: logits.reshape\(-1, 4\), after logits.movedim\(1, -1\)"
+        ValueError, match=r"Pass rows to say which: logits.reshape\(-1, 4\), after logits.movedim\(1, -1\)"
     ):
         CALLS[name](logits.movedim(1, -1), labels)
     CALLS[name](logits.movedim(1, -1).reshape(-1, 4), labels.reshape(-1))

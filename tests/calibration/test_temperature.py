@@ -242,7 +242,7 @@ def test_equal_logits_are_said_to_be_equal():
     fit = temperature_scaling(torch.full((4, 3), 7.0), torch.tensor([0, 1, 2, 0]))
     assert (fit.temperature, fit.ending) == (1.0, "flat")
     assert fit.nll_after == pytest.approx(math.log(3))
-    assert "every temperature is the same" in fit.note
+    assert "every temperature has the same effect" in fit.note
 
 
 def test_one_example_and_one_class():

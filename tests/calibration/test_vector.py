@@ -143,7 +143,7 @@ def test_a_class_without_examples_is_held_by_the_ridge_and_named():
     assert float(fit.bias[3]) == float(fit.bias.min()) > -30
     assert "1 of the 5 classes, such as class 3, have no example" in fit.note
     with pytest.raises(
-        ValueError, match="class 3 has no examples, so that its bias has no optimum without a ridge"
+        ValueError, match="class 3 has no examples, so its bias has no optimum without a ridge"
     ):
         vector_scaling(logits[kept], labels[kept], ridge=0)
 

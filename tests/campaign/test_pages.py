@@ -103,7 +103,7 @@ def test_a_page_never_loses_numbers_that_it_has(tmp_path):
     forget(tmp_path / "light", BASE.replace({"regulariser": {"name": "label_smoothing", "alpha": 0.1}}).id)
     written, failed, _ = pages_of(campaign, tmp_path / "light", tmp_path / "out")
     assert written == []
-    assert "has numbers of 1 run that were trained again since" in failed[0]
+    assert "has numbers of 1 run that have since been trained again" in failed[0]
     assert page.read_bytes() == before
     # Elsewhere there is nothing to lose, and the others make a page.
     (other,), failed, _ = pages_of(campaign, tmp_path / "light", tmp_path / "elsewhere")

@@ -273,7 +273,8 @@ def test_a_dataset_that_is_not_here_leaves_out_its_cells_only(tmp_path):
     assert runs_in(tmp_path / "runs") == {BASE.id: "finished"}
     assert len(session.skipped) == 2
     assert [line for line in session.said if "dataset" in line] == [
-        "2 runs left out: the dataset cifar10 is not here; softtargets data fetch cifar10 gets it, or says who has it."
+        "2 runs left out: the dataset cifar10 is not on this machine; softtargets data fetch cifar10 downloads it, "
+        "or says where to get it."
     ]
 
 

@@ -159,7 +159,7 @@ def test_where_no_translation_was_measured_its_work_is_guessed_with_the_device(s
 def test_tokens_are_of_models_that_translate(tmp_path, row):
     path = tmp_path / "speeds.yaml"
     path.write_text(f"GPU:\n  - {row}\n")
-    with pytest.raises(CampaignError, match="says no speed"):
+    with pytest.raises(CampaignError, match="does not give a speed"):
         read_table(path)
 
 
@@ -208,7 +208,7 @@ def test_runs_that_say_nothing_teach_nothing(speeds):
 def test_a_table_that_says_no_speed_is_refused(tmp_path, row):
     path = tmp_path / "speeds.yaml"
     path.write_text(f"GPU: [{row}]")
-    with pytest.raises(CampaignError, match="says no speed"):
+    with pytest.raises(CampaignError, match="does not give a speed"):
         read_table(path)
 
 

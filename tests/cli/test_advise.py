@@ -184,7 +184,7 @@ def test_help_shows_every_default(run):
         (["a.npz", "--limit", "5"], "--limit is for --data, not for a file"),
         (["--data", "digits", "--kind", "logits"], "--kind is for a file, not for --data"),
         (["--data", "digits", "--limit", "1"], "--limit must be at least 2 examples, not 1"),
-        (["--data", "digits", "--limit", "12"], "raise --limit"),
+        (["--data", "digits", "--limit", "12"], "Raise --limit"),
         (["--data", "digits", "--method", "guess"], "--method must be "),
         (["--data", "digit"], "did you mean 'digits'?"),
         (["--data", "digits", "--data-option", "labels=worse"], "has no option 'labels'"),

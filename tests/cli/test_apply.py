@@ -88,11 +88,11 @@ def test_a_correction_of_an_older_page_does_not_stay(run, tmp_path):
     [
         (
             ["a.correction.json", "p.npz", "--out", "b.npz"],
-            "has probabilities, and the correction was fitted to logits",
+            "has probabilities, but the correction was fitted to logits",
         ),
         (
             ["a.correction.json", "five.npz", "--out", "b.npz"],
-            "has 5 classes, and the correction was fitted to 4",
+            "has 5 classes, but the correction was fitted to 4",
         ),
         (["a.correction.json", "val.npz", "--out", "a.npz"], "a.npz exists already; choose another name"),
         (
@@ -100,7 +100,7 @@ def test_a_correction_of_an_older_page_does_not_stay(run, tmp_path):
             "ends in '.xyz'; predictions are written as one of",
         ),
         (["new.json", "val.npz", "--out", "b.npz"], "has version 7, and this program reads version 1"),
-        (["val.npz", "val.npz", "--out", "b.npz"], "is no correction"),
+        (["val.npz", "val.npz", "--out", "b.npz"], "is not a correction"),
         (["a.correction.json", "missing.npz", "--out", "b.npz"], "does not exist"),
     ],
 )
@@ -138,7 +138,7 @@ def test_classes_in_another_order_are_refused(run, tmp_path):
     run("calibrate", "a.csv", "--save-calibrated", "c.csv")
     code, _, err = run("apply", "c.correction.json", "b.csv", "--out", "d.csv")
     assert code == 2
-    assert "class 1 is 'z' in b.csv and was 'y' when the correction was fitted" in err
+    assert "class 1 is 'z' in b.csv, but was 'y' when the correction was fitted" in err
 
 
 def test_one_example_is_one_example(run):

@@ -22,6 +22,6 @@ def test_without_a_checkout_it_says_where_they_are(words, capsys, monkeypatch, t
     code, out, err = ran(capsys, "bench", *words)
     assert (code, out) == (2, "")
     assert err == (
-        "error: the benchmarks are not in the installed package: run python -m benchmarks in a checkout of the "
+        "error: the installed package has no benchmarks: run python -m benchmarks in a checkout of the "
         "source repository\n"
     )

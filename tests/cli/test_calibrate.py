@@ -168,7 +168,7 @@ def test_a_run_is_named_by_its_id(run, tmp_path, recipe):
     assert json.loads(run("calibrate", f"{found.id[:6]}:validation", "--json")[1])["examples"] == 100
     code, _, err = run("calibrate", f"{found.id}:tset")
     assert code == 2
-    assert "kept no predictions on 'tset'" in err
+    assert "has no predictions on 'tset'" in err
     assert run("compare", f"{found.id}:test", found.id)[0] == 0
 
 

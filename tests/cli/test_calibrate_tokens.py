@@ -96,7 +96,7 @@ def test_a_page_of_confidences_says_why_there_is_no_temperature(run, tokens, tmp
     code, out, err = run("calibrate", *write("csv", tokens), "--out", "page")
     assert (code, err) == (0, "")
     assert "No correction can be fitted to this file." in out
-    assert "scores of other classes are not there" in out
+    assert "the file has no scores of other classes" in out
     assert "NLL" not in out
     page = (tmp_path / "page" / "index.html").read_text()
     assert "save the logits of some held-out predictions" in page

@@ -37,7 +37,7 @@ def test_a_stranger_continues_with_two_commands(file, tmp_path, capsys):
     words = ("campaign", "run", file, "--for", "10m", "--device", "cpu", "--workers", 1)
     code, out, err = ran(capsys, *words, "--pack", tmp_path / "p.zip")
     assert code == 0, err
-    assert "16 runs came to an end." in out
+    assert "16 runs ended." in out
     assert "Nothing is left to train: 16 of 16 cells are done." in out
     assert "runs of quickstart (digits, mlp)" in err
     code, out, err = ran(capsys, "campaign", "pages", file, "--out", "results", "--device", "cpu")
@@ -47,7 +47,7 @@ def test_a_stranger_continues_with_two_commands(file, tmp_path, capsys):
     assert "16 added" in out
     code, out, _ = ran(capsys, *words, "--runs-dir", "fresh")
     assert code == 0
-    assert out.startswith("0 runs came to an end.\nNothing is left to train")
+    assert out.startswith("0 runs ended.\nNothing is left to train")
     code, out, _ = ran(capsys, "runs", "merge", "p.zip", "--runs-dir", "other")
     assert "16 added" in out
 
@@ -59,7 +59,7 @@ def test_status_for_people_and_scripts(file, capsys):
     assert row[:6] == ["1", "quickstart", "–", "1", "0/2", "–"]
     assert "8/8" in row
     assert "Planned, not written yet: later-on." in out
-    assert "In 9m it would train\n  2 runs of quickstart (digits, mlp): about" in out
+    assert "A session of 9m would train\n  2 runs of quickstart (digits, mlp): about" in out
     ran(capsys, "campaign", "run", file, "--device", "cpu", "--workers", 1)
     assert "2/2" in status(capsys, file)
     found = json.loads(status(capsys, file, "--json", "--for", "90s"))
@@ -105,8 +105,8 @@ def test_cost_for_people_and_scripts(file, capsys):
         "1",
         "2",
     ]
-    assert "Of the GPU hours 100 % are guessed" in out
-    assert "Not known, and in none of these numbers: 12 on imagenet." in " ".join(out.split())
+    assert "Of the GPU hours, 100 % are guessed" in out
+    assert "Of unknown length, and not included in these numbers: 12 on imagenet." in " ".join(out.split())
     _, out, _ = ran(capsys, "campaign", "cost", file, "--json", "--gpus", "1,2")
     found = json.loads(out)
     assert [one["gpus"] for one in found["gpus"]] == [1, 2]
@@ -131,21 +131,21 @@ def test_cost_is_of_the_whole_campaign_unless_what_is_left_is_asked_for(file, ca
     [
         (
             ("run", "--for", "30s"),
-            "--for 30s leaves nothing for training: 30 s of it are kept for writing (--reserve)",
+            "--for 30s leaves no time for training: 30 s of it are reserved for writing (--reserve)",
         ),
-        (("run", "--for", "9"), "--for 9: write a time with its units, such as 90s, 9m or 1h30m"),
+        (("run", "--for", "9"), "--for 9: give a time with its units, such as 90s, 9m or 1h30m"),
         (("run", "--pack", "p.tar"), "does not end in .zip"),
         (
             ("run", "--with", "wights"),
-            "--with wights: runs are packed with weights, predictions, checkpoints",
+            "--with must be one of weights, predictions, checkpoints, not wights",
         ),
-        (("run", "--device", "tpu"), "no such device"),
-        (("status", "--for", "0s"), "there is no time in it"),
+        (("run", "--device", "tpu"), "there is no device"),
+        (("status", "--for", "0s"), "the time must be above 0"),
         (
             ("cost", "--gpus", "1,none"),
-            "'none' is no number of GPUs from 1 to 10,000; write for example 1,8,64",
+            "'none' is not a number of GPUs from 1 to 10,000; write for example 1,8,64",
         ),
-        (("cost", "--gpus", "0"), "'0' is no number of GPUs"),
+        (("cost", "--gpus", "0"), "'0' is not a number of GPUs"),
         (("run", "--sharing", "0"), "--sharing"),
         (("pages", "--study", "quick"), "the campaign has no study 'quick' (did you mean 'quickstart'?)"),
     ],
@@ -177,7 +177,10 @@ def test_a_training_that_is_out_of_time_goes_on(tmp_path, capsys):
     words = ("train", path, "--device", "cpu", "--for", "3s")
     code, _, err = ran(capsys, *words)
     assert code == 3
-    assert f"the time is up and 1 run is not finished; run {recipe.id} is saved and goes on" in err
+    assert (
+        f"the time is up and 1 run is not finished; run {recipe.id} is saved; the same command resumes it"
+        in err
+    )
     (entry,) = RunStore(tmp_path / "runs").entries()
     assert entry.status == "interrupted"
     code, _, err = ran(capsys, *words)

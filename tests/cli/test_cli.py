@@ -104,13 +104,13 @@ def test_version(run):
         (["study", "run"], "Missing argument"),
         (["study", "run", "quickstrat"], "no study 'quickstrat' (did you mean 'quickstart'?)"),
         (["study", "run", "quickstart", "--seeds", "many"], "Invalid value for '--seeds'"),
-        (["study", "run", "quickstart", "--seeds", "0"], "a study needs at least one seed"),
+        (["study", "run", "quickstart", "--seeds", "0"], "--seeds must be at least 1, not 0"),
         (["study", "run", "quickstart", "--set", "epochs"], "write it as KEY=VALUE"),
         (["study", "run", "quickstart", "--set", "epoch=3"], "(did you mean 'epochs'?)"),
         (["study", "run", "quickstart", "--set", "model.hidden=[0]"], "model.hidden.0: 0 is out of range"),
         (["study", "run", "quickstart", "--set", "regulariser.alpha=0.3"], "it is what the study compares"),
         (["study", "run", "quickstart", "--no-train"], "none of the 80 runs of 'quickstart' is finished in"),
-        (["study", "run", "quickstart", "--device", "tpu"], "no such device: 'tpu'"),
+        (["study", "run", "quickstart", "--device", "tpu"], "there is no device 'tpu'"),
         (["study", "page", "quickstart", "--from", "nowhere"], "there is no nowhere/results.json"),
         (["train", "missing.yaml"], "cannot read missing.yaml: No such file or directory"),
         (["runs", "show", "abcd"], "no run 'abcd'"),
@@ -175,7 +175,7 @@ def test_train_list_show_verify_delete(run, recipe_file):
     assert f"{ENGINE}. {ENGINES[ENGINE]}" in " ".join(for_people.split())
     assert "{'" not in for_people, "a Python dictionary"
     assert re.search(rf"{identity}  finished  20\d\d-\d\d-\d\d \d\d:\d\d  digits", run("runs", "list")[1])
-    assert run("runs", "verify") == (0, "1 run checked: all files are as they were written\n", "")
+    assert run("runs", "verify") == (0, "1 run checked: all files are undamaged\n", "")
     file = os.path.join(os.path.dirname(recipe_file), "predictions.npz")
     assert "predictions of 1 run " in run("runs", "export", "--predictions", file)[1]
     (measured,) = json.loads(run("runs", "measure", file, "--json")[1]).values()
@@ -190,10 +190,10 @@ def test_train_list_show_verify_delete(run, recipe_file):
         file.write(b"\xff")
     code, out, err = run("runs", "verify", identity)
     assert code == 2
-    assert "other content" in out
+    assert "has changed since" in out
     code, out, err = run("runs", "delete", identity[:8])
     assert (code, out) == (2, "")
-    assert f"run {identity} was not deleted: there is nobody to ask; add --yes" in err
+    assert f"run {identity} was not deleted: there is no terminal to ask on; add --yes" in err
     assert run("runs", "delete", identity[:8], "--yes") == (0, f"deleted {identity}\n", "")
     assert "no runs in" in run("runs", "list")[1]
 
@@ -214,7 +214,7 @@ def test_recipe_parts_lists_every_field(run):
     assert {field.name for field in fields(Recipe)} <= set(rows)
     for name, part in kinds(Regulariser).items():
         assert {f"regulariser.{field.name} ({name})" for field in fields(part)} <= set(rows)
-    assert rows["regulariser.alpha (label_smoothing)"]["accepts"] == "a number at least 0 and at most 1"
+    assert rows["regulariser.alpha (label_smoothing)"]["accepts"] == "a number of at least 0 and at most 1"
     assert rows["batch"]["default"] == "128"
 
 
@@ -311,7 +311,7 @@ def test_an_interrupted_training_goes_on_with_the_same_command(tmp_path, recipe_
     words = ["train", str(recipe_file), "--set", "epochs=150"]
     code, last = interrupt(words, runs)
     assert code == 130
-    assert "is saved and goes on when you give the same command again" in last
+    assert "is saved; the same command resumes it" in last
     (identity,) = (path.name for path in runs.glob("*") if path.is_dir())
     shown = run("runs", "show", identity, "--runs-dir", str(runs))[1]
     assert "interrupted" in shown

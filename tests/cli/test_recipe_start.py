@@ -71,7 +71,7 @@ def test_a_file_is_written_once(tmp_path, capsys):
     before = path.read_text()
     code, _, err = ran(capsys, "recipe", "init", path, "--data", "mnist")
     assert code == 2
-    assert "exists and is not overwritten" in err
+    assert "exists and will not be overwritten" in err
     assert path.read_text() == before
 
 
@@ -81,8 +81,11 @@ def test_a_file_is_written_once(tmp_path, capsys):
         (["--data", "mnits"], "--data mnits is not known (did you mean 'mnist'?)"),
         (["--model", "resnets"], "--model resnets is not known"),
         (["--regulariser", "smoothing"], "--regulariser smoothing is not known"),
-        (["--data", "multi30k", "--model", "cnn"], "cnn is not for multi30k; take --model transformer"),
-        (["--data", "mnist", "--model", "transformer"], "transformer is not for mnist"),
+        (
+            ["--data", "multi30k", "--model", "cnn"],
+            "cnn cannot be trained on multi30k; choose --model transformer",
+        ),
+        (["--data", "mnist", "--model", "transformer"], "transformer cannot be trained on mnist"),
     ],
 )
 def test_what_is_not_known_is_refused_and_nothing_written(tmp_path, capsys, words, message):
@@ -95,10 +98,10 @@ def test_what_is_not_known_is_refused_and_nothing_written(tmp_path, capsys, word
 def test_what_is_to_be_filled_in_is_said(tmp_path, capsys):
     code, out, _ = ran(capsys, "recipe", "init", tmp_path / "r.yaml", "--data", "arrays")
     assert code == 0
-    assert "fill in what says YOUR-" in out
+    assert "replace every YOUR-" in out
     code, _, err = ran(capsys, "recipe", "init", tmp_path / "no" / "r.yaml")
     assert code == 2
-    assert "is no directory" in err
+    assert "is not a directory" in err
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def test_a_recipe_of_ones_own_network_says_its_version_if_that_is_here(tmp_path,
     words = ("recipe", "init", tmp_path / "early.yaml", "--model", "own:startnets:A")
     code, out, _ = ran(capsys, *words)
     assert code == 0
-    assert "softtargets recipe model startnets:A prints the digest" in out
+    assert "run softtargets recipe model startnets:A where" in out
     (tmp_path / "startnets.py").write_text("from torch import nn\nclass A(nn.Linear):\n    pass\n")
     words = (
         "recipe",
@@ -179,7 +182,7 @@ def test_parts_tell_formula_source_defaults_and_ranges(capsys):
     for words in (
         "formula",
         "Szegedy et al. 2016",
-        "a number at least 0 and at most 1; default: 0.1",
+        "a number of at least 0 and at most 1; default: 0.1",
         "one of all, others",
     ):
         assert words in " ".join(out.split())
@@ -244,4 +247,4 @@ def test_arrays_of_ones_own_as_a_part(tmp_path, capsys):
     np.save(tmp_path / "x.npy", np.zeros((3, 3)))
     code, _, err = ran(capsys, "data", "arrays", tmp_path / "x.npy")
     assert code == 2
-    assert "give the file of its labels" in err
+    assert "also give the file with its labels" in err

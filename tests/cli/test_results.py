@@ -59,9 +59,9 @@ def test_filters_by_paper_and_verdict(capsys):
     [
         (
             ("--paper", "muler-2019"),
-            "there is no claim of such a paper (did you mean 'muller-2019'?); there are:",
+            "no paper or section has this name (did you mean 'muller-2019'?); there are:",
         ),
-        (("--verdict", "proven"), "--verdict proven: no such verdict"),
+        (("--verdict", "proven"), "--verdict proven: there is no such verdict"),
         (("--check",), "--check needs --out"),
         (("--out", "x", "--paper", "ours"), "--out writes all claims"),
     ],
@@ -101,7 +101,7 @@ def test_the_page_is_written_and_checked(capsys, tmp_path):
     code, _, err = ran(capsys, "results", "--from", there, "--out", there, "--check")
     assert code == 2
     assert (
-        f"{there / 'atlas.json'} is not what the results give: write the atlas again with softtargets" in err
+        f"{there / 'atlas.json'} is not what the results give; write the atlas again with softtargets" in err
     )
     told = json.loads(ran(capsys, "results", "--from", there, "--out", there, "--json")[1])
     assert told == {"atlas": str(there / "index.html")}

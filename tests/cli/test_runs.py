@@ -21,7 +21,7 @@ def test_finished_and_failed_runs_are_verified(capsys, tmp_path):
     ended(tmp_path, failed, reason="train_loss is nan")
     assert ran(capsys, "runs", "verify", "--runs-dir", tmp_path) == (
         0,
-        "2 runs checked: all files are as they were written\n",
+        "2 runs checked: all files are undamaged\n",
         "",
     )
 
@@ -78,7 +78,7 @@ def test_runs_are_packed_and_merged(capsys, there, tmp_path):
     here = tmp_path / "here"
     merge = ("runs", "merge", tmp_path / "p.zip", "--runs-dir", here)
     assert ran(capsys, *merge) == (0, f"3 added in {here}\n", "")
-    assert ran(capsys, *merge) == (0, f"3 there already in {here}\n", "")
+    assert ran(capsys, *merge) == (0, f"3 already there in {here}\n", "")
     _, out, _ = ran(capsys, "runs", "list", "--runs-dir", here)
     assert out.count("finished, light") == 2
     _, out, _ = ran(capsys, "runs", "list", "--runs-dir", here, "--json")
@@ -87,7 +87,7 @@ def test_runs_are_packed_and_merged(capsys, there, tmp_path):
     assert "without predictions/test.safetensors, weights.safetensors" in out
     assert "measured by  a-study" in out
     _, out, _ = ran(capsys, "runs", "verify", "--runs-dir", here)
-    assert out == "3 runs checked (2 of them light, without weights): all files are as they were written\n"
+    assert out == "3 runs checked (2 of them light, without weights): all files are undamaged\n"
     file = tmp_path / "all.npz"
     code, out, _ = ran(capsys, "runs", "export", "--predictions", file, "--runs-dir", here)
     assert (code, out) == (0, f"predictions of 2 runs in {file}\n")
@@ -104,7 +104,7 @@ def test_some_runs_are_packed_with_what_was_asked_for(capsys, there, tmp_path):
     assert json.loads(out)["unfinished"] == [made_recipe(3).id]
     here = tmp_path / "here"
     _, out, _ = ran(capsys, "runs", "merge", tmp_path / "p.zip", "--runs-dir", here)
-    assert out == f"1 to be trained on in {here}\n"
+    assert out == f"1 to be resumed in {here}\n"
     _, out, _ = ran(capsys, "runs", "list", "--runs-dir", here)
     assert "interrupted" in out
 
@@ -142,12 +142,12 @@ def test_conflicts_and_busy_runs_are_named_and_the_exit_code_says_so(capsys, the
     assert "not everything was merged: 1 conflict: the runs that were here stay, 1 run being written" in err
     code, out, err = ran(capsys, *merge, "--replace")
     assert (code, err) == (0, "")
-    assert out == f"1 added, 1 replaced, 1 there already in {here.root}\n"
+    assert out == f"1 added, 1 replaced, 1 already there in {here.root}\n"
     finished(RunStore(tmp_path / "fourth"), 0, shift=0.5, engine=2)
     packed(capsys, RunStore(tmp_path / "fourth"), tmp_path, name="old.zip")
     code, out, err = ran(capsys, "runs", "merge", tmp_path / "old.zip", "--runs-dir", here.root)
     assert (code, err) == (0, "")
-    assert out == f"1 here by a newer engine in {here.root}\n"
+    assert out == f"1 kept, by a newer engine in {here.root}\n"
 
 
 def test_a_light_run_says_why_it_cannot_be_looked_at(capsys, there, tmp_path, monkeypatch):

@@ -115,7 +115,7 @@ def test_nets_may_be_named_and_their_last_layers_lie_elsewhere(run):
     assert code == 2
     code, _, err = run("hard:train=a.npz", "--weights", "a_model.npz", "--weights", "smoth=b_model.npz")
     assert (code, err.count("\n")) == (2, 1)
-    assert "there is no such panel; there are hard:train" in err
+    assert "there is no panel of this name; there are hard:train" in err
 
 
 def test_labels_may_lie_elsewhere_and_arrays_have_other_names(run):
@@ -176,7 +176,7 @@ def test_a_run_is_shown_by_its_id(run):
     assert found == [("mine", "test"), (panels[0]["net"], "train"), (panels[0]["net"], "test")]
     code, _, err = run(f"{stored.id}:elsewhere")
     assert code == 2
-    assert "kept no predictions on 'elsewhere'" in err
+    assert "has no predictions on 'elsewhere'" in err
 
 
 @pytest.mark.parametrize(

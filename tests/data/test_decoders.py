@@ -140,12 +140,12 @@ def test_the_environment_says_how_many_and_of_which_kind(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("SOFTTARGETS_DECODERS", "many", "SOFTTARGETS_DECODERS is 'many'; give how many"),
+        ("SOFTTARGETS_DECODERS", "many", "SOFTTARGETS_DECODERS is 'many'; it must be the number of"),
         ("SOFTTARGETS_DECODERS", "0", "from 1 to 1024"),
         (
             "SOFTTARGETS_DECODE_IN",
             "fibres",
-            "SOFTTARGETS_DECODE_IN is 'fibres'; give one of threads, processes",
+            "SOFTTARGETS_DECODE_IN is 'fibres'; it must be one of threads, processes",
         ),
     ],
 )

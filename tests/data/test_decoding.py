@@ -92,10 +92,10 @@ def test_sixteen_bits_are_made_eight_and_not_cut_off(tmp_path):
 
 def test_shades_that_are_no_shades_are_refused(tmp_path):
     path = saved(tmp_path / "float.tiff", np.random.default_rng(0).random((4, 4)).astype(np.float32))
-    with pytest.raises(DataError, match=r"float\.tiff is made of floating-point numbers"):
+    with pytest.raises(DataError, match=r"float\.tiff has floating-point pixels"):
         pixels(path)
     path = saved(tmp_path / "long.tiff", np.full((4, 4), 70_000, np.int32))
-    with pytest.raises(DataError, match=r"long\.tiff has shades beyond sixteen bits"):
+    with pytest.raises(DataError, match=r"long\.tiff has values beyond sixteen bits"):
         pixels(path)
 
 
@@ -145,7 +145,7 @@ def test_damage_is_refused_by_name(tmp_path):
         (tmp_path / name).write_bytes(part)
         with pytest.raises(DataError, match=rf"{name} could not be decoded as an image"):
             pixels(tmp_path / name)
-    with pytest.raises(DataError, match=r"gone\.jpg is listed but does not exist"):
+    with pytest.raises(DataError, match=r"gone\.jpg is in the list of images but does not exist"):
         pixels(tmp_path / "gone.jpg")
 
 

@@ -228,7 +228,7 @@ def test_a_corrupt_mirror_gives_way_to_the_next(server, tmp_path):
 
 def test_when_all_fail_each_reason_is_told(server, tmp_path):
     bad = server.serve("bad", OTHER)
-    with pytest.raises(DataError, match=r"none: the server answered 404.*bad: what came"):
+    with pytest.raises(DataError, match=r"none: the server answered 404.*bad: the downloaded file"):
         download(archive(f"{server.base}/none", bad), tmp_path / "f", None, quick())
 
 
@@ -258,7 +258,7 @@ def test_redirects_lead_to_http_only(server, tmp_path, scheme):
 
 def test_a_redirect_to_what_is_no_address_is_a_data_error(server, tmp_path):
     url = server.serve("a", location="http://[::1")
-    with pytest.raises(DataError, match="leads to an address that cannot be read"):
+    with pytest.raises(DataError, match="redirects to an address that cannot be read"):
         download(archive(url), tmp_path / "set" / "file.bin", patience=quick())
 
 

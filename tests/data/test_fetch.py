@@ -92,7 +92,7 @@ def test_an_archive_downloaded_by_hand_is_used(server, tmp_path):
 
 def test_an_archive_that_lacks_a_file_is_reported(server, tmp_path):
     content = tarball(x=b"abc")
-    with pytest.raises(DataError, match=r"toy/raw/y is not right even after fetching Toy: it is missing"):
+    with pytest.raises(DataError, match=r"toy/raw/y is wrong even after fetching Toy: it is missing"):
         fetch_source(packed(server.serve("a", content), content), tmp_path, patience=QUICK)
 
 

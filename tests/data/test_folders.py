@@ -74,7 +74,9 @@ def test_test_classes_are_numbered_as_in_train(pets):
     test = load("image-folder", "test", pets, size=4)
     assert (test.classes, test.labels.tolist()) == (("cat", "dog"), [1])
     picture(pets / "test" / "dgo" / "x.png")
-    with pytest.raises(DataError, match=r"dgo is a class the train split does not have \(did you mean 'dog'"):
+    with pytest.raises(
+        DataError, match=r"dgo is a class that the training split does not have \(did you mean 'dog'"
+    ):
         load("image-folder", "test", pets, size=4)
 
 

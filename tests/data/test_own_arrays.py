@@ -111,7 +111,7 @@ def test_what_was_kept_is_loaded_and_what_was_changed_is_refused(tmp_path):
     with pytest.raises(DataError, match="softtargets data arrays FILE"):
         load("arrays", "test", tmp_path, arrays="other.npz", digest=digest)
     saved(tmp_path, images=images)
-    with pytest.raises(DataError, match="is no dataset that softtargets data arrays wrote"):
+    with pytest.raises(DataError, match="was not written by softtargets data arrays"):
         load("arrays", "test", tmp_path, arrays="mine.npz", digest="")
 
 
@@ -119,13 +119,16 @@ def test_what_was_kept_is_loaded_and_what_was_changed_is_refused(tmp_path):
     ("arrays", "message"),
     [
         ({"pixels": made()[0]}, "has pixels; it should have images and labels"),
-        ({"images": made()[0].reshape(60, -1), "labels": made()[1]}, r"images are \(60, 36\); they must be"),
+        (
+            {"images": made()[0].reshape(60, -1), "labels": made()[1]},
+            r"images have the shape \(60, 36\); it must be",
+        ),
         (
             {"images": made()[0] / 100, "labels": made()[1]},
             "give uint8 from 0 to 255, or numbers from 0 to 1",
         ),
-        ({"images": made()[0] * np.nan, "labels": made()[1]}, "numbers from nan to nan"),
-        ({"images": made()[0].astype(int) + 9, "labels": made()[1]}, "shades go from 0 to 255"),
+        ({"images": made()[0] * np.nan, "labels": made()[1]}, "values from nan to nan"),
+        ({"images": made()[0].astype(int) + 9, "labels": made()[1]}, "values must be from 0 to 255"),
         ({"images": made()[0], "labels": made()[1] / 2}, "labels are float64"),
         ({"images": made()[0], "labels": made()[1][:50]}, "60 images but 50 labels"),
         ({"images": made()[0][:5], "labels": made()[1][:5]}, "5 examples are too few"),
@@ -150,7 +153,7 @@ def test_files_that_are_no_arrays_are_refused_and_nothing_is_executed(tmp_path):
     with pytest.raises(Exception, match=r"nowhere\.npz"):
         read_own_arrays(tmp_path / "nowhere.npz")
     np.save(tmp_path / "x.npy", made()[0])
-    with pytest.raises(DataError, match="give the file of its labels"):
+    with pytest.raises(DataError, match="also give the file with its labels"):
         read_own_arrays(tmp_path / "x.npy")
 
 

@@ -42,7 +42,7 @@ def test_mnist_and_fashion_are_read_plain_or_zipped(tmp_path, name, folder, zipp
 
 def test_a_part_of_mnist_is_not_mnist(tmp_path):
     write_idx(tmp_path / "MNIST" / "raw", "train", IMAGES, [0, 9, 4])
-    with pytest.raises(DataError, match=r"has 3 images to train, but mnist has 60000; for fewer use .*limit"):
+    with pytest.raises(DataError, match=r"has 3 train images, but mnist has 60000; to use fewer images, set .*limit"):
         load("mnist", "train", tmp_path)
 
 
@@ -110,7 +110,7 @@ def test_emnist_is_stood_upright_and_letters_count_from_zero(tmp_path):
     ("call", "message"),
     [
         (("mnsit", "train", {}), r"no dataset 'mnsit' \(did you mean 'mnist'\?\); known: digits, mnist"),
-        (("mnist", "val", {}), "no split 'val'; there are train and test"),
+        (("mnist", "val", {}), "no split 'val'; its splits are train and test"),
         (("mnist", "train", {"part": "x"}), "mnist has no option 'part'; it takes none"),
         (("cifar100", "train", {"corse": True}), r"no option 'corse' \(did you mean 'coarse'\?\)"),
         (("emnist", "train", {"part": "leters"}), "did you mean 'letters'"),

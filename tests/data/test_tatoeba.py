@@ -64,7 +64,7 @@ def test_a_translation_that_is_held_out_is_in_no_training_pair():
 
 
 def test_what_is_not_there_is_said(small, tmp_path):
-    with pytest.raises(DataError, match=r"no pairs de-fr; one of the two languages is en$"):
+    with pytest.raises(DataError, match=r"no de-fr pairs; one of the two languages must be en$"):
         load_pairs("tatoeba", "de", "fr", "train", small)
     with pytest.raises(DataError, match=r"no language 'es'.*en, de, fr$"):
         load_pairs("tatoeba", "en", "es", "train", small)

@@ -198,9 +198,9 @@ def test_what_cannot_be_measured_is_refused(changes, words):
 
 
 def test_parts_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match=r"weights must be \(2, 3\), as the sums are, not \(2, 4\)"):
+    with pytest.raises(ValueError, match=r"weights must have the shape of the sums, \(2, 3\), not \(2, 4\)"):
         collapse_from_sums(ClassSums(2, 3), torch.zeros(2, 4))
-    with pytest.raises(ValueError, match=r"means must be \(2, 3\), as weights are, not \(3, 3\)"):
+    with pytest.raises(ValueError, match=r"means must have the shape of the weights, \(2, 3\), not \(3, 3\)"):
         nearest_mean_disagreement(torch.zeros(1, 3), torch.zeros(3, 3), torch.zeros(2, 3))
     with pytest.raises(ValueError, match="no class has a mean"):
         nearest_mean_disagreement(torch.zeros(1, 3), torch.full((2, 3), torch.nan), torch.zeros(2, 3))

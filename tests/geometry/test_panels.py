@@ -102,7 +102,9 @@ def test_what_cannot_be_scaled_is_refused():
     with pytest.raises(ValueError, match="need at least one panel"):
         fair_panels([])
     same = plane_view(torch.ones(6, 3), torch.arange(6) % 3, torch.eye(3), [0, 1, 2], net="dead")
-    with pytest.raises(ValueError, match="the class means of 'dead' are one point, so they are no unit"):
+    with pytest.raises(
+        ValueError, match="the class means of 'dead' are a single point, so their distance cannot be the unit"
+    ):
         fair_panels([same])
     fair_panels([same], units="activations")
 

@@ -186,8 +186,8 @@ def test_too_few_vectors_are_refused(vectors, candidates, words):
     ("counts", "words"),
     [
         (np.zeros((2, 3)), r"a confusion matrix must be \(classes, classes\), not \(2, 3\)"),
-        (-np.eye(3), "counts of a confusion matrix must be finite numbers from 0"),
-        (np.full((3, 3), np.nan), "counts of a confusion matrix must be finite numbers from 0"),
+        (-np.eye(3), "counts of a confusion matrix must be finite numbers of at least 0"),
+        (np.full((3, 3), np.nan), "counts of a confusion matrix must be finite numbers of at least 0"),
         (np.diag([1, 1, 0]), r"need at least three candidates from 0 to 2, not \[0, 1\]"),
     ],
 )

@@ -331,7 +331,7 @@ def test_sizes_at_the_ends_of_the_range():
 @pytest.mark.parametrize(
     ("points", "words"),
     [
-        (np.zeros((3, 2)), "the three points are one point, which is no triangle"),
+        (np.zeros((3, 2)), "the three points are equal, so they are not a triangle"),
         (np.zeros((4, 2)), r"need three points \(3, D\), not \(4, 2\)"),
         (np.zeros(3), r"need three points \(3, D\), not \(3,\)"),
         (np.full((3, 2), np.nan), "points contain NaN or infinite values"),

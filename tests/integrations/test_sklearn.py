@@ -279,7 +279,7 @@ def test_a_class_may_be_absent_from_the_calibration_set(kind):
     assert np.array_equal(named.predict_proba(z), fitted.predict_proba(z))
     with pytest.raises(ValueError, match=r"say which class each column is: classes=\[...\]"):
         kind().fit(z[some], np.array(list("abcd"))[y[some]])
-    with pytest.raises(ValueError, match="no classes of the scores: 'e'"):
+    with pytest.raises(ValueError, match="not classes of the scores: 'e'"):
         kind(classes=["a", "b", "c", "d"]).fit(z, np.array(list("abed"))[y])
 
 
@@ -399,7 +399,7 @@ def test_other_columns_are_refused_when_predicting():
     z, y = made()
     with pytest.raises(ValueError, match="expecting 4 features"):
         TemperatureScaler().fit(z, y).predict_proba(z[:, :3])
-    with pytest.raises(ValueError, match="If X are features and not scores"):
+    with pytest.raises(ValueError, match="If X has features and not scores"):
         TemperatureScaler().fit(z, np.arange(len(y)) % 7)
     with pytest.raises(ValueError, match=r"non-zero number|sample_weight is 0"):
         TemperatureScaler().fit(z, y, sample_weight=np.zeros(len(y)))

@@ -1028,7 +1028,7 @@ def test_of_probabilities_nothing_can_be_ignored(loss):
     with pytest.raises(RuntimeError, match="ignore_index is not supported for floating point"):
         F.cross_entropy(logits, target, ignore_index=1)
     with pytest.raises(
-        ValueError, match=r"target holds probabilities, .* but ignore_index is 1: leave it out"
+        ValueError, match=r"target has probabilities, .* but ignore_index is 1: leave ignore_index out"
     ):
         loss(ignore_index=1)(logits, target)
     assert loss(ignore_index=-1)(logits, target).isfinite()
@@ -1056,13 +1056,13 @@ def test_class_weights_are_never_taken_for_a_pack(make):
     weights = torch.tensor([0.1, 0.5, 1.0, 0.2])
     for shape in ((4, 4), (4, 4, 4), (4, 4, 4, 4)):
         logits, labels = torch.randn(shape), torch.zeros(shape[:-1], dtype=torch.int64)
-        with pytest.raises(ValueError, match=r"may be one for each class or one for each run.*weight="):
+        with pytest.raises(ValueError, match=r"could be one per class or one per run.*weight="):
             make(weights)(logits, labels)
-        with pytest.raises(ValueError, match=r"may be one for each class or one for each run.*weight="):
+        with pytest.raises(ValueError, match=r"could be one per class or one per run.*weight="):
             make(weights)(logits, torch.randn(shape).softmax(1))
     logits, labels = torch.randn(4, 4, 4), torch.zeros(4, 4, dtype=torch.int64)
     meant = make(weights, weight=torch.ones(4))(logits, labels)
     alone = torch.stack([make(w.item())(*run) for w, *run in zip(weights, logits, labels, strict=True)])
     torch.testing.assert_close(meant, alone)
-    with pytest.raises(ValueError, match="one per run, so the first dimension of logits must be 4"):
+    with pytest.raises(ValueError, match="one per run, so the first dimension of logits must be the 4 runs"):
         make(weights)(torch.randn(6, 4), torch.zeros(6, dtype=torch.int64))

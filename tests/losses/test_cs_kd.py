@@ -127,7 +127,7 @@ def test_a_pack_is_each_of_its_runs():
 def test_probabilities_have_no_partners_in_the_batch():
     logits, _, soft = shaped((5,), 4)
     with pytest.raises(
-        ValueError, match=r"target holds probabilities, .*: give partner_logits, or class indices"
+        ValueError, match=r"target has probabilities, .*: give partner_logits, or class indices"
     ):
         CSKD()(logits, soft)
 

@@ -263,7 +263,7 @@ def test_the_conventions_agree_after_conversion(classes):
         (
             {"prior": torch.tensor([1, 0])},
             TypeError,
-            "prior must hold floating-point numbers, not torch.int64",
+            "prior must have floating-point numbers, not torch.int64",
         ),
         (
             {"prior": torch.ones(1, 1)},
@@ -286,7 +286,7 @@ def test_the_conventions_agree_after_conversion(classes):
         (
             {"prior": torch.tensor([0.5, 0.5]), "matrix": torch.eye(2)},
             ValueError,
-            "prior and matrix exclude each other",
+            "prior and matrix cannot be given together",
         ),
         (
             {"prior": torch.tensor([0.0, 1.0]), "spread": "others"},

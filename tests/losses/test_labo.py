@@ -582,5 +582,5 @@ def test_a_learnt_alpha_gets_the_slope_of_the_loss():
 
 
 def test_the_terms_of_a_pack_are_refused():
-    with pytest.raises(ValueError, match="terms are of one run"):
+    with pytest.raises(ValueError, match="terms works for a single run"):
         LABO(tau=torch.tensor([1.0, 2.0])).terms(torch.zeros(2, 2), torch.zeros(2).long())

@@ -137,19 +137,19 @@ def test_the_digest_is_of_the_file_whatever_its_line_endings(nets):
     nets.write_bytes(content + b"# another\n")
     with pytest.raises(
         ValueError,
-        match=f"another version of it, {found}; give model.digest: '{source_digest('mynets:Small')}'",
+        match=f"another version, {found}; to use this version, set model.digest: '{source_digest('mynets:Small')}'",
     ):
         Own(SHAPE, 5, "mynets:Small", (), found)
-    with pytest.raises(ValueError, match="the recipe does not say so"):
+    with pytest.raises(ValueError, match="the recipe does not name a digest"):
         Own(SHAPE, 5, "mynets:Small")
 
 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("Softened", {}, "do not come from a linear layer that is computed last"),
-        ("Twice", {}, "do not come from a linear layer that is computed last"),
-        ("Wrong", {}, r"gives \(2, 6\) for 2 images of 5 classes"),
+        ("Softened", {}, "does not compute its logits in a last linear layer"),
+        ("Twice", {}, "does not compute its logits in a last linear layer"),
+        ("Wrong", {}, r"returns \(2, 6\) for 2 images of 5 classes"),
         ("Failing", {"depth": 3}, r"mynets:Failing\(depth=3\) cannot be made: RuntimeError: no such depth"),
         ("Failing", {}, r"mynets:Failing\(\) cannot be made: TypeError"),
         ("function", {}, "makes a int, not a torch.nn.Module"),
@@ -162,11 +162,11 @@ def test_what_cannot_be_is_refused(name, options, message):
 
 
 def test_modules_that_are_not_there_or_fail_are_named():
-    with pytest.raises(ValueError, match="no file of Python for the module 'nowhere'"):
+    with pytest.raises(ValueError, match="no Python file for the module 'nowhere'"):
         source_digest("nowhere:Net")
     with pytest.raises(ValueError, match="write it as module:Class"):
         source_digest("mynets.Small")
     with pytest.raises(ValueError, match="'broken' of 'broken:Net' cannot be imported: division by zero"):
         own_class("broken:Net")
-    with pytest.raises(ValueError, match="cannot be computed for images of 3 x 4 x 4"):
+    with pytest.raises(ValueError, match="fails on images of 3 x 4 x 4"):
         Own((3, 4, 4), 5, "mynets:Small", (("width", 4),), source_digest("mynets:Small"))

@@ -192,7 +192,7 @@ def test_other_depths_are_refused(depth, message):
 
 def test_other_mistakes_are_refused():
     with pytest.raises(
-        ValueError, match="a stem of 4 x 4 has no middle; its kernel must be odd, such as 3 or 7"
+        ValueError, match="a stem of 4 x 4 has no middle; the size of its kernel must be odd, such as 3 or 7"
     ):
         PreActResNet((3, 32, 32), 10, depth=8, stem=4)
     with pytest.raises(ValueError, match="no variant 'v1'; allowed: he, tensor2tensor"):

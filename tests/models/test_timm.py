@@ -120,13 +120,15 @@ def test_an_unknown_net_is_refused_with_the_nearest_ones(timm):
 
 
 def test_a_net_for_images_of_one_size_refuses_others(timm):
-    with pytest.raises(ValueError, match="timm's 'vit_tiny' takes images of 224 x 224 only, not of 32 x 32"):
+    with pytest.raises(ValueError, match="timm's 'vit_tiny' only takes images of 224 x 224, not of 32 x 32"):
         Timm((3, 32, 32), 5, net="vit_tiny")
     Timm((3, 224, 224), 5, net="vit_tiny")
 
 
 def test_a_net_without_templates_is_refused(timm):
-    with pytest.raises(ValueError, match="the classifier of timm's 'convnet' is no linear layer but Conv2d"):
+    with pytest.raises(
+        ValueError, match="the classifier of timm's 'convnet' is a Conv2d, not a linear layer"
+    ):
         Timm((3, 8, 8), 5, net="convnet")
 
 

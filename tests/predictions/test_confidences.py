@@ -143,8 +143,8 @@ def test_a_file_is_read_in_pieces(tmp_path, monkeypatch):
         ({"confidence": [0.5, 0.6], "correct": [1, 2]}, {}, "has 2 in line 3; a prediction is right"),
         ({"confidence": [0.5, 0.6], "correct": ["True", "maybe"]}, {}, "'maybe' in line 3"),
         ({"confidence": [0.5], "predicted": ["cat"], "label": ["dog"]}, {}, "has texts in 'predicted'"),
-        ({"confidence": [0.5], "x": [1]}, {}, "does not say which predictions are right"),
-        ({"x": [0.5], "correct": [1]}, {}, "no confidence by a usual name.*confidence_name"),
+        ({"confidence": [0.5], "x": [1]}, {}, "does not show which predictions are right"),
+        ({"x": [0.5], "correct": [1]}, {}, "no confidence under a usual name.*confidence_name"),
         (
             {"confidence": [0.5], "correct": [1]},
             {"confidence_name": "confidense"},

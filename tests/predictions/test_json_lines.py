@@ -99,8 +99,8 @@ def test_classes_in_fields_are_predictions_too(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (["{}\n", "[1]\n"], "no object in line 2 but list"),
-        (['{"p": 1}\n', '{"p": \n'], "no JSON in line 2"),
+        (["{}\n", "[1]\n"], "has a list in line 2, not an object"),
+        (['{"p": 1}\n', '{"p": \n'], "in line 2 that is not JSON"),
         ([{"p": 1}, {"q": 1}], "no 'p' in line 2"),
         ([{"p": 1}, {"p": None}], "has null in line 2, field 'p'"),
         ([{"p": [1, 2], "q": [1]}], "lists of different lengths in line 1"),

@@ -69,7 +69,7 @@ def test_logs_of_probabilities_are_logits(tmp_path):
 def test_what_is_said_and_contradicted(tmp_path):
     scores, labels = probabilities()
     np.savez(tmp_path / "p.npz", x=scores, labels=labels)
-    refusal(tmp_path / "p.npz", "was said to hold logits", 'kind="probabilities"', kind="logits")
+    refusal(tmp_path / "p.npz", "should have logits", 'kind="probabilities"', kind="logits")
     assert same(tmp_path / "p.npz", scores, labels, kind="probabilities").kind == "probabilities"
     scores, labels = logits()
     np.savez(tmp_path / "l.npz", x=scores, labels=labels)
@@ -92,7 +92,7 @@ def test_numbers_from_0_to_1_that_are_neither(tmp_path):
 def test_values_count_more_than_names(tmp_path):
     scores, labels = probabilities()
     np.savez(tmp_path / "a.npz", logits=scores, labels=labels)
-    assert "whatever their name says" in same(tmp_path / "a.npz", scores, labels).reason
+    assert "although the name says otherwise" in same(tmp_path / "a.npz", scores, labels).reason
 
 
 @pytest.mark.parametrize("row", [0, 20, 39, 5000])
@@ -104,7 +104,7 @@ def test_the_row_that_does_not_add_up_is_named(tmp_path, row):
     scores[row] *= 3
     scores[row, 0] = -scores[row, 0]
     np.savez(tmp_path / "a.npz", x=scores, labels=labels)
-    refusal(tmp_path / "a.npz", f"in row {row}, but its scores were taken for probabilities")
+    refusal(tmp_path / "a.npz", f"in row {row}, but its other scores are probabilities")
 
 
 @pytest.mark.parametrize("row", [0, 39, 3333])

@@ -93,7 +93,7 @@ def test_without_pyarrow_it_is_said_how_to_get_it(tmp_path, monkeypatch):
     pq.write_table(pa.table({"a": [1.0], "label": [0]}), tmp_path / "a.parquet")
     with monkeypatch.context() as patch:
         patch.setattr(pa, "__version__", "14.0.0")
-        refusal(tmp_path / "a.parquet", "executes what a file says")
+        refusal(tmp_path / "a.parquet", "executes code from files")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     refusal(tmp_path / "a.parquet", "pip install pyarrow")
 

@@ -143,7 +143,7 @@ def test_another_file_of_the_same_name_is_noticed(tmp_path, ending, how):
     else:
         path.write_bytes(other.read_bytes())
     for chunks in (half, found.chunks()):
-        with pytest.raises(PredictionFileError, match="was changed or replaced while it was read"):
+        with pytest.raises(PredictionFileError, match="was changed or replaced while it was being read"):
             list(chunks)
 
 

@@ -58,7 +58,7 @@ def test_a_header_that_is_not_true(tmp_path, change):
 @pytest.mark.parametrize("text", [b"{", b"{" + b'"a":[' * 100_000, b"{\xff}"])
 def test_a_header_that_is_no_json(tmp_path, text):
     (tmp_path / "a.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
-    refusal(tmp_path / "a.safetensors", "its header is no JSON")
+    refusal(tmp_path / "a.safetensors", "its header is not JSON")
 
 
 def test_every_cut_is_refused(tmp_path):

@@ -73,7 +73,7 @@ def test_a_plain_pickle_is_not_executed(tmp_path, protocol):
     (tmp_path / "a.pt").write_bytes(pickle.dumps(harm, protocol=protocol))
     refusal(tmp_path / "a.pt", "is a pickle")
     (tmp_path / "a.npy").write_bytes(pickle.dumps(harm, protocol=protocol))
-    refusal(tmp_path / "a.npy", "a pickle, which is a program")
+    refusal(tmp_path / "a.npy", "a pickle, which can execute code")
     assert not marker.exists()
 
 

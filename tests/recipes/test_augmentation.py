@@ -55,14 +55,14 @@ def test_the_fields_of_an_augmentation_augment(part):
         ({"name": "contrast", "low": -1}, "low: -1.0 is out of range: must be at least 0"),
         (
             {"name": "resized_crop", "scale": [0.5, 0.2]},
-            "scale: [0.5, 0.2] must go from the smallest to the largest",
+            "scale: [0.5, 0.2] must have the smaller number first",
         ),
         (
             {"name": "resized_crop", "middle": 0},
             "middle: 0.0 is out of range: must be above 0 and at most 1",
         ),
         ({"name": "colour", "contrast": -0.1}, "contrast: -0.1 is out of range: must be at least 0"),
-        ({"name": "contrast", "low": 2}, "low: 2 is above high, 1.8; exchange them"),
+        ({"name": "contrast", "low": 2}, "low: 2 is above high, which is 1.8; swap them"),
         (
             {"name": "rotation", "degrees": 361},
             "degrees: 361.0 is out of range: must be at least 0 and at most 360",
@@ -78,10 +78,10 @@ def test_the_fields_of_an_augmentation_augment(part):
         ({"name": "affine", "shear": 90}, "shear: 90.0 is out of range: must be at least 0 and below 90"),
         ({"name": "affine", "scale": [0, 1]}, "scale.0: 0.0 is out of range: must be above 0"),
         ({"name": "affine", "scale": [1]}, "scale: [1] has 1 items, not 2"),
-        ({"name": "affine", "scale": 1.5}, "scale: 1.5 is not a list, each a number above 0"),
+        ({"name": "affine", "scale": 1.5}, "scale: 1.5 is not a list, each item a number above 0"),
         (
             {"name": "affine", "scale": [2, 0.5]},
-            "scale: [2, 0.5] must go from the smallest factor to the largest",
+            "scale: [2, 0.5] must have the smaller factor first",
         ),
         (
             "rotate",

@@ -89,7 +89,7 @@ def test_several_languages_may_be_translated_at_once():
 
 @pytest.mark.parametrize("part", [Multi30k, IWSLT14, WMT14], ids=lambda part: part.name)
 def test_a_language_is_not_translated_into_itself(part):
-    with pytest.raises(RecipeError, match="target: en is the language that is translated from; give another"):
+    with pytest.raises(RecipeError, match="target: en is also the source; give a different language"):
         part(source="en", target="en")
 
 

@@ -152,7 +152,9 @@ def test_depths_that_no_net_has_are_refused_before_anything_is_trained(depth):
 
 
 def test_even_stems_are_refused():
-    with pytest.raises(RecipeError, match=r"^stem: 4 is even; a kernel needs a middle, such as 3 or 7$"):
+    with pytest.raises(
+        RecipeError, match=r"^stem: 4 is even; the kernel must be odd to have a middle, such as 3 or 7$"
+    ):
         PreActResNet(stem=4)
 
 

@@ -55,7 +55,7 @@ def test_decoupled_decay_is_no_part_of_the_loss(form):
     with pytest.raises(RecipeError) as caught:
         Adam(decoupled=True, decay_form=form)
     assert str(caught.value) == (
-        f"decay_form: {form} is part of the loss, and decoupled decay is not; use gradient, or decoupled: false"
+        f"decay_form: {form} is part of the loss, but decoupled decay is not; use gradient, or decoupled: false"
     )
     assert Adam(decay_form=form).decay_form == form
     assert Adam(decoupled=True).decay_form == "gradient"
@@ -77,7 +77,7 @@ def test_options_for_layers_are_left_out_of_the_identity_until_they_are_used(kin
     ("options", "message"),
     [
         ({"rates": {"head.*": -1}}, "rates.head.*: -1.0 is out of range: must be at least 0"),
-        ({"decay_on": "head.*"}, "decay_on: 'head.*' is not a list, each text"),
+        ({"decay_on": "head.*"}, "decay_on: 'head.*' is not a list, each item text"),
         ({"decay_on": [3]}, "decay_on.0: 3 is not text"),
         (
             {"decay_form": "l2"},
@@ -103,7 +103,7 @@ def test_the_inverse_root_needs_a_warm_up():
 def test_milestones_that_do_not_rise_are_refused(milestones):
     with pytest.raises(RecipeError) as caught:
         Step(milestones=milestones)
-    assert str(caught.value) == f"milestones: {milestones} must rise from one to the next"
+    assert str(caught.value) == f"milestones: {milestones} must be in increasing order"
 
 
 @pytest.mark.parametrize("milestones", [[], [3], [1, 2, 30]])

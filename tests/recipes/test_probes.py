@@ -52,7 +52,7 @@ def test_options_that_make_no_sense_are_refused(options, message):
 
 def test_information_without_augmentation_is_refused():
     with pytest.raises(
-        RecipeError, match=r"probes\.1: the recipe has no augmentation, so a logit difference"
+        RecipeError, match=r"probes\.1: the recipe has no augmentation, so the logit difference"
     ):
         watched(Calibration(), Information(), augmentation=[])
     assert watched(Calibration(), augmentation=[]).probes == (Calibration(),)

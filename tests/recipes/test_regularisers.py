@@ -91,9 +91,13 @@ def test_a_matrix_is_part_of_the_identity_and_survives_being_written():
         (
             [[0.5, 0.5], [0.0, 1.0]],
             "others",
-            "matrix.1: has nothing for other classes, which spread: others needs; give it some, or spread: all",
+            "matrix.1: has no mass for other classes, which spread: others needs; give it some, or use spread: all",
         ),
-        (0.3, "all", "matrix: 0.3 is not a list, each a list, each a number at least 0 and at most 1"),
+        (
+            0.3,
+            "all",
+            "matrix: 0.3 is not a list, each item a list, each item a number of at least 0 and at most 1",
+        ),
     ],
 )
 def test_what_is_no_matrix_of_targets_is_refused(matrix, spread, message):
@@ -111,7 +115,7 @@ def test_forward_correction_needs_noise_that_the_recipe_says():
     with pytest.raises(RecipeError) as caught:
         plain_recipe(regulariser="forward_correction")
     assert str(caught.value) == (
-        "regulariser: forward_correction corrects the label noise that the recipe says, and noise is none; "
+        "regulariser: forward_correction corrects the label noise of the recipe, but the recipe has none; "
         "give noise: symmetric or pair, or another regulariser"
     )
     assert plain_recipe(regulariser="forward_correction", noise=Pair()).regulariser == ForwardCorrection()
@@ -119,7 +123,7 @@ def test_forward_correction_needs_noise_that_the_recipe_says():
 
 def test_forward_correction_needs_noise_with_one_matrix():
     with pytest.raises(
-        RecipeError, match="instance noise has another one for each image; give noise: symmetric"
+        RecipeError, match="instance noise has a different one for each image; give noise: symmetric"
     ):
         plain_recipe(regulariser="forward_correction", noise="instance")
 

@@ -317,7 +317,7 @@ MAPPINGS = [(SGD, "rates"), (Adam, "rates"), (AdamW, "rates")]
 def test_list_fields_refuse_what_is_no_list(part, name):
     for value in ("64", 64, None, {"a": 1}, {1, 2}, True):
         message = str(refusal(part, **options_with(part, name, value)))
-        assert message.startswith(f"{name}: {value!r} is not a list, each ")
+        assert message.startswith(f"{name}: {value!r} is not a list, each item ")
 
 
 @pytest.mark.parametrize(("part", "name"), MAPPINGS, ids=named)
@@ -342,12 +342,12 @@ def test_mappings_are_kept_as_pairs_in_the_order_they_were_written_in(part, name
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("head", "rates: 'head' is not a mapping from text to a number at least 0"),
-        (3, "rates: 3 is not a mapping from text to a number at least 0"),
-        (None, "rates: None is not a mapping from text to a number at least 0"),
-        ({"head"}, "rates: {'head'} is not a mapping from text to a number at least 0"),
-        ([3], "rates.0: 3 is not a list of text and a number at least 0"),
-        (["ab"], "rates.0: 'ab' is not a list of text and a number at least 0"),
+        ("head", "rates: 'head' is not a mapping from text to a number of at least 0"),
+        (3, "rates: 3 is not a mapping from text to a number of at least 0"),
+        (None, "rates: None is not a mapping from text to a number of at least 0"),
+        ({"head"}, "rates: {'head'} is not a mapping from text to a number of at least 0"),
+        ([3], "rates.0: 3 is not a list of text and a number of at least 0"),
+        (["ab"], "rates.0: 'ab' is not a list of text and a number of at least 0"),
         ([["a", 1], ["b"]], "rates.1: ['b'] has 1 items, not 2"),
         ([["a", -1]], "rates.0.1: -1.0 is out of range: must be at least 0"),
         ({"a": 1, 2: 3}, "rates.2: 2 is not text"),
@@ -494,30 +494,30 @@ def test_errors_deep_inside_name_the_whole_path():
         (
             Step,
             {
-                "warmup": "a whole number at least 0",
+                "warmup": "a whole number of at least 0",
                 "unit": "one of epoch, step",
-                "milestones": "a list, each a whole number at least 1",
+                "milestones": "a list, each item a whole number of at least 1",
                 "factor": "a number above 0",
             },
         ),
-        (CNN, {"dropout": "a number at least 0 and below 1"}),
-        (Digits, {"limit": "a whole number at least 1 or nothing"}),
+        (CNN, {"dropout": "a number of at least 0 and below 1"}),
+        (Digits, {"limit": "a whole number of at least 1 or null"}),
         (
             SGD,
             {
                 "nesterov": "true or false",
-                "rates": "a mapping from text to a number at least 0",
-                "decay_on": "a list, each text",
+                "rates": "a mapping from text to a number of at least 0",
+                "decay_on": "a list, each item text",
             },
         ),
-        (Adam, {"betas": "a list, each a number at least 0 and below 1"}),
+        (Adam, {"betas": "a list, each item a number of at least 0 and below 1"}),
         (Distillation, {"teacher": "a recipe"}),
         (
             Recipe,
             {
                 "model": f"one of {MODELS}",
-                "augmentation": "a list, each one of shift, flip, crop, resized_crop, colour, brightness, contrast, "
-                "affine, rotation",
+                "augmentation": "a list, each item one of shift, flip, crop, resized_crop, colour, brightness, "
+                "contrast, affine, rotation",
             },
         ),
     ],

@@ -117,7 +117,7 @@ def test_runs_that_kept_nothing_are_left_out(runs, tmp_path):
     with RunStore(tmp_path / "runs").claim(BASE.replace({"seed": 9})) as writer:
         bare = writer.finish({}, {}, [{"epoch": 1}], {})
     assert export_predictions([*runs, bare], tmp_path / "p.npz") == 3
-    with pytest.raises(RunError, match="no run kept predictions on 'test'"):
+    with pytest.raises(RunError, match="no run has predictions on 'test'"):
         export_predictions([bare], tmp_path / "p.npz")
 
 
@@ -131,7 +131,7 @@ def test_scores_alone_are_predictions_without_features(runs):
 def test_a_file_of_something_else_is_refused(tmp_path, content):
     path = tmp_path / "p.npz"
     path.write_bytes(content)
-    with pytest.raises(RunError, match="is no file of predictions"):
+    with pytest.raises(RunError, match="is not a file of predictions"):
         recomputed(path)
 
 

@@ -161,7 +161,7 @@ def test_other_numbers_of_one_recipe_are_a_conflict_that_changes_nothing(here, t
     assert conflict.differing == ("metrics", "predictions")
     assert "Here: finished, engine 3, commit 0123456789ab, NVIDIA H200" in str(conflict)
     assert "Offered: finished, engine 3, commit fedcba, NVIDIA A100" in str(conflict)
-    assert "--replace would take the offered one" in str(conflict)
+    assert "with --replace the offered run is taken instead" in str(conflict)
     assert files(here) == before
 
 
@@ -191,7 +191,7 @@ def test_a_failed_and_a_finished_run_are_a_conflict(here, there, tmp_path):
     [
         (False, 4, ""),
         (False, 3, ""),
-        (True, 4, "the offered one has no weights"),
+        (True, 4, "the offered run has no weights"),
     ],
 )
 def test_replacing_takes_what_is_no_worse(here, there, tmp_path, whole, engine, why):
@@ -354,7 +354,7 @@ def test_a_truncated_pack_is_refused_whole(here, there, tmp_path, at):
     content = pack.read_bytes()
     pack.write_bytes(content[: int(at * len(content))])
     with pytest.raises(
-        RunError, match=r"p\.zip is no pack of runs, or is damaged: .* Nothing of it was merged"
+        RunError, match=r"p\.zip is not a pack of runs, or is damaged: .* Nothing was merged from it"
     ):
         merge_runs(pack, here)
     assert here.entries() == []
@@ -390,7 +390,7 @@ def test_damage_to_one_runs_weights_concerns_that_run_alone(here, there, tmp_pat
     merged = merge_runs(rewritten(pack, change), here)
     assert counts(merged) == {"added": 1, "refused": 1}
     assert runs[0].id in merged.refused[0]
-    assert "weights.safetensors has other content" in merged.refused[0]
+    assert "weights.safetensors has changed since it was written" in merged.refused[0]
     assert not (here.root / runs[0].id).exists()
 
 
@@ -421,7 +421,7 @@ def test_files_that_no_run_has_are_refused(here, there, tmp_path, name):
     pack = rewritten(packed([run], tmp_path), change, [(f"files/{run.id}/{name}", b"x")])
     merged = merge_runs(pack, here)
     assert counts(merged) == {"refused": 1}
-    assert "is no file of a run" in merged.refused[0]
+    assert "is not a file of a run" in merged.refused[0]
     assert not (here.root / run.id).exists()
     assert not list(tmp_path.rglob("evil"))
 
@@ -450,20 +450,20 @@ def test_a_recipe_of_another_run_is_refused(here, there, tmp_path):
     run = finished(there, 0)
     edit = changed_log(lambda line: {**line, "recipe": recipe(1).to_dict()})
     merged = merge_runs(rewritten(packed([run], tmp_path), edit), here)
-    assert f"its recipe is that of run {recipe(1).id}" in merged.refused[0]
+    assert f"its recipe belongs to run {recipe(1).id}" in merged.refused[0]
 
 
 @pytest.mark.parametrize(
     ("about", "what"),
     [
-        ({"engine": [1]}, r"the engine \[1\], which is no whole number"),
+        ({"engine": [1]}, r"the engine \[1\], which is not a whole number"),
         ({"engine": "7"}, "the engine '7'"),
         ({"engine": True}, "the engine True"),
         ({"images": "many"}, "the images 'many'"),
-        ({"device_name": None}, "does not tell the device_name"),
-        ({"parts": [5, 6]}, "parts that are none of a training"),
-        ({"parts": [{"engine": [5]}]}, "a part whose engine is no whole number"),
-        ({"softtargets": {}}, "does not tell the softtargets"),
+        ({"device_name": None}, "has no device_name"),
+        ({"parts": [5, 6]}, "parts that are not parts of a training"),
+        ({"parts": [{"engine": [5]}]}, "a part whose engine is not a whole number"),
+        ({"softtargets": {}}, "has no softtargets"),
     ],
 )
 def test_a_run_that_does_not_tell_where_its_numbers_come_from_is_refused(here, there, tmp_path, about, what):
@@ -479,7 +479,7 @@ def test_a_run_without_seconds_is_refused(here, there, tmp_path):
     pack = packed([finished(there, 0)], tmp_path)
     told = {key: value for key, value in ABOUT.items() if key != "seconds"}
     merged = merge_runs(rewritten(pack, changed_log(lambda run: run | {"provenance": told})), here)
-    assert "does not tell the seconds" in merged.refused[0]
+    assert "has no seconds" in merged.refused[0]
 
 
 def test_names_of_studies_are_no_paths(here, there, tmp_path):
@@ -490,7 +490,7 @@ def test_names_of_studies_are_no_paths(here, there, tmp_path):
         return content.replace(b'"s":', b'"../../evil":') if name == "measures.json" else content
 
     merged = merge_runs(rewritten(packed([run], tmp_path), change), here)
-    assert "its measures are not by study" in merged.refused[0]
+    assert "its measures are not listed by study" in merged.refused[0]
     assert not list(tmp_path.rglob("evil*"))
 
 
@@ -556,7 +556,7 @@ def test_a_results_directory_is_merged_with_what_was_measured(here, there, tmp_p
 
 def test_a_directory_without_runs_says_so(here, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RunError, match="has no runs to merge: neither packs"):
+    with pytest.raises(RunError, match="has no runs to merge: no packs"):
         merge_runs(tmp_path / "empty", here)
     finished(RunStore(tmp_path / "store"), 0)
     with pytest.raises(RunError, match=r"is itself a directory of runs; put them into a file first"):
@@ -568,11 +568,11 @@ def test_a_directory_without_runs_says_so(here, tmp_path):
 def test_a_results_directory_with_damaged_files_is_refused(here, there, tmp_path):
     page_of(tmp_path / "r", [finished(there, 0)])
     (tmp_path / "r" / "logs.jsonl.gz").write_bytes(b"no gzip")
-    with pytest.raises(RunError, match="is no pack of runs, or is damaged"):
+    with pytest.raises(RunError, match="is not a pack of runs, or is damaged"):
         merge_runs(tmp_path / "r", here)
     shutil.rmtree(tmp_path / "r")
     page_of(tmp_path / "r", [finished(RunStore(tmp_path / "x"), 0)], study="../x")
-    with pytest.raises(RunError, match="is no name of a study"):
+    with pytest.raises(RunError, match="is not the name of a study"):
         merge_runs(tmp_path / "r", here)
 
 

@@ -80,7 +80,7 @@ def test_unfinished_runs_go_only_with_their_checkpoints(store, tmp_path):
     runs = [finished(store, 0), unfinished(store, 1, step=40)]
     assert pack_runs(runs, tmp_path / "p.zip").unfinished == []
     assert pack_runs(runs, tmp_path / "p.zip", ("checkpoints",)).unfinished == [runs[1].id]
-    with pytest.raises(RunError, match=r"there is no finished run .* --with checkpoints"):
+    with pytest.raises(RunError, match=r"none of the chosen runs is finished; .*--with checkpoints"):
         pack_runs(runs[1:], tmp_path / "q.zip")
     assert not (tmp_path / "q.zip").exists()
 
@@ -101,7 +101,7 @@ def test_damaged_runs_are_left_out_and_named(store, tmp_path):
 def test_what_cannot_be_packed_is_refused_before_anything_is_written(store, tmp_path):
     run = finished(store, 0)
     with pytest.raises(
-        RunError, match=r"'logits' cannot be packed; runs go with weights, predictions, checkpoints"
+        RunError, match=r"'logits' cannot be packed; allowed: weights, predictions, checkpoints"
     ):
         pack_runs([run], tmp_path / "p.zip", ("logits",))
     with pytest.raises(StorageError, match=r"does not end in \.zip"):

@@ -121,7 +121,7 @@ def test_the_least_area_approaches_its_limit():
     [
         ([0.1, float("nan")], [1, 0], "confidence of example 1 is nan"),
         ([0.1, 0.2], [1, 2], "right .1. or wrong .0., not 2"),
-        ([0.1], [1, 0], "one confidence for each example"),
+        ([0.1], [1, 0], "one value for each example"),
         ([], [], "at least one of each"),
     ],
 )

@@ -51,7 +51,7 @@ def test_an_accuracy_out_of_reach_accepts_nothing():
         0,
         None,
     )
-    with pytest.raises(ValueError, match=r"wanted accuracy must lie above 0 .* not 90"):
+    with pytest.raises(ValueError, match=r"target accuracy must be above 0 .* not 90"):
         selection_of(risk_coverage([0.9], [1]), accuracies=[90])
 
 

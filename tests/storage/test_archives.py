@@ -53,7 +53,7 @@ def test_two_members_of_one_name_are_refused(tmp_path):
         file.writestr("one", b"1")
         with pytest.warns(UserWarning, match="Duplicate name"):
             file.writestr("one", b"2")
-    with pytest.raises(ValueError, match="two members of one name"), Archive.open(tmp_path / "a.zip"):
+    with pytest.raises(ValueError, match="two members with the same name"), Archive.open(tmp_path / "a.zip"):
         pass
 
 

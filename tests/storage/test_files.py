@@ -336,7 +336,7 @@ def test_a_link_that_leads_nowhere_is_refused_rather_than_tried_for_ever(tmp_pat
         [sys.executable, "-c", program, str(tmp_path / "link" / below)], capture_output=True, timeout=60
     )
     assert b"StorageError" in done.stderr
-    assert f"{tmp_path / 'link'} leads to {tmp_path / 'unmounted' / 'disk'}, which is not there" in str(
+    assert f"{tmp_path / 'link'} links to {tmp_path / 'unmounted' / 'disk'}, which does not exist" in str(
         done.stderr
     )
 

@@ -141,7 +141,7 @@ def test_degenerate_nets_are_warned_about_and_the_numbers_stay_valid_json(tmp_pa
 def test_a_study_that_needs_validation_says_so_before_training(tmp_path):
     study = find_study(STUDIES, "quickstart")
     settings = study.settings(changes={"data.validation": 0})
-    with pytest.raises(StudyError, match=r"needs validation examples; leave data\.validation above 0"):
+    with pytest.raises(StudyError, match=r"needs validation examples; keep data\.validation above 0"):
         run_study(study, settings, RunStore(tmp_path / "a"), tmp_path / "b", command="c", train=train)
     assert not (tmp_path / "a").exists()
 

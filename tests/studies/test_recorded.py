@@ -117,7 +117,7 @@ def test_details_of_runs_are_kept_for_figures(tmp_path):
 def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path):
     page = made(tmp_path)
     directory = page.parent
-    with pytest.raises(StudyError, match=r"is of the study 's', not of 'other'"):
+    with pytest.raises(StudyError, match=r"belongs to the study 's', not to 'other'"):
         read_record(study(name="other"), directory)
     with pytest.raises(StudyError, match=r"there is no .*nowhere/results.json; give the directory"):
         read_record(study(), tmp_path / "nowhere")
@@ -126,7 +126,8 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path):
     with gzip.open(directory / LOGS, "wt") as log:
         log.writelines(lines[:1])
     with pytest.raises(
-        StudyError, match=r"and of 2 of 3 runs in all; write it with `softtargets runs export"
+        StudyError,
+        match=r"has no line for 2 of 3 runs, the first of them .*; write it with `softtargets runs export",
     ):
         read_record(study(), directory)
     (directory / LOGS).write_bytes(b"not a log")

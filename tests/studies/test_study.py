@@ -30,7 +30,7 @@ def test_settings_change_the_base_recipes_and_refuse_what_the_study_varies():
         study().settings(changes={"seed": 1})
     with pytest.raises(StudyError, match="it is what the study compares"):
         study(axes=("seed", "model")).settings(changes={"model": "cnn"})
-    with pytest.raises(StudyError, match="needs at least one seed"):
+    with pytest.raises(StudyError, match="--seeds must be at least 1, not 0"):
         study().settings(seeds=0)
     with pytest.raises(RecipeError, match=r"optimiser\.lrr: no such field"):
         study().trials(study().settings(changes={"optimiser.lrr": 0.5}))

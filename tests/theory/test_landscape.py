@@ -64,7 +64,7 @@ def test_a_curve_is_the_best_p(classes, kind):
 
 def test_what_is_refused():
     for wrong in ([0.5, 0.2], [[0.5]], [], 0.5):
-        with pytest.raises(ValueError, match="a must be a list of rising numbers, at least one, not"):
+        with pytest.raises(ValueError, match="a must be a list of increasing numbers, at least one, not"):
             landscape(10, "alpha", a=wrong)
     with pytest.raises(ValueError, match=r"classes must be one number here, not an array of shape \(2,\)"):
         landscape([2, 3], "alpha")

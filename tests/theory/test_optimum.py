@@ -192,7 +192,7 @@ def test_the_gamma_type_has_no_matrix_because_one_class_for_all_costs_nothing():
     one[:, 2] = 1
     assert matrix_loss(one, uniform_matrix(0.6, 4), "gamma") == 0
     with pytest.raises(
-        ValueError, match=r"kind 'gamma' has no optimal matrix .* use mean_field_p\(T, 'gamma'\)"
+        ValueError, match=r"kind 'gamma' has no useful optimal matrix.* use mean_field_p\(T, 'gamma'\)"
     ):
         optimal_matrix(uniform_matrix(0.6, 4), "gamma")
 

@@ -14,7 +14,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("gpu", "no such device: 'gpu'"), ("meta", "is not supported")]
+    ("name", "message"), [("gpu", "there is no device 'gpu'"), ("meta", "is not supported")]
 )
 def test_unknown_devices_are_refused(name, message):
     with pytest.raises(SofttargetsError, match=message):

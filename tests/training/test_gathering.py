@@ -82,11 +82,14 @@ def test_an_average_of_decay_is_gathered_as_it_is_measured():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"average_last": 7}, "average_last: 7 is more than the 6 epochs there are"),
-        ({"average_last": 2, "average": 0.9}, "average_last: 2 and average both say which weights are kept"),
-        ({"average_last": 2, "best_by": "validation_loss"}, "average_last: 2 and best_by both say"),
+        ({"average_last": 7}, "average_last: 7 is more than the recipe's 6 epochs"),
+        (
+            {"average_last": 2, "average": 0.9},
+            "average_last: 2 and average both decide which weights are kept",
+        ),
+        ({"average_last": 2, "best_by": "validation_loss"}, "average_last: 2 and best_by both decide"),
         ({"best_by": "validation_loss", "data.validation": 0}, "best_by: there is no validation split"),
-        ({"best_by": "validation_bleu"}, "best_by: validation_bleu is measured by a probe"),
+        ({"best_by": "validation_bleu"}, "best_by: validation_bleu needs a probe that measures it"),
     ],
 )
 def test_what_makes_no_sense_together_is_refused(changes, says):

@@ -354,10 +354,10 @@ def test_a_run_of_no_numbers_does_not_touch_the_others(kind, form, bad):
         ({"decay_on": [""]}, "'' in decay_on matches no parameter; the nearest are "),
         (
             {"rates": {"*": 0.1, "head.*": 1}},
-            "'head.*' in rates never counts: patterns before it match the same parameters, and the first match "
-            "counts; write it before them",
+            "'head.*' in rates has no effect: patterns before it match the same parameters, and the first match "
+            "counts; put it before them",
         ),
-        ({"rates": [["head.*", 1], ["head.*", 2]]}, "'head.*' in rates never counts"),
+        ({"rates": [["head.*", 1], ["head.*", 2]]}, "'head.*' in rates has no effect"),
     ],
 )
 def test_a_pattern_without_effect_is_refused(kind, options, message):

@@ -114,7 +114,7 @@ def test_changed_code_is_another_recipe_and_the_old_one_is_refused(net, tmp_path
         train([old], RunStore(tmp_path / "runs"), device="cpu")
     new = old.replace({"model.digest": source_digest(net)})
     assert new.id != old.id
-    with pytest.raises(RecipeError, match="the recipe does not say so"):
+    with pytest.raises(RecipeError, match="the recipe does not name a digest"):
         train([old.replace({"model.digest": ""})], RunStore(tmp_path / "runs"), device="cpu")
 
 

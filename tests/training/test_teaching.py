@@ -196,9 +196,9 @@ def test_stored_predictions_teach_as_well_as_the_weights(teacher, tmp_path):
     [
         (
             {"regulariser.view": "teacher"},
-            "has no weights, and is asked about augmented images; .*view: stored",
+            "has no weights, which it needs to predict augmented images; .*view: stored",
         ),
-        ({"data.limit": 60}, "its predictions are for other training examples"),
+        ({"data.limit": 60}, "its predictions are not for the student's training examples"),
         ({}, None),
     ],
 )

@@ -241,7 +241,7 @@ def test_log_probabilities_with_a_gradient_are_no_trouble():
         ({"max_length": [3, 4]}, "max_length must be one number or one for each of 1 inputs, not 2"),
         ({"nbest": 3}, "nbest must be from 1 to the beam, 2, not 3"),
         ({"penalty": "short"}, "penalty must be length or google, not 'short'"),
-        ({"length_penalty": 1e6}, "length_penalty of 1000000.0 is too much for 4 tokens"),
+        ({"length_penalty": 1e6}, "length_penalty of 1000000.0 is too large for 4 tokens"),
         ({"eos": 3}, "eos must be one of 3 tokens, not 3"),
         ({"eos": 2.0}, "eos must be a whole number, not 2.0"),
         ({"bos": 0.5}, "bos must be a whole number, not 0.5"),
@@ -250,13 +250,13 @@ def test_log_probabilities_with_a_gradient_are_no_trouble():
         ({"batch": 0, "penalty": "short"}, "penalty must be length or google, not 'short'"),
         (
             {"next_log_probs": lambda p: torch.zeros(7, 3)},
-            r"next_log_probs must give log-probabilities \(2, V\)",
+            r"next_log_probs must return log-probabilities \(2, V\)",
         ),
         (
             {"next_log_probs": lambda p: torch.full((2, 3), torch.nan)},
-            "numbers that are no log-probabilities",
+            "not log-probabilities",
         ),
-        ({"next_log_probs": lambda p: torch.ones(2, 3)}, "numbers that are no log-probabilities"),
+        ({"next_log_probs": lambda p: torch.ones(2, 3)}, "not log-probabilities"),
     ],
 )
 def test_what_cannot_be_is_refused(change, message):
@@ -296,7 +296,7 @@ def test_numbers_of_numpy_are_numbers():
 
 
 def test_what_is_no_tensor_is_refused():
-    with pytest.raises(SofttargetsError, match=r"must give a tensor \(4, V\) of log-probabilities, not list"):
+    with pytest.raises(SofttargetsError, match=r"must return a tensor \(4, V\) of log-probabilities, not list"):
         beam_search(lambda prefixes: [[0.0]] * len(prefixes), 2, 2, 0, 0, 3)
 
 

@@ -61,7 +61,7 @@ def test_refusals():
         frequency_scores([[0], [7]], np.ones(3))
     with pytest.raises(SofttargetsError, match="counts must be one number"):
         frequency_scores([[0]], np.array([1.0, -1.0]))
-    with pytest.raises(SofttargetsError, match="at least three sentences, not 2"):
+    with pytest.raises(SofttargetsError, match="at least three sentences are needed for three groups, not 2"):
         frequency_splits([[0], [0]], np.ones(1))
     for width in (0, 0.3, 2, -1):
         with pytest.raises(SofttargetsError, match="width must divide 1"):

@@ -84,11 +84,11 @@ def rows(*log_probs):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (rows(math.nan, -1.0, -1.0), "NaN, or more than 0"),
-        (rows(-1.0, math.nan, -1.0), "NaN, or more than 0"),
-        (rows(1.0, 1.0, 1.0), "NaN, or more than 0"),  # logits
+        (rows(math.nan, -1.0, -1.0), "NaN or numbers above 0"),
+        (rows(-1.0, math.nan, -1.0), "NaN or numbers above 0"),
+        (rows(1.0, 1.0, 1.0), "NaN or numbers above 0"),  # logits
         (rows(-math.inf, -math.inf, -math.inf), r"every token probability 0 after \[\]"),
-        (lambda prefixes: [[0.0]], r"must give a tensor \(1, V\)"),
+        (lambda prefixes: [[0.0]], r"must return a tensor \(1, V\)"),
         (lambda prefixes: torch.zeros(len(prefixes), 3, dtype=torch.int64), "of torch.int64"),
     ],
 )

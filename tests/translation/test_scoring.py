@@ -126,7 +126,7 @@ def test_sentences_by_themselves():
         (["a", "b"], [["a", "b"], ["a"]], "one reference of list 1 for each of the 2 hypotheses, not 1"),
         (["a", None], ["a", "b"], "hypothesis 1 must be text, not NoneType"),
         ([["a"]], ["a"], "hypothesis 0 must be text, not list; join its tokens"),
-        ("a text", ["a"], "lists of sentences, not one text"),
+        ("a text", ["a"], "lists of sentences, not a single text"),
     ],
 )
 def test_refusals(hypotheses, references, words):

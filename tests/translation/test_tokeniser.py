@@ -174,7 +174,7 @@ def test_decoding_ends_at_the_first_end_and_leaves_padding_out(learnt):
     assert learnt.decode([[BOS, *tokens, EOS, *tokens, PAD, PAD], [*tokens, PAD, PAD]]) == ["Ein Mann"] * 2
     assert learnt.decode([[*tokens, UNK]]) == ["Ein Mann⁇"]
     for wrong in (95, -100):
-        with pytest.raises(SofttargetsError, match=f"tokens hold {wrong}, but the vocabulary has 95"):
+        with pytest.raises(SofttargetsError, match=f"tokens contain {wrong}, but the vocabulary has 95"):
             learnt.decode([[wrong]])
 
 
@@ -197,7 +197,7 @@ def test_too_small_a_vocabulary_names_the_least():
 
 
 def test_texts_that_allow_fewer_merges_give_fewer_pieces_and_say_so():
-    with pytest.warns(UserWarning, match="has 9 pieces instead of 1,000; the texts repeat nothing more"):
+    with pytest.warns(UserWarning, match="has 9 pieces instead of 1,000, because nothing else repeats"):
         t = Tokeniser.learn(["ab", "cab"], 1000)
     assert t.pieces[4:] == ("a", "b", "c", "▁", "ab")
     with warnings.catch_warnings():
@@ -207,14 +207,14 @@ def test_texts_that_allow_fewer_merges_give_fewer_pieces_and_say_so():
 
 @pytest.mark.parametrize("texts", [[], ["", "  "]])
 def test_nothing_can_be_learnt_from_nothing(texts):
-    with pytest.raises(SofttargetsError, match="texts hold no text to learn from"):
+    with pytest.raises(SofttargetsError, match="texts have no text to learn from"):
         Tokeniser.learn(texts, 100)
 
 
 def test_wrong_kinds_of_text_are_refused(learnt):
-    with pytest.raises(SofttargetsError, match="a list of texts, not one text"):
+    with pytest.raises(SofttargetsError, match="a list of texts, not a single text"):
         learnt.encode("Ein Mann")
-    with pytest.raises(SofttargetsError, match="texts hold a bytes at 1, not a text"):
+    with pytest.raises(SofttargetsError, match="texts contain a bytes at 1, not a text"):
         learnt.encode(["Ein", b"Mann"])
     for use in (learnt.encode, lambda texts: Tokeniser.learn(texts, 100)):
         with pytest.raises(SofttargetsError, match=r"half a character .*at 1; read the file as UTF-8"):
@@ -285,7 +285,7 @@ def broken(t):
     yield "[" * 100_000, "not a tokeniser's JSON"
     yield "[]", "not the JSON of a tokeniser"
     yield changed(**{"softtargets tokeniser": 2}), "not the JSON of a tokeniser"
-    yield changed(lowercase=1), "lower case"
+    yield changed(lowercase=1), "lowercases text"
     yield changed(lowercase=True), "its digest is"
     yield changed(digest="0" * 16), "its digest is"
     yield changed(pieces="abc"), "its pieces are not texts"

@@ -160,7 +160,7 @@ def test_large_vocabularies_and_files():
 def test_damaged_files_are_refused(tmp_path, sentences):
     content = collected(sentences, [range(6)]).to_bytes()
     for bad in (b"", b"nothing", content[:-30]):
-        with pytest.raises(SofttargetsError, match="holds no token predictions"):
+        with pytest.raises(SofttargetsError, match="has no token predictions"):
             TokenPredictions.from_bytes(bad)
     path = tmp_path / "a.npz"
     np.savez(

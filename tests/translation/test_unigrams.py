@@ -31,5 +31,5 @@ def test_no_sentences_count_nothing():
 
 @pytest.mark.parametrize("wrong", [5, -100])
 def test_a_token_outside_the_vocabulary_is_refused(wrong):
-    with pytest.raises(SofttargetsError, match=f"tokens hold {wrong}, but the vocabulary has 5"):
+    with pytest.raises(SofttargetsError, match=f"tokens contain {wrong}, but the vocabulary has 5"):
         frequencies([[3], [4, wrong]], 5)

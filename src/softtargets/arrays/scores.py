@@ -28,9 +28,9 @@ def as_tensor(values: ArrayLike) -> Tensor:
     """A tensor of the same numbers, in the same memory where torch can use it; nothing here writes to it."""
     if isinstance(values, Tensor):
         if values.layout != torch.strided:
-            raise ValueError("a sparse or nested tensor is not read; give its to_dense() or padded form")
+            raise ValueError("sparse and nested tensors are not accepted; pass its to_dense() or padded form")
         if values.is_meta:
-            raise ValueError("a tensor on the meta device has no numbers; give one on a CPU or a GPU")
+            raise ValueError("a tensor on the meta device has no values; pass one on a CPU or a GPU")
         return values.long() if values.dtype in _LARGE_UNSIGNED else values
     array = np.asarray(values)
     array = array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -45,7 +45,7 @@ def as_stochastic(name: str, value: Any, advice: str = "divide each row by its s
     found = as_numbers(name, value)
     if found.ndim < 2 or found.shape[-1] != found.shape[-2] or found.shape[-1] < 2 or found.size == 0:
         raise ValueError(
-            f"{name} must be a square matrix, a row and a column for each of at least two classes, not of shape "
+            f"{name} must be a square matrix with a row and a column for each of at least two classes, not of shape "
             f"{found.shape}"
         )
     if bool((abs(found.sum(-2) - 1) <= WRITTEN).all()):

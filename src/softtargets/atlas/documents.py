@@ -20,7 +20,7 @@ def filled(text: str, blocks: dict[str, str], where: str) -> str:
         begin, end = _BEGIN.format(name=name), _END.format(name=name)
         if (begin in text) != (end in text):
             raise StudyError(
-                f"{where} has only one of the marks '{begin}' and '{end}'; put the other one back"
+                f"{where} has only one of the two marks '{begin}' and '{end}'; put the other one back"
             )
         if begin in text:
             before, _, rest = text.partition(begin)

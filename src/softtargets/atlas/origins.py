@@ -85,7 +85,8 @@ def origins(directory: Path, studies: Sequence[Study]) -> Iterator[tuple[Origin,
     if found:
         name, [(place, _), *_] = next(iter(found.items()))
         raise StudyError(
-            f"{place / RESULTS} is of the study '{name}', which does not exist; remove that directory, or add the study"
+            f"{place / RESULTS} belongs to the study '{name}', which does not exist; remove that directory, or add "
+            "the study"
         )
 
 

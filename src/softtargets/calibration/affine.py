@@ -56,11 +56,14 @@ class AffineFit:
     def note(self) -> str:
         """What to know about this fit, in a sentence; empty where there is nothing unusual."""
         if not self.converged:
-            return f"The fit had not converged after {MOST_PASSES} passes over the data; its likelihood may get better."
+            return (
+                f"The fit did not converge in {MOST_PASSES} passes over the data, so a better likelihood may be "
+                "possible."
+            )
         if self.absent:
             return (
-                f"{len(self.absent)} of the {len(self.bias)} classes, such as class {self.absent[0]}, have no example "
-                "here, so that their numbers are only those that the ridge allows."
+                f"{len(self.absent)} of the {len(self.bias)} classes, such as class {self.absent[0]}, have no "
+                "examples here, so their numbers are decided by the ridge alone."
             )
         return ""
 
@@ -121,8 +124,8 @@ class Affine:
         if not np.isfinite(curvature).all():
             largest = max(float(z.abs().max()) for z, _ in self.chunks)
             raise PrecisionError(
-                f"the logits are too large for their precision, up to {largest:.3g}; divide them all by a number, or "
-                "look for a row in which something went wrong"
+                f"the logits are too large for their precision (up to {largest:.3g}); divide all of them by the same "
+                "number, or look for a row in which something went wrong"
             )
         units = Units(curvature)
         best = origin, value, slope
@@ -169,7 +172,7 @@ class Affine:
         self.classes = len(self.counts)
         if self.ridge == 0 and (absent := np.flatnonzero(self.counts == 0)).size:
             raise ValueError(
-                f"class {absent[0]} has no examples, so that its bias has no optimum without a ridge; leave ridge at "
+                f"class {absent[0]} has no examples, so its bias has no optimum without a ridge; leave ridge at "
                 f"{RIDGE:g}"
             )
 

@@ -104,7 +104,7 @@ def wilson(share: Tensor, counts: Tensor, level: float) -> tuple[Tensor, Tensor]
 
 
 def normal_quantile(level: float) -> float:
-    """How many standard deviations around the mean have this probability.
+    """The number of standard deviations around the mean that hold this probability.
 
     >>> round(normal_quantile(0.95), 4)
     1.96

@@ -32,13 +32,14 @@ class NoExamples(ValueError):
 
 @dataclass(eq=False)
 class Chunks:
-    """Pieces (n, K) of logits with their labels (n,), from the beginning each time it is iterated over.
+    """Pieces (n, K) of logits with their labels (n,); every iteration starts from the beginning.
 
     `read` is called for every pass and gives pieces of any size, as a function that opens a file does. What comes
     out is checked, has no rows with the label `ignore_index` (they may hold anything), is in single precision or
     double, and is cut up into pieces that fit a cache. With `from_logits=False` what is read are probabilities, and
-    their logarithms come out, with that of `floor` for 0 (see `logits_from_probabilities`). Who says `checked` has
-    looked at every row already. `weights` (rows,) say how often each row counts; `weighted` gives them with the pieces.
+    their logarithms come out, with that of `floor` for 0 (see `logits_from_probabilities`). Pass `checked` only if
+    every row has been checked already. `weights` (rows,) say how often each row counts; `weighted` gives them with
+    the pieces.
 
     >>> chunks = Chunks(lambda: [(torch.eye(2), torch.tensor([0, -1])), (torch.ones(1, 2), torch.tensor([1]))], -1)
     >>> [(z.tolist(), y.tolist()) for z, y in chunks]
@@ -69,7 +70,7 @@ class Chunks:
             classes = classes or scores.shape[1]
             if scores.shape[1] != classes:
                 raise ValueError(
-                    f"row {rows} has {scores.shape[1]} classes where those before have {classes}"
+                    f"row {rows} has {scores.shape[1]} classes, but the rows before have {classes}"
                 )
             for z, y, w in self._pieces(scores, labels, rows) if len(scores) else ():
                 counted += len(z)
@@ -77,8 +78,8 @@ class Chunks:
             rows += len(scores)
         if self._rows not in (None, rows):
             raise ValueError(
-                f"there were {self._rows} rows when the data was read first and {rows} now; pass a function that "
-                f"reads from the beginning each time it is called"
+                f"there were {self._rows} rows when the data was first read, and now there are {rows}; pass a "
+                "function that reads from the beginning each time it is called"
             )
         self._rows = rows
         if counted == 0:
@@ -120,7 +121,8 @@ def as_chunks(
     if not isinstance(logits, Chunks) and not callable(logits):
         if labels is None:
             raise ValueError(
-                "labels are missing; only a function that reads pieces of logits and labels goes without"
+                "labels are missing; they can only be left out if logits is a function that reads pieces of logits "
+                "and labels"
             )
         arrays = [as_tensor(v) if isinstance(v, Tensor) else np.asarray(v) for v in (logits, labels)]
         check_shapes(*arrays, from_logits=from_logits)
@@ -128,15 +130,16 @@ def as_chunks(
             lambda: _flat(*arrays), ignore_index, from_logits, weights=_as_weights(weights, arrays[1].shape)
         )
     if weights is not None:
-        raise ValueError("weights go with arrays of logits and labels; give Chunks theirs when they are made")
-    if labels is not None:
         raise ValueError(
-            "labels come with the pieces that are read; do not pass them beside a function or Chunks"
+            "weights can only be passed with arrays of logits and labels; give Chunks their weights when you make "
+            "them"
         )
+    if labels is not None:
+        raise ValueError("a function or Chunks reads its own labels; do not pass labels too")
     if not isinstance(logits, Chunks):
         return Chunks(logits, ignore_index, from_logits)
     if ignore_index is not None or not from_logits:
-        raise ValueError("ignore_index and from_logits are said when Chunks are made, not again beside them")
+        raise ValueError("ignore_index and from_logits are set when Chunks are made; do not pass them again")
     return logits
 
 
@@ -148,7 +151,7 @@ def _as_weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> Tensor | N
     if tuple(found.shape) != tuple(shape):
         raise ValueError(f"there must be one weight for each label, {tuple(shape)}, not {tuple(found.shape)}")
     if not bool(torch.isfinite(found).all()) or bool((found < 0).any()) or not bool((found > 0).any()):
-        raise ValueError("weights must be finite numbers from 0 on, at least one of them above 0")
+        raise ValueError("weights must be finite numbers of at least 0, and at least one must be above 0")
     return found.reshape(-1)
 
 
@@ -198,10 +201,10 @@ def logits_from_probabilities(
     """log p as logits: softmax(log p) = p, so that temperature scaling makes p^(1/T) / sum of p^(1/T) of it.
 
     Where p is exactly 0, the logarithm is that of `floor`. `zero_floor` finds one that fits the labels; with it, a
-    model that often says 0, such as a forest, can be scaled. Without a floor it is the smallest positive number in this
-    precision: -16.6 for half, -92.2 for bfloat16, -103.3 for single and -744.4 for double. So a zero stays below all
-    that is not zero, but a few labels with probability 0 then decide every fit. Any leading shape; half precision comes
-    out in single. Rows that were `checked` are not looked at again.
+    model that often says 0, such as a forest, can be scaled. Without a floor it is the smallest positive number in
+    this precision: -16.6 for half, -92.2 for bfloat16, -103.3 for single and -744.4 for double. So a zero stays
+    below everything that is not zero, but a few labels with probability 0 then decide every fit. Any leading shape;
+    half precision comes out in single. Rows that were `checked` are not looked at again.
 
     >>> logits_from_probabilities(torch.tensor([[1.0, 0.0]]))
     tensor([[   0.0000, -103.2789]])

@@ -71,7 +71,7 @@ class ConfidenceSums:
         """Add the sums of other examples, in place. Returns itself."""
         if self.bins != other.bins:
             raise ValueError(
-                f"sums must be of the same bins to be added, not of {self.bins} and {other.bins}"
+                f"sums can only be added if they have the same number of bins, not {self.bins} and {other.bins}"
             )
         for name in ("cell_counts", "cell_confidence", "cell_correct", "squares"):
             own = getattr(self, name)
@@ -81,7 +81,7 @@ class ConfidenceSums:
 
 @dataclass(frozen=True)
 class ConfidenceCalibration:
-    """What confidences come to; each number is what it is in `Calibration`.
+    """The calibration of confidences; each number means the same as in `Calibration`.
 
     `squared_error` is the mean of (confidence - correct)^2, the Brier score of "this prediction is right".
     """
@@ -131,7 +131,7 @@ def measure_confidences(
 def confidence_calibration_of(
     sums: ConfidenceSums, *, level: float | None = 0.95, resamples: int = 1000, seed: int = 0
 ) -> ConfidenceCalibration:
-    """Calibration of examples that were added up."""
+    """Calibration of the examples in a `ConfidenceSums`."""
     examples = sums.examples
     if examples == 0:
         raise ValueError("there is nothing to measure: no example has been added")
@@ -178,7 +178,8 @@ def checked_confidences(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tens
     right = as_tensor(correct).detach().reshape(-1).to(p.device)
     if p.shape != right.shape:
         raise ValueError(
-            f"there must be one word on right or wrong for each of the {len(p)} confidences, not {len(right)}"
+            f"there must be one value of right (1) or wrong (0) for each of the {len(p)} confidences, not "
+            f"{len(right)}"
         )
     if bool((wrong := ~((p >= 0) & (p <= 1))).any()):  # NaN included
         place = int(wrong.nonzero()[0])
@@ -187,5 +188,5 @@ def checked_confidences(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tens
         )
     if bool((other := (right != 0) & (right != 1)).any()):
         place = int(other.nonzero()[0])
-        raise ValueError(f"example {place} is right (1) or wrong (0), not {float(right[place]):g}")
+        raise ValueError(f"example {place} must be right (1) or wrong (0), not {float(right[place]):g}")
     return p, right.long()

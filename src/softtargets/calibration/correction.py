@@ -33,8 +33,8 @@ class Correction:
     """softmax(scale * logits + bias), with one `scale` for all classes (1/T) or one for each, and perhaps biases (K,).
 
     Called with scores (..., K) of its `kind` it gives scores of the same kind: logits for logits, probabilities for
-    probabilities. Of probabilities the logarithms are scaled, with that of `floor` for 0 (see `zero_floor`). `about`
-    is what somebody who finds the file should know: what it was fitted to, what it did to held-out examples.
+    probabilities. Of probabilities the logarithms are scaled, with that of `floor` for 0 (see `zero_floor`).
+    `about` tells a reader of the file what the correction was fitted to and what it did to held-out examples.
 
     >>> from softtargets.calibration import temperature_scaling
     >>> fit = temperature_scaling(torch.tensor([[4.0, 0.0]] * 4), torch.tensor([0, 0, 0, 1]))
@@ -158,10 +158,10 @@ def load_correction(path: str | Path) -> Correction:
         raise SofttargetsError(f"{path} does not exist; check the path of the correction") from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise SofttargetsError(f"{path} is no correction: it cannot be read as JSON ({reason})") from None
+        raise SofttargetsError(f"{path} is not a correction: it cannot be read as JSON ({reason})") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise SofttargetsError(
-            f"{path} is no correction; softtargets calibrate writes one with --save-calibrated"
+            f"{path} is not a correction; softtargets calibrate writes one with --save-calibrated"
         )
     if found.get("version") != VERSION:
         raise SofttargetsError(

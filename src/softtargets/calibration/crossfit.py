@@ -27,7 +27,7 @@ S = TypeVar("S", bound=Scaling)
 
 @dataclass(frozen=True)
 class CrossFit(Generic[S]):
-    """Measures of all examples as they are and scaled by a fit that has not seen them, and the fits, one for each fold.
+    """Metrics of all examples, as they are and scaled by a fit that has not seen them, and the fits, one per fold.
 
     The negative log-likelihood is a mean in nats; the expected calibration error is of all examples together.
     """
@@ -43,8 +43,8 @@ class CrossFit(Generic[S]):
     def note(self) -> str:
         """How the numbers after scaling came about, in a sentence."""
         return (
-            f"After scaling means: scaled by a fit to the other {len(self.fits) - 1} of {len(self.fits)} parts of "
-            "these examples, so that no example has a say in its own scaling."
+            f"“After scaling” means that each fold is scaled by a fit to the other {len(self.fits) - 1} of "
+            f"{len(self.fits)} folds, so that no example influences its own scaling."
         )
 
 
@@ -61,10 +61,10 @@ def cross_fit(
     """Fit to all folds but one and measure on that one, for each of them.
 
     `fit` is `temperature_scaling`, `vector_scaling`, `bias_corrected_temperature` or any function from `Chunks` to
-    something that scales logits. The likelihood of examples that a scaling was fitted to is better than it will be for
-    others, by about the number of parameters over the number of examples, in nats (Akaike 1974): little for one
-    temperature, much for two numbers for each of 1000 classes. Which fold a row is in depends only on its place
-    and the seed (`fold_of`). The data is read for each fold as often as for one fit.
+    something that scales logits. Examples that a scaling was fitted to have a better likelihood than new examples
+    will have, by about the number of parameters divided by the number of examples, in nats (Akaike 1974): little
+    for one temperature, much for two numbers for each of 1000 classes. Which fold a row is in depends only on its
+    place and the seed (`fold_of`). The data is read for each fold as often as for one fit.
 
     >>> from softtargets.calibration.vector import vector_scaling
     >>> random = torch.Generator().manual_seed(0)
@@ -84,7 +84,7 @@ def cross_fit(
         try:
             fits.append(fit(in_fold(chunks, fold, folds, seed, held_out=False)))
         except NoExamples as none:
-            raise ValueError(f"{none} to fit to, with {folds} parts; pass more examples") from None
+            raise ValueError(f"{none} to fit to, with {folds} folds; pass more examples") from None
         with suppress(NoExamples):  # of very few examples none may be in a part
             for z, y in in_fold(chunks, fold, folds, seed, held_out=True):
                 both = [measures_at(logits, y, [1.0]) for logits in (z, fits[-1](z))]

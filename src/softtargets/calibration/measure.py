@@ -14,11 +14,11 @@ from softtargets.calibration.workspace import one_thread
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured; each number is what the function of its name says, `accuracy` is top-1.
+    """The measured metrics; each is explained at the function of the same name, and `accuracy` is top-1.
 
-    `intervals` has (low, high) by the name of a metric, and nothing if no level was given. Scatter makes plain
-    calibration errors larger than they are, so that one may lie above its interval: `corrected` has estimates without
-    this bias, which lie inside (see `softtargets.calibration.intervals`). The interval of the debiased error is that of
+    `intervals` maps the name of a metric to (low, high), and is empty if no level was given. Scatter makes plain
+    calibration errors too large, so an error may lie above its interval: `corrected` has estimates without this
+    bias, which lie inside (see `softtargets.calibration.intervals`). The interval of the debiased error is that of
     the root mean square gap that it estimates.
     """
 
@@ -98,12 +98,12 @@ def measure_calibration(
 def calibration_of(
     sums: CalibrationSums, *, level: float | None = 0.95, resamples: int = 1000, seed: int = 0
 ) -> Calibration:
-    """Every metric of calibration of examples that were added up.
+    """Every calibration metric of the examples in a `CalibrationSums`.
 
     The errors in equal-width bins, of the top label and by class, are those of the examples. The adaptive and the
-    smooth error take the examples of a cell (at most 1/4096 wide) for alike. In tests with 1000 to 30000 examples the
-    smooth error is within 1e-4 of the function that has all examples, the adaptive error within 2e-3 (the cell that a
-    boundary falls into is divided in proportion), which is little beside its scatter.
+    smooth error treat the examples of a cell (at most 1/4096 wide) as equal. In tests with 1000 to 30000 examples
+    the smooth error is within 1e-4 of the function that has all examples, the adaptive error within 2e-3 (the cell
+    that a boundary falls into is divided in proportion), which is little beside its scatter.
     """
     sums = sums.to("cpu")
     if sums.examples == 0:

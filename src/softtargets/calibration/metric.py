@@ -15,17 +15,17 @@ from softtargets.calibration.workspace import Workspace
 
 
 class CalibrationMetric(ProcessState):
-    """Every metric of `measure_calibration` over batches, used as the metrics of torchmetrics are.
+    """Every metric of `measure_calibration`, batch by batch, with the interface of torchmetrics.
 
-    `update` adds a batch, `compute` gives a `Calibration` of all so far, calling the metric adds a batch and gives
-    the `Calibration` of that batch alone (without intervals), `reset` forgets. `merge_state` adds what another metric
-    has seen. The state is a handful of sums whose size does not depend on the number of examples. `.to(device)` moves
-    them and pickling keeps them. They are no buffers, which DDP would overwrite in a model that is being trained, and
-    part of `state_dict` only after `persistent()`: checkpoints of a model do not depend on what measures it. Where
-    `torch.distributed` is initialised, `compute` adds up the sums of all processes (of `process_group`), and every
-    process must call it; what a process remembers stays its own.
+    `update` adds a batch; `compute` returns a `Calibration` of all batches so far; calling the metric adds a batch
+    and returns the `Calibration` of that batch alone (without intervals); `reset` starts over. `merge_state` adds
+    what another metric has seen. The state is a handful of sums whose size does not depend on the number of
+    examples. `.to(device)` moves them and pickling keeps them. They are not buffers, which DDP would overwrite
+    during training, and are in `state_dict` only after `persistent()`, so that a model's checkpoints do not depend
+    on its metrics. Where `torch.distributed` is initialised, `compute` adds up the sums of all processes (of
+    `process_group`), and every process must call it; each process keeps its own sums.
 
-    `from_logits` must be said: scores between 0 and 1 may be either.
+    `from_logits` is required, because scores between 0 and 1 could be either.
 
     >>> metric = CalibrationMetric(classes=2, from_logits=False)
     >>> _ = metric(torch.tensor([[0.9, 0.1]]), torch.tensor([0]))

@@ -151,7 +151,8 @@ def brier_decomposition(probabilities: ArrayLike, labels: ArrayLike, bins: int =
 
 
 def negative_log_likelihood(logits: ArrayLike, labels: ArrayLike) -> float:
-    """The mean of -log softmax(logits) at the label, in nats. It takes logits: of probabilities, logs are lost.
+    """The mean of -log softmax(logits) at the label, in nats. Pass logits: logarithms of rounded probabilities are
+    inexact.
 
     >>> round(negative_log_likelihood(torch.tensor([[0.0, 0.0]]), torch.tensor([1])), 4)
     0.6931

@@ -64,7 +64,7 @@ class CalibrationModule(nn.Module):
             wanted = "of the classes, at least 2" if classes is None else f"of the {classes} classes"
             raise ValueError(
                 f"scores must have a column for each {wanted}, not the shape {tuple(scores.shape)}"
-                + ("; two classes are two columns" if columns < 2 else "")
+                + ("; two classes need two columns" if columns < 2 else "")
             )
 
     def _keep(self, name: str, value: Any) -> None:

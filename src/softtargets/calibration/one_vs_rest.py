@@ -65,9 +65,9 @@ def isotonic_regression(
 ) -> IsotonicScaling:
     """Fit a function of each class's probability that never falls (Zadrozny & Elkan 2002), by pooling neighbours.
 
-    scikit-learn's ``IsotonicRegression`` of whether the class is the label on the probability of the class; straight
-    lines between examples, constant beyond the lowest and highest. It needs many examples: with fewer than about a
-    thousand it takes scatter for shape.
+    scikit-learn's ``IsotonicRegression`` of whether the class is the label on the probability of the class;
+    straight lines between examples, constant beyond the lowest and highest. It needs many examples: with fewer than
+    about a thousand it fits the scatter.
 
     >>> p = torch.tensor([0.1, 0.3, 0.5, 0.7])
     >>> module = isotonic_regression(torch.stack([1 - p, p], -1), torch.tensor([0, 1, 0, 1]), from_logits=False)
@@ -92,8 +92,8 @@ def histogram_binning(
 ) -> HistogramBinning:
     """Replace each class's probability by how often the class was the label in its bin (Zadrozny & Elkan 2001).
 
-    Bins are as wide as each other (`uniform`, those of `reliability`) or hold as many examples (`quantile`). One that
-    no example fell into has its middle: what the model says, about.
+    Bins have equal width (`uniform`, as in `reliability`) or equally many examples (`quantile`). An empty bin gets
+    the probability in its middle, which is about what the model predicts.
 
     >>> p = torch.tensor([0.1, 0.2, 0.6, 0.9])
     >>> fit = histogram_binning(torch.stack([1 - p, p], -1), torch.tensor([0, 1, 1, 1]), bins=2, from_logits=False)

@@ -127,7 +127,7 @@ def as_scores(
     torch.Size([10, 3])
     >>> as_scores(torch.tensor([0.2, 0.9]), torch.tensor([0, 1]), from_logits=False)
     Traceback (most recent call last):
-    ValueError: probabilities must be (examples, classes), at least one of each, not (2,); two classes are two
+    ValueError: probabilities must be (examples, classes), at least one of each, not (2,); two classes need two
     columns, stack([1 - p, p], -1)
     """
     found = scores.detach() if isinstance(scores, Tensor) else np.asarray(scores)
@@ -153,25 +153,25 @@ def check_shapes(scores: ArrayLike, labels: ArrayLike, *, from_logits: bool) -> 
 
     >>> check_shapes(torch.zeros(2, 5, 3), torch.zeros(2, 3), from_logits=True)
     Traceback (most recent call last):
-    ValueError: logits (2, 5, 3) with labels (2, 3) have the classes second; here they come last: pass
-    logits.movedim(1, -1)
+    ValueError: logits (2, 5, 3) with labels (2, 3) have the classes in their second dimension; they must be in the
+    last: pass logits.movedim(1, -1)
     """
     shape, given = tuple(scores.shape), tuple(np.shape(labels))
     name = name_of(from_logits)
     if len(shape) < 2 or 0 in shape:
-        hint = "; two classes are two columns, stack([1 - p, p], -1)" if len(shape) == 1 else ""
+        hint = "; two classes need two columns, stack([1 - p, p], -1)" if len(shape) == 1 else ""
         raise ValueError(f"{name} must be (examples, classes), at least one of each, not {shape}{hint}")
     if len(shape) > 2 and given == shape[:1] + shape[2:]:
         if given != shape[:-1]:
             raise ValueError(
-                f"{name} {shape} with labels {given} have the classes second; here they come last: pass "
-                f"{name}.movedim(1, -1)"
+                f"{name} {shape} with labels {given} have the classes in their second dimension; they must be in the "
+                f"last: pass {name}.movedim(1, -1)"
             )
         if from_logits and shape[-1] > 1:
             raise ValueError(
-                f"logits {shape} may have their {shape[-1]} classes last, or second as losses take them; say which by "
-                f"passing rows: logits.reshape(-1, {shape[-1]}), after logits.movedim(1, -1) if they are second, and "
-                "labels.reshape(-1)"
+                f"the {shape[-1]} classes of logits {shape} may be in the last dimension, or in the second as for "
+                f"losses. Pass rows to say which: logits.reshape(-1, {shape[-1]}), after logits.movedim(1, -1) if "
+                "classes are second, and labels.reshape(-1)"
             )
     if given != shape[:-1]:
         examples = shape[0] if len(shape) == 2 else shape[:-1]

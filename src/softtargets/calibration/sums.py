@@ -142,8 +142,8 @@ class CalibrationSums:
         """Add the sums of other examples, in place. Returns itself."""
         if (self.classes, self.bins) != (other.classes, other.bins):
             raise ValueError(
-                f"sums must be of the same classes and bins to be added, not {self.classes} classes in {self.bins} "
-                f"bins and {other.classes} classes in {other.bins} bins"
+                f"sums can only be added if they have the same numbers of classes and bins, not {self.classes} "
+                f"classes in {self.bins} bins and {other.classes} classes in {other.bins} bins"
             )
         for name, tensor in self.tensors().items():
             tensor.add_(getattr(other, name).to(tensor.device))

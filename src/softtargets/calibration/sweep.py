@@ -42,7 +42,7 @@ class TemperatureSweep:
         return found[name]
 
     def best(self, name: str = "ece") -> float:
-        """The temperature with the least value; among equals the one that changes least, the nearest to 1."""
+        """The temperature with the lowest value; of equal values the one nearest to 1."""
         return min(
             zip(self.values(name), self.temperatures, strict=True),
             key=lambda at: (at[0], abs(math.log(at[1]))),
@@ -60,11 +60,11 @@ def temperature_sweep(
 ) -> TemperatureSweep:
     """Negative log-likelihood and expected calibration error of softmax(logits / T) for each temperature T.
 
-    In one pass over the data, all temperatures for a piece while it is at hand; the ECE is that of
-    `expected_calibration_error`. As in Müller et al. 2019, figure 4, where the third thing shown is BLEU.
+    Reads the data once and computes all temperatures for each piece; the ECE is that of
+    `expected_calibration_error`. As in Müller et al. 2019, figure 4, which also shows BLEU.
 
-    `metrics` are functions of probabilities (N, K) and labels (N,), such as any metric of this room. They see all
-    examples at once: only they need memory for the whole.
+    `metrics` are functions of probabilities (N, K) and labels (N,), such as any metric of
+    `softtargets.calibration`. They get all examples at once, which needs memory for all of them.
 
     >>> logits, labels = torch.tensor([[4.0, 0.0]] * 4), torch.tensor([0, 0, 0, 1])
     >>> found = temperature_sweep(logits, labels, temperatures=[1.0, 2.0, 4.0])
@@ -96,12 +96,12 @@ def temperature_by_ece(
     bins: int = 15,
     ignore_index: int | None = None,
 ) -> float:
-    """The temperature with the least expected calibration error, of those given (0.1, 0.2, ... 5).
+    """The temperature with the lowest expected calibration error among the given ones (0.1, 0.2, ... 5).
 
-    How the papers on label smoothing come by theirs (Müller et al. 2019, section 3; in the replication, Wagner et
-    al. 2023, section 5.1, by evaluating the ECE for every reasonable temperature). The ECE jumps where an example
-    changes bins and has many minima, so it is only searched on a grid; `fit_temperature` has an optimum and is
-    found exactly.
+    The papers on label smoothing choose their temperature like this (Müller et al. 2019, section 3; in the
+    replication, Wagner et al. 2023, section 5.1, by evaluating the ECE for every reasonable temperature). The ECE
+    jumps where an example changes bins and has many minima, so it is only searched on a grid; `fit_temperature` has
+    an optimum and is found exactly.
 
     >>> temperature_by_ece(torch.tensor([[4.0, 0.0]] * 4), torch.tensor([0, 0, 0, 1]))  # sigmoid(4 / T) = 3/4: 3.64
     3.6

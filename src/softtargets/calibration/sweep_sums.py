@@ -17,13 +17,13 @@ LOWEST = -1e5  # of a logit beneath the highest: its exponential is 0 at any tem
 class SweepSums:
     """Sums over rows for several temperatures at once: NLL, ECE, accuracy, entropy and mean confidence.
 
-    `add` takes logits (..., K) and labels (...) on any device, the first of them deciding where the sums are, and asks
-    the host for nothing, so that it can run behind a model on a GPU. Rows with the label `ignore_index` count for
-    nothing. `result` waits for the device and gives a `TemperatureSweep` whose metrics are "accuracy" (the same at all
-    temperatures), "entropy" in nats and "confidence", the mean probability of the predicted class.
+    `add` takes logits (..., K) and labels (...) on any device, the first of them deciding where the sums are, and
+    asks the host for nothing, so that it can run behind a model on a GPU. Rows with the label `ignore_index` are
+    ignored. `result` waits for the device and returns a `TemperatureSweep` whose metrics are "accuracy" (the same
+    at all temperatures), "entropy" in nats and "confidence", the mean probability of the predicted class.
 
-    Exponentials are taken in the precision of the logits, at least single, sums in double. Nothing looks at the logits:
-    those that are not finite give results that are not.
+    Exponentials are taken in the precision of the logits, at least single, sums in double. Logits are not checked:
+    if they are not finite, neither are the results.
 
     >>> sums = SweepSums([1.0, 2.0, 4.0])
     >>> sums.add(torch.tensor([[4.0, 0.0]] * 5), torch.tensor([0, 0, 0, 1, -100]))

@@ -28,20 +28,20 @@ Ending = Literal["converged", "lowest", "highest", "flat"]
 NOTES: dict[Ending, str] = {
     "converged": "",
     "lowest": (
-        f"The likelihood still rises below T = {LOWEST:g}, where the search ends: nearly all of these examples are "
-        "right, so that no confidence is too high for them, or the logits are very small numbers."
+        f"The likelihood still rises below T = {LOWEST:g}, where the search ends: either nearly all of these "
+        "examples are right, so no confidence is too high for them, or the logits are very small."
     ),
     "highest": (
-        f"The likelihood still rises above T = {HIGHEST:g}, where the search ends: the logits tell these labels no "
-        "better than chance, or they are very large numbers."
+        f"The likelihood still rises above T = {HIGHEST:g}, where the search ends: either the logits predict these "
+        "labels no better than chance, or they are very large."
     ),
-    "flat": "All logits of an example are equal, for every example, so that every temperature is the same.",
+    "flat": "In every example all logits are equal, so every temperature has the same effect.",
 }
 
 
 @dataclass(frozen=True)
 class TemperatureFit:
-    """A temperature and how it came about; called with logits, it divides them by the temperature.
+    """A temperature and how it was found; called with logits, it divides them by the temperature.
 
     `nll_before` and `nll_after` are the mean negative log-likelihood in nats of the examples it was fitted to, at
     T = 1 and at the temperature: how well it fits other examples is what `cross_fit` estimates. `standard_error` is
@@ -125,15 +125,16 @@ def temperature_scaling(
     .. math:: g = E_p[z] - z_y, \qquad h = E_p[z^2] - E_p[z]^2 \ge 0
 
     The zero of mean(g) is found by Newton steps on log b, kept within a bracket that every pass over the data makes
-    smaller, and halved where a step would leave it. So the result does not depend on a step size and cannot diverge.
-    The search ends when a step is less than 1e-7 (1e-5 for logits in single precision or less, whose sums are no
-    more exact); that step is still taken, and the error is about its square. T lies in [0.01, 100]: beyond, the
-    likelihood is said to have no optimum (`ending`, `note`). It is 1 where no T is better than T = 1.
+    smaller, and halved where a step would leave it. So the result does not depend on a step size and cannot
+    diverge. The search ends when a step is less than 1e-7 (1e-5 for logits in single precision or less, whose sums
+    are no more exact); that step is still taken, and the error is about its square. T lies in [0.01, 100]; if the
+    search reaches either end, `ending` and `note` say that the likelihood has no optimum. T is 1 if no other T is
+    better.
 
-    The standard error of T is that of an M-estimator (White 1982), which does not take for granted that some
-    temperature makes the probabilities right: T^2 sqrt(sum of g^2) / sum of h. In simulations with 200 and 2,000
-    examples, 93 to 96 % of its 95 % intervals covered the truth. Tokens of a sentence are not independent, and
-    intervals for them are too narrow.
+    The standard error of T is that of an M-estimator (White 1982), which does not assume that any temperature makes
+    the probabilities right: T^2 sqrt(sum of g^2) / sum of h. In simulations with 200 and 2,000 examples, 93 to 96 %
+    of its 95 % intervals covered the truth. Tokens of a sentence are not independent, and intervals for them are
+    too narrow.
 
     `logits` (..., K) and `labels` (...) are arrays, or `logits` is a function that reads pieces of both (see
     `Chunks`). Exponentials are in the precision of the logits, at least single, and sums over examples in double.
@@ -226,7 +227,8 @@ class _Search:
     ) -> TemperatureFit:
         if not math.isfinite(here.nll):
             raise PrecisionError(
-                "the logits of an example are too far apart for their precision; divide them all by a number"
+                "the logits of an example are too far apart for their precision; divide all logits by the same "
+                "number"
             )
         if here.nll > first.nll:  # by rounding
             x, here, ending = 0.0, first, "converged"

@@ -37,10 +37,10 @@ def vector_scaling(
 
         sum over examples of the negative log-likelihood + ridge / 2 (sum of (scale - 1)^2 + sum of bias^2)
 
-    which counts for less the more examples there are. It is no more than the likelihood itself where scale = 1 and
-    bias = 0, so that the likelihood of these examples never gets worse. Biases add up to 0: a constant for all
-    changes nothing. A scale may be negative. Unlike with a temperature, what comes out is not the same when a
-    constant is added to all logits of an example.
+    whose ridge matters less the more examples there are. It is no more than the likelihood itself where scale = 1
+    and bias = 0, so the likelihood of these examples never gets worse. Biases add up to 0, since adding a constant
+    to all of them changes nothing. A scale may be negative. Unlike with a temperature, what comes out is not the
+    same when a constant is added to all logits of an example.
 
     By L-BFGS (scipy), starting from the temperature where that is better than to change nothing, in coordinates in
     which the curvature there is about 1 in every direction (from a sample of the examples; beyond 1000 classes for each

@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 @contextmanager
 def one_thread() -> Iterator[int]:
-    """Operations inside use one thread; gives the number outside.
+    """Use one thread for operations in the block; returns the number of threads outside.
 
     Many small operations are slowed down by sharing each of them among several threads, and threads that have shared
     one keep a processor busy while they wait for the next.

@@ -33,7 +33,7 @@ class ZeroCounts:
     smallest: float = 1.0  # of all that are positive
 
     def add(self, probabilities: Tensor, labels: Tensor) -> None:
-        """Some rows (n, K) more, which have been looked at, and their labels (n,)."""
+        """Add rows (n, K), which have been checked, and their labels (n,)."""
         if (zeros := int((probabilities == 0).sum())) > 0:
             self.zeros += zeros
             self.labelled += int((probabilities.gather(1, labels.unsqueeze(1)) == 0).sum())
@@ -53,7 +53,8 @@ class ZeroCounts:
 def zero_floor(
     probabilities: ArrayLike, labels: ArrayLike, *, ignore_index: int | None = None
 ) -> float | None:
-    """What a probability of exactly 0 should count as among these (..., K), with labels (...); None without zeros.
+    """What a probability of exactly 0 among these (..., K) should count as, by their labels (...); None without
+    zeros.
 
     Pass it to `logits_from_probabilities`. See the module for the formula and its reason.
 

@@ -83,11 +83,12 @@ def load_campaign(path: Path = DEFAULT, studies: Iterable[Study] = STUDIES) -> C
     """
     if not path.exists():
         raise CampaignError(
-            f"there is no {path}; give the file of a campaign, or stand in a checkout of the source repository"
+            f"{path} does not exist; give the file of a campaign, or run the command in a checkout of the source "
+            "repository"
         )
     tree = parse_yaml(read_text(path), str(path))
     if not isinstance(tree, Mapping) or not isinstance(tree.get("studies"), list):
-        raise CampaignError(f"{path} is no campaign: it needs a list of entries under 'studies:'")
+        raise CampaignError(f"{path} is not a campaign: it needs a list of entries under 'studies:'")
     for part in tree:
         if part not in _PARTS:
             raise CampaignError(
@@ -139,7 +140,7 @@ def _entry(path: Path, rank: int, tree: Any, studies: Sequence[Study]) -> Entry:
 def _text(place: str, tree: Mapping[str, Any], key: str, default: str) -> str:
     found = tree.get(key, default)
     if not isinstance(found, str):
-        raise CampaignError(f"{place}: {key} must be a text, not {found!r}")
+        raise CampaignError(f"{place}: {key} must be text, not {found!r}")
     return found
 
 
@@ -147,17 +148,15 @@ def _settings(study: Study, tree: Mapping[str, Any]) -> Settings:
     seeds, size = tree.get("seeds"), tree.get("size")
     changes = dict(_mapping("", tree, "set"))
     if seeds is not None and (isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1):
-        raise CampaignError(f"seeds {seeds!r}: allowed is a whole number of at least 1")
+        raise CampaignError(f"seeds must be a whole number of at least 1, not {seeds!r}")
     if "size" in changes:
-        raise CampaignError("the size stands beside the study, as size: NAME, not under set")
+        raise CampaignError("write the size beside the study, as size: NAME, not under set")
     if size is not None:
         if size not in study.sizes:
             there = (
                 f"it has: {', '.join(study.sizes)}" if study.sizes else "it comes in one size; leave size out"
             )
-            raise CampaignError(
-                f"size '{size}' is none of this study{nearest(str(size), study.sizes)}; {there}"
-            )
+            raise CampaignError(f"this study has no size '{size}'{nearest(str(size), study.sizes)}; {there}")
         changes["size"] = size
     return study.settings(seeds, changes)
 

@@ -90,8 +90,8 @@ def _check_nothing_is_lost(page: PlannedPage, runs: list[Run], unmeasured: set[s
     trials = {trial.recipe.id: trial for trial in page.study.trials(page.settings)}
     if lost := (there.keys() & trials.keys()) - {run.id for run in runs}:
         raise StudyError(
-            f"{directory} has {plural(len(lost), 'run')} that the store lacks, and the page would lose them; take them "
-            f"over first with `softtargets runs merge {directory}`"
+            f"{directory} has {plural(len(lost), 'run')} that the store lacks and that the page would lose; merge "
+            f"them first with `softtargets runs merge {directory}`"
         )
     told = {"run", "status", "seed", "seconds"}
     numbers = {
@@ -103,6 +103,7 @@ def _check_nothing_is_lost(page: PlannedPage, runs: list[Run], unmeasured: set[s
     }
     if numbers:
         raise StudyError(
-            f"{directory} has numbers of {plural(len(numbers), 'run')} that were trained again since, for another "
-            "study, and the page would lose them; `softtargets campaign run` trains these once more to measure them"
+            f"{directory} has numbers of {plural(len(numbers), 'run')} that have since been trained again for "
+            "another study, and the page would lose these numbers; `softtargets campaign run` trains the runs once "
+            "more to measure them"
         )

@@ -179,7 +179,7 @@ class Session:
             what = f"{what[:-1]} first, and other kinds)"
         going_on = f", {begun} of them begun before" if begun else ""
         estimate = "unknown time" if group.seconds is None else f"about {group.seconds / 60:.1f} min"
-        ending = "" if group.whole else ", more than is left: they leave checkpoints"
+        ending = "" if group.whole else ", more than the time left, so they leave checkpoints"
         self.say(f"Entry {rank}: {what}{going_on}, {estimate}{ending}.")
 
     def _check_progress(self, group: Group, before: dict[str, State]) -> None:
@@ -187,7 +187,7 @@ class Session:
         after = self.outlook.states
         stuck = [key for key in group.ids if key not in self.skipped and after[key] == before[key]]
         if len(stuck) == len(group.ids) and self.seconds_left > 0:
-            self._skip(stuck, "the engine came back without having trained")
+            self._skip(stuck, "the engine returned without training")
 
     def _conclude(self, ended: Sequence[str]) -> None:
         """Measure runs that have come to their end for the studies that want them, and pack what there is."""
@@ -231,7 +231,7 @@ class Session:
         }
         if not lacking or self.seconds_left <= 0:
             return
-        self.say(f"Adding predictions that a study wants to {plural(len(lacking), 'finished run')}.")
+        self.say(f"Adding predictions that a study needs to {plural(len(lacking), 'finished run')}.")
         recipes = [self.outlook.cells[key].recipe for key in lacking]
         try:
             self.engine(recipes, self.outlook.store, keep=lacking, progress=False, resources=self._resources)
@@ -260,14 +260,15 @@ class Session:
         for name, keys in lacking.items():
             self._skip(
                 keys,
-                f"the dataset {name} is not here; softtargets data fetch {name} gets it, or says who has it",
+                f"the dataset {name} is not on this machine; softtargets data fetch {name} downloads it, or says "
+                "where to get it",
             )
 
     def _skip_damaged(self) -> None:
         for key in self.outlook.unreachable():
             self.skipped[key] = "its run is damaged"
             self.say(
-                f"Run {key} is damaged: delete it with `softtargets runs delete {key}` to have it made anew."
+                f"Run {key} is damaged: delete it with `softtargets runs delete {key}`, and it is trained again."
             )
 
     def _skip(self, keys: Sequence[str], why: str) -> None:

@@ -148,7 +148,9 @@ def read_table(path: Path) -> dict[str, list[_Row]]:
         return {}
     tree = parse_yaml(read_text(path), str(path))
     if not isinstance(tree, Mapping):
-        raise CampaignError(f"{path} is no table of speeds: it needs a list for each device, by its name")
+        raise CampaignError(
+            f"{path} is not a table of speeds: it needs a list for each device, under the device's name"
+        )
     return {
         str(device): [_row(path, str(device), row) for row in rows or ()] for device, rows in tree.items()
     }
@@ -157,7 +159,7 @@ def read_table(path: Path) -> dict[str, list[_Row]]:
 def _row(path: Path, device: str, row: Any) -> _Row:
     try:
         if unknown := set(row) - set(_ALLOWED):
-            raise ValueError(f"'{min(unknown)}' is none of {', '.join(_ALLOWED)}")
+            raise ValueError(f"'{min(unknown)}' is not one of {', '.join(_ALLOWED)}")
         model, (rates,) = row["model"], [row[name] for name in _RATES if name in row]
         points = {int(width): float(rate) for width, rate in rates.items()}
         if not points or any(width < 1 or rate <= 0 for width, rate in points.items()):
@@ -165,12 +167,12 @@ def _row(path: Path, device: str, row: Any) -> _Row:
         named = {"name": model} if isinstance(model, str) else dict(model)
         found = _Row(named, row.get("data"), Speed(points, float(row["setup_seconds"]), "table"))
         if (found.work is None) == ("tokens_per_second" in row):
-            raise ValueError("models that translate have tokens_per_second, others images_per_second")
+            raise ValueError("translation models have tokens_per_second, others images_per_second")
         return found
     except (KeyError, TypeError, ValueError, AttributeError, RecipeError) as error:
         raise CampaignError(
-            f"{path}, {device}: {row!r} says no speed ({error}); write it as "
-            "{model: mlp, images_per_second: {1: 680000, 128: 3700000}, setup_seconds: 30}"
+            f"{path}, {device}: {row!r} does not give a speed ({error}); write it as "
+            f"{{model: mlp, images_per_second: {{1: 680000, 128: 3700000}}, setup_seconds: 30}}"
         ) from None
 
 

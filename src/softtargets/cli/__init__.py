@@ -40,8 +40,8 @@ def resumable(advice: Callable[[], str]) -> Iterator[None]:
 def saved_run(root: Path, run: str) -> str:
     """What is left of one training that was cut."""
     if not (root / run).exists():
-        return f"run {run} had not begun; give the same command again"
-    return f"run {run} is saved and goes on when you give the same command again"
+        return f"run {run} had not started; give the same command again"
+    return f"run {run} is saved; the same command resumes it"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -27,7 +27,7 @@ def advise(
     context: typer.Context,
     file: Annotated[
         Path | None,
-        Argument(help=f"Out-of-fold predictions with the labels given: {pages.FILES}.", show_default=False),
+        Argument(help=f"Out-of-fold predictions and the given labels: {pages.FILES}.", show_default=False),
     ] = None,
     labels: pages.Labels = None,
     kind: pages.Kind = None,
@@ -38,12 +38,12 @@ def advise(
         str, Option(help="What the model is for: classify, teacher or transfer.")
     ] = "classify",
     test_labels: Annotated[
-        str, Option(help="What the model will be judged by: clean labels, or noisy ones like these.")
+        str, Option(help="Labels that the model will be judged by: clean, or noisy like these.")
     ] = "clean",
     method: Annotated[
         str | None,
         Option(
-            help="How the matrix of noise is estimated: anchors, likelihood, confident or naive.",
+            help="How the noise matrix is estimated: anchors, likelihood, confident or naive.",
             show_default="anchors",
         ),
     ] = None,
@@ -52,14 +52,15 @@ def advise(
         Option(
             metavar="ROWS",
             help="Rows of a large file to use.",
-            show_default="as many as take half a minute, at most 200,000",
+            show_default="as many as can be used in half a minute, at most 200,000",
         ),
     ] = None,
     data: Annotated[
         str | None,
         Option(
             metavar="NAME",
-            help="Instead of a file: a dataset of images, such as cifar10; models are trained on it out of fold.",
+            help="Instead of a file: an image dataset, such as cifar10. Models are trained on it to predict it out "
+            "of fold.",
             show_default="predictions are read from a file",
         ),
     ] = None,
@@ -75,7 +76,7 @@ def advise(
     model: Annotated[
         str | None,
         Option(
-            help="What is trained on --data: cnn, a small network, or logistic, logistic regression.",
+            help="The model to train on --data: cnn (a small network) or logistic (logistic regression).",
             show_default="cnn",
         ),
     ] = None,
@@ -107,12 +108,12 @@ def advise(
         ),
     ] = None,
     seed: Annotated[
-        int | None, Option(help="Seed of the choice of examples, of folds and of training.", show_default="0")
+        int | None, Option(help="Seed for choosing examples and folds, and for training.", show_default="0")
     ] = None,
     out: Annotated[
         Path | None,
         Option(
-            help="The directory that the page goes to.",
+            help="The directory to write the page to.",
             show_default="./reports/advise-NAME, after the file or dataset",
         ),
     ] = None,
@@ -120,8 +121,8 @@ def advise(
 ) -> None:
     """Estimate how many labels are wrong, list the suspicious ones, and recommend a label smoothing.
 
-    Predictions must be out of fold: each example's by a model that was not trained on it. Where they cannot tell how
-    many labels are wrong, the answer says so and gives a bound.
+    Predictions must be out of fold: each example is predicted by a model that was not trained on it. Where they do
+    not show how many labels are wrong, the answer says so and gives an upper bound.
     """
     from softtargets.inspection.advise import check_method, finding, page, sample_of
     from softtargets.report import plural, write_page

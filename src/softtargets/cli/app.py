@@ -45,9 +45,9 @@ for name, group in GROUPS.items():
 # What the list of commands says of each where its own first line is too long for a terminal of 80 columns.
 SHORT: dict[Callable[..., None], str | None] = {
     recipes.train: None,
-    calibrate.calibrate: "Measure calibration, and correct it where that helps.",
-    calibrate.apply: "Correct predictions by a correction of calibrate.",
-    calibrate.compare: "Say which of two models is better, and in what.",
+    calibrate.calibrate: "Measure a model's calibration; correct it if that helps.",
+    calibrate.apply: "Apply a correction from calibrate to other predictions.",
+    calibrate.compare: "Show which of two models is better, and at what.",
     view.view: None,
     results.results: None,
     advise.advise: "Estimate how many labels are wrong; recommend smoothing.",
@@ -61,14 +61,14 @@ for command, short in SHORT.items():
     add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
 )
 def bench(context: typer.Context) -> None:
-    """Measure our speed against other libraries.
+    """Compare the speed of softtargets with other libraries.
 
-    Needs a checkout of the source repository, where it is the same as: python -m benchmarks
+    Needs a checkout of the source repository, where python -m benchmarks does the same.
     """
     checkout = Path(softtargets.__file__).parents[2]
     if not (checkout / "benchmarks" / "command.py").is_file():
         raise SofttargetsError(
-            "the benchmarks are not in the installed package: run python -m benchmarks in a checkout of the source "
+            "the installed package has no benchmarks: run python -m benchmarks in a checkout of the source "
             "repository"
         )
     sys.path.insert(0, str(checkout))

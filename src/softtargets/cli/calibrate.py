@@ -35,8 +35,8 @@ def calibrate(
         Option(
             "--confidence",
             metavar="NAME",
-            help="The array or column with the probability of what was predicted, or its logarithm: for files without "
-            "scores of all classes, as of tokens.",
+            help="For files without the scores of all classes, such as those of tokens: the array or column with the "
+            "probability of the predicted class, or its logarithm.",
             show_default="found out from names",
         ),
     ] = None,
@@ -45,7 +45,7 @@ def calibrate(
         Option(
             "--correct",
             metavar="NAME",
-            help="With confidences: the array or column that says which predictions are right, 1 or 0.",
+            help="With confidences: the array or column that says whether each prediction is right (1) or wrong (0).",
             show_default="found out from names",
         ),
     ] = None,
@@ -54,28 +54,30 @@ def calibrate(
         Option(
             "--prediction",
             metavar="NAME",
-            help="With confidences: the array or column with what was predicted, to be compared with the labels.",
+            help="With confidences: the array or column with the predicted classes, which are compared with the "
+            "labels.",
             show_default="found out from names",
         ),
     ] = None,
     bins: pages.Bins = 15,
     out: Annotated[
         Path | None,
-        Option(help="The directory that the page goes to.", show_default="./reports/calibrate-NAME"),
+        Option(help="The directory to write the page to.", show_default="./reports/calibrate-NAME"),
     ] = None,
     save_calibrated: Annotated[
         Path | None,
         Option(
             metavar="FILE",
             show_default="nothing is saved",
-            help="Also write corrected predictions (.npz .safetensors .csv .tsv) and, beside them, the correction.",
+            help="Also write corrected predictions (.npz .safetensors .csv .tsv) and, beside them, the correction "
+            "itself.",
         ),
     ] = None,
     overwrite: pages.Overwrite = False,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Say whether a model's confidence can be believed, and how to correct it if a correction helps."""
+    """Say whether a model's confidence can be trusted, and how to correct it if a correction helps."""
     from softtargets.inspection.calibrate import finding, page, words
     from softtargets.inspection.shared import check_bins
     from softtargets.predictions import open_arrays
@@ -127,17 +129,17 @@ def calibrate_confidences(
     given = context.params
     if given["save_calibrated"] is not None:
         raise SofttargetsError(
-            f"nothing can be written to {given['save_calibrated']}: {arrays.path} has confidences alone, and a "
+            f"nothing can be written to {given['save_calibrated']}: {arrays.path} has only confidences, and a "
             "correction needs the scores of all classes"
         )
     if given["kind"] == "logits":
         raise SofttargetsError(
-            "must be probabilities or left out with confidences: a logit of one class is no confidence",
+            "must be probabilities or left out with confidences: a logit of a single class is not a confidence",
             argument="kind",
         )
     if given["labels"] is not None:
         raise SofttargetsError(
-            "must be left out with confidences: labels must be in the same file", argument="labels"
+            "must be left out with confidences, whose labels must be in the same file", argument="labels"
         )
     names = ("confidence_name", "correct_name", "prediction_name", "labels_name", "ignore_index")
     confidences = open_confidences(arrays, **{name: given[name] for name in names})
@@ -187,9 +189,9 @@ def save(
 
 def apply(
     context: typer.Context,
-    correction: Annotated[Path, Argument(help="A correction that calibrate wrote: correction.json.")],
+    correction: Annotated[Path, Argument(help="The correction that calibrate wrote: correction.json.")],
     file: Annotated[str, Argument(help=f"{PREDICTIONS} [split: test]; labels are not needed.")],
-    out: Annotated[Path, Option(metavar="FILE", help="What to write: .npz .safetensors .csv .tsv.")],
+    out: Annotated[Path, Option(metavar="FILE", help="The file to write: .npz .safetensors .csv .tsv.")],
     labels: pages.Labels = None,
     kind: pages.Kind = None,
     scores_name: pages.Scores = None,
@@ -199,7 +201,7 @@ def apply(
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Correct the predictions of a file by a correction that was fitted to other examples of the same model."""
+    """Apply a correction that was fitted to other predictions of the same model."""
     from softtargets.inspection.calibrate import apply_correction, load_correction
     from softtargets.predictions import refuse_existing
     from softtargets.report import plural
@@ -221,7 +223,9 @@ def compare(
     a: Annotated[
         str, Argument(help="Predictions of one model: a file, or a run, RUN_ID[:SPLIT] [split: test].")
     ],
-    b: Annotated[str, Argument(help="Predictions of another for the same examples, in the same order.")],
+    b: Annotated[
+        str, Argument(help="Predictions of the other model for the same examples, in the same order.")
+    ],
     labels: Annotated[
         Path | None, Option(help="The file with the labels of both.", show_default="each file has its own")
     ] = None,
@@ -231,7 +235,7 @@ def compare(
     ignore_index: pages.IgnoreIndex = None,
     bins: pages.Bins = 15,
     out: Annotated[
-        Path | None, Option(help="The directory that the page goes to.", show_default="./reports/compare-A-B")
+        Path | None, Option(help="The directory to write the page to.", show_default="./reports/compare-A-B")
     ] = None,
     runs_dir: RunsDir = None,
     as_json: Json = False,

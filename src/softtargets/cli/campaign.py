@@ -21,7 +21,7 @@ from softtargets.exceptions import CampaignError
 if TYPE_CHECKING:
     from softtargets.campaign import EntryStatus, Group, Outlook, Session
 
-app = typer.Typer(help="Train a ranked list of studies, whenever a GPU is there.", no_args_is_help=True)
+app = typer.Typer(help="Train a ranked list of studies whenever a GPU is available.", no_args_is_help=True)
 
 File = Annotated[
     Path,
@@ -44,8 +44,8 @@ def run(
         Path | None,
         Option(
             metavar="FILE.zip",
-            help="Put all finished runs of the campaign into this file, after each group of runs and at the end; runs "
-            "that came from such a file are left out.",
+            help="Pack all finished runs of the campaign into this file, after each group of runs and at the end. "
+            "Runs that were merged from such a file are left out.",
             show_default="no file is written",
         ),
     ] = None,
@@ -54,16 +54,16 @@ def run(
         Option(
             "--with",
             metavar="WHAT",
-            help="Also pack weights, predictions or, at the end, checkpoints, so that another machine goes on with "
-            "runs under way. May be repeated.",
-            show_default="none of them",
+            help="Also pack weights, predictions or (at the end) checkpoints, with which another machine resumes "
+            "unfinished runs. May be repeated.",
+            show_default="none",
         ),
     ] = None,
     reserve: Annotated[
         float,
         Option(
             min=0.0,
-            help="Seconds of the time of --for that are kept for writing checkpoints, measuring and packing.",
+            help="Seconds of the time of --for that are reserved for writing checkpoints, measuring and packing.",
         ),
     ] = 30.0,
     workers: options.Workers = None,
@@ -77,23 +77,23 @@ def run(
         int,
         Option(
             min=1,
-            help="How many of these commands share the campaign, on a device each: none takes more than its share of "
-            "the runs of a kind at a time.",
+            help="How many of these commands share the campaign, each on its own device. No command takes more than "
+            "its share of similar runs at a time.",
         ),
     ] = 1,
     checkpoint_seconds: options.CheckpointSeconds = 30.0,
 ) -> None:
-    """Train what is missing, the highest-ranked first.
+    """Train the runs that are missing, highest-ranked first.
 
-    Runs that can be finished in the time of --for go first; if none can, the highest-ranked is begun and leaves a
-    checkpoint. Finished runs are measured for their studies. Nothing is computed twice, and several of these commands
-    may work on one directory of runs. Ctrl-C is safe, and so is a kill.
+    Runs that can be finished within the time of --for go first. If none can, the highest-ranked run is started and
+    leaves a checkpoint. Finished runs are measured for their studies. Nothing is computed twice, and several of
+    these commands can work on the same directory of runs. Ctrl-C is safe, and so is kill -9.
     """
     begun = time.monotonic()
     end = options.deadline(time_for, begun)
     if end is not None and end - begun <= reserve:
         raise CampaignError(
-            f"--for {time_for} leaves nothing for training: {reserve:g} s of it are kept for writing (--reserve)"
+            f"--for {time_for} leaves no time for training: {reserve:g} s of it are reserved for writing (--reserve)"
         )
     from softtargets.campaign import Session, load_campaign, outlook, outlook_elsewhere
     from softtargets.cli.console import watching
@@ -102,7 +102,7 @@ def run(
     if pack is not None:
         check_pack_name(pack)
     if unknown := set(extras or ()) - set(EXTRAS):
-        raise CampaignError(f"--with {min(unknown)}: runs are packed with {', '.join(EXTRAS)}")
+        raise CampaignError(f"--with must be one of {', '.join(EXTRAS)}, not {min(unknown)}")
     campaign = load_campaign(file)
     seen = {"campaign": following.digest([file.read_text(encoding="utf-8")])}
     following.follow(device, runs_dir, data_dir, executor=executor, workers=workers, facts=seen)
@@ -145,17 +145,17 @@ def status(
         Option(
             "--for",
             metavar="TIME",
-            help="Also tell what a session of this length would train: 90s, 9m, 1h30m.",
-            show_default="only where things stand",
+            help="Also show what a session of this length would train: 90s, 9m, 1h30m.",
+            show_default="only the status is shown",
         ),
     ] = None,
     runs_dir: options.RunsDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Tell what is done and missing, and what the rest takes.
+    """Show what is done, what is missing and how long it takes.
 
-    Entry by entry: cells, claims that wait for them, and estimated minutes of the GPU of this machine; without one, of
-    that in the table of speeds beside the campaign.
+    Lists the entries with their cells, the claims that wait for these cells, and the estimated minutes on this
+    machine's GPU. Without a GPU here, minutes are for the one in the table of speeds beside the campaign.
     """
     seconds = None if time_for is None else options.seconds_of(time_for)
     from softtargets.campaign import coming, entry_statuses, load_campaign, outlook_elsewhere, totals
@@ -176,18 +176,21 @@ def status(
 @app.command()
 def cost(
     file: File = _FILE,
-    gpus: Annotated[str, Option(metavar="N,...", help="Numbers of GPUs that share the campaign.")] = "1,8,64",
+    gpus: Annotated[
+        str, Option(metavar="N,...", help="How many GPUs share the campaign; several numbers are compared.")
+    ] = "1,8,64",
     left: Annotated[
-        bool, Option("--left", help="Only what is left to train, not the whole campaign from its beginning.")
+        bool, Option("--left", help="Count only what is left to train, not the whole campaign.")
     ] = False,
     runs_dir: options.RunsDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Tell what the campaign takes on several GPUs.
+    """Estimate how long the campaign takes on several GPUs.
 
-    GPU hours by study, the time until all is done with packs as each GPU would take them and teachers before their
-    students, the longest chain of these, and how much of it is guessed. GPUs are like that of this machine; without
-    one, like that in the table of speeds beside the campaign. Runs whose length nobody can tell are named and counted.
+    Prints the GPU hours of each study, the time until everything is trained (runs packed as each GPU would take
+    them, teachers before their students), the longest chain of teachers and students, and how much of the estimate
+    is guessed. All GPUs are assumed to be like the one in this machine; without one, like the one in the table of
+    speeds beside the campaign. Runs of unknown length are named and counted.
     """
     counts = campaign_cost.numbers_of(gpus)
     from softtargets.campaign import campaign_cost as computed
@@ -204,7 +207,7 @@ def cost(
 @app.command()
 def pages(
     file: File = _FILE,
-    out: Annotated[Path, Option(help="The directory that gets a directory for each study.")] = Path(
+    out: Annotated[Path, Option(help="The directory to write to, with one directory for each study.")] = Path(
         "results"
     ),
     study: Annotated[
@@ -216,8 +219,8 @@ def pages(
 ) -> None:
     """Write the pages of all studies that have runs, and the atlas.
 
-    Nothing is trained: cells without a run are “not run yet”. Beside each page lie the logs and predictions of its
-    runs. A page that fails is named, and the others are written.
+    Nothing is trained: cells without a run are “not run yet”. The logs and predictions of a page's runs are written
+    beside the page. If a page fails, it is named and the others are still written.
     """
     from softtargets.atlas import write_atlas
     from softtargets.campaign import choose_pages, load_campaign, write_pages
@@ -243,7 +246,7 @@ def _ended(session: Session, again: str) -> Iterator[str]:
     outlook.look()
     counted, seconds, source = totals(outlook)
     failed = sum(outlook.states[key].status == "failed" for key in session.trained)
-    ended = f"{plural(len(session.trained), 'run')} came to an end"
+    ended = f"{plural(len(session.trained), 'run')} ended"
     yield f"{ended}{f', {failed} of them failed' if failed else ''}."
     if session.pack is not None and session.pack.exists():
         yield f"packed: {session.pack} ({session.pack.stat().st_size / 1e6:.1f} MB)"
@@ -286,9 +289,10 @@ def _standing(outlook: Outlook, entries: list[EntryStatus]) -> Iterator[str]:
         )
         yield " ".join(cells).rstrip()
     yield ""
-    yield "done: cells finished of all; cut: begun, or running elsewhere; bad: failed or"
-    yield "damaged; claims: those that wait for cells, of all; min: estimated minutes,"
-    yield f"sum: with all entries above. On {outlook.speeds.device}; ?: guessed or unknown."
+    yield "done: finished cells of all; cut: interrupted, or running elsewhere;"
+    yield "bad: failed or damaged; claims: waiting for cells, of all; min: estimated"
+    yield "minutes; sum: of all entries so far; ?: guessed or unknown."
+    yield f"Estimated for {outlook.speeds.device}."
     if outlook.campaign.planned:
         yield from wrap(f"Planned, not written yet: {', '.join(outlook.campaign.planned)}.", 79)
 
@@ -309,14 +313,14 @@ def _standing_of(one: EntryStatus, total: float) -> tuple[str, ...]:
 def _coming(outlook: Outlook, groups: list[Group], length: str) -> Iterator[str]:
     from softtargets.report import plural
 
-    yield f"In {length} it would train" if groups else f"In {length} it would train nothing."
+    yield f"A session of {length} would train" if groups else f"A session of {length} would train nothing."
     for group in groups:
         cells = [outlook.cells[key] for key in group.ids]
         study = outlook.campaign.entries[outlook.rank(group.ids[0]) - 1].study.name
         recipe = cells[0].recipe
         yield (
             f"  {plural(len(cells), 'run')} of {study} ({recipe.data.name}, {recipe.model.name}): "
-            f"{_minutes(group.seconds, '')}{'' if group.whole else ', begun only'}"
+            f"{_minutes(group.seconds, '')}{'' if group.whole else ', started but not finished'}"
         )
 
 

@@ -25,7 +25,7 @@ def numbers_of(text: str) -> tuple[int, ...]:
     for word in words:
         if not word.isdecimal() or not 1 <= int(word) <= _MOST_GPUS:
             raise CampaignError(
-                f"--gpus {text}: '{word}' is no number of GPUs from 1 to {_MOST_GPUS:,}; write for example 1,8,64"
+                f"--gpus {text}: '{word}' is not a number of GPUs from 1 to {_MOST_GPUS:,}; write for example 1,8,64"
             )
     return tuple(sorted({int(word) for word in words}))
 
@@ -56,18 +56,20 @@ def lines(outlook: Outlook, cost: CampaignCost) -> Iterator[str]:
 
 def _sentences(outlook: Outlook, cost: CampaignCost) -> Iterator[str]:
     yield (
-        f"On {outlook.speeds.device}. Of the GPU hours {_share(cost.share('guessed'))} are guessed, "
-        f"{_share(cost.share('table'))} from the table of speeds, {_share(cost.share('measured'))} from finished runs; "
-        "all with a tenth more, as in `campaign status`. Reading data, measuring and packing take their time besides."
+        f"Estimated for {outlook.speeds.device}. Of the GPU hours, {_share(cost.share('guessed'))} are guessed, "
+        f"{_share(cost.share('table'))} come from the table of speeds and {_share(cost.share('measured'))} from "
+        "finished runs. A tenth is added to all, as in `campaign status`. Reading data, measuring and packing are "
+        "not included."
     )
     if cost.chain.ids:
         recipes = [outlook.cells[key].recipe for key in cost.chain.ids]
         told = ", then ".join(f"{recipe.model.name} on {recipe.data.name}" for recipe in recipes)
-        yield f"No number of GPUs is faster than {_time(cost.chain.seconds)}: {told}."
+        yield f"With any number of GPUs, the campaign takes at least {_time(cost.chain.seconds)}: {told}."
     if cost.unknown:
         told = ", ".join(f"{count} on {name}" for name, count in cost.unknown.items())
         yield (
-            f"Not known, and in none of these numbers: {told}. How much work those are is only known with their data."
+            f"Of unknown length, and not included in these numbers: {told}. Their length is only known once their "
+            "data is on this machine."
         )
 
 

@@ -14,7 +14,7 @@ from softtargets.cli.options import DataDir, DatasetName, Json
 from softtargets.cli.output import print_json, print_rows
 from softtargets.exceptions import DataError
 
-app = typer.Typer(help="Download, check and list datasets.", no_args_is_help=True)
+app = typer.Typer(help="Download, check and list datasets; add your own.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -28,7 +28,7 @@ def list_(data_dir: DataDir = None, as_json: Json = False) -> None:
 
 @app.command()
 def where(data_dir: DataDir = None, as_json: Json = False) -> None:
-    """Print the directory of the datasets, and why it is that one."""
+    """Print the dataset directory, and why it was chosen."""
     from softtargets.data import where as locate
 
     directory, reason = locate(data_dir)
@@ -77,7 +77,7 @@ def fetch(
 ) -> None:
     """Download a dataset, check it and unpack it.
 
-    It comes from its public address. An interrupted download is resumed by the same command.
+    The download comes from the dataset's public address. If it is interrupted, the same command resumes it.
     """
     from softtargets.data import data_directory
     from softtargets.data import fetch as get
@@ -86,7 +86,7 @@ def fetch(
     directory = data_directory(data_dir)
     progress = _Bar() if sys.stderr.isatty() else _Percent()
     with resumable(
-        lambda: f"go on with: softtargets data fetch {name} --data-dir {shlex.quote(str(directory))}"
+        lambda: f"resume with: softtargets data fetch {name} --data-dir {shlex.quote(str(directory))}"
     ):
         try:
             files = get(name, directory, progress)
@@ -102,25 +102,26 @@ def arrays(
     ],
     labels: Annotated[
         Path | None,
-        typer.Option(help="The .npy file of labels, where FILE is a .npy.", show_default="in FILE"),
+        typer.Option(help="The .npy file with the labels, if FILE is a .npy.", show_default="in FILE"),
     ] = None,
     test: Annotated[
         Path | None,
         typer.Option(
-            help="A second file of the same form, to test on.",
-            show_default="test_images and test_labels of FILE, else a sixth of it is held out",
+            help="A second file of the same form: the test set.",
+            show_default="test_images and test_labels in FILE, else a sixth of FILE is held out",
         ),
     ] = None,
     test_labels: Annotated[
-        Path | None, typer.Option(help="The .npy file of labels of --test.", show_default="in that file")
+        Path | None,
+        typer.Option(help="The .npy file with the labels of --test.", show_default="in the file of --test"),
     ] = None,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """Make a dataset of arrays of your own.
+    """Make a dataset from your own arrays.
 
-    Prints the part of a recipe that names it, with a digest that says which images and labels they are, so that a run
-    never stands for others. The data directory gets a copy.
+    Prints the part of a recipe that names the dataset. Its digest identifies the images and labels, so that a run is
+    never taken for one on other data. A copy is kept in the data directory.
     """
     from softtargets.data import keep_arrays, read_own_arrays
     from softtargets.recipes import dump_yaml
@@ -147,15 +148,15 @@ def folder(
         Path, typer.Argument(help="A directory with train/CLASS/IMAGE and test/CLASS/IMAGE (or val).")
     ],
     size: Annotated[
-        int, typer.Option(help="The pixels that are kept of each image, in both directions.", min=1)
+        int, typer.Option(help="Width and height, in pixels, at which images are kept.", min=1)
     ] = 64,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """Make a dataset of a folder of your own images.
+    """Make a dataset from a folder of your own images.
 
-    Prints the part of a recipe that names it, with a digest that says which images they are, so that a run never stands
-    for others. The images stay where they are; the data directory gets a link to them.
+    Prints the part of a recipe that names the dataset. Its digest identifies the images, so that a run is never
+    taken for one on other images. The images stay where they are; the data directory gets a link to them.
     """
     from softtargets.data import Patient, adopt_folder
     from softtargets.recipes import dump_yaml

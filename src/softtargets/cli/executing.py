@@ -16,8 +16,8 @@ ExecutorName = Annotated[
     Option(
         "--executor",
         metavar="NAME",
-        help="Who trains: local, this machine; ranks, several processes of it for every run (docs/ranks.md); ray, the "
-        "workers of a Ray cluster (docs/cluster.md).",
+        help="What trains the runs: local (this machine), ranks (several processes of this machine train each run "
+        "together: docs/ranks.md) or ray (the workers of a Ray cluster: docs/cluster.md).",
     ),
 ]
 Address = Annotated[
@@ -25,8 +25,8 @@ Address = Annotated[
     Option(
         "--address",
         metavar="HOST:PORT",
-        help="With --executor ray: the address of a running cluster; auto for that of this machine.",
-        show_default="RAY_ADDRESS if set, else a Ray of its own is started here",
+        help="With --executor ray: the address of a running cluster; auto finds the one on this machine.",
+        show_default="RAY_ADDRESS if set, else a local Ray is started for this command",
     ),
 ]
 Ranks = Annotated[
@@ -35,8 +35,8 @@ Ranks = Annotated[
         "--ranks",
         min=1,
         metavar="N",
-        help="With --executor ranks: how many processes train each run together, each on a GPU of its own.",
-        show_default="one for each GPU",
+        help="With --executor ranks: how many processes train each run together, each on its own GPU.",
+        show_default="one per GPU",
     ),
 ]
 CpusPerWorker = Annotated[
@@ -44,7 +44,7 @@ CpusPerWorker = Annotated[
     Option(
         "--cpus-per-worker",
         min=1,
-        help="With --executor ray: cores, and torch's threads, of each worker.",
+        help="With --executor ray: CPU cores, and torch threads, per worker.",
         show_default="1",
     ),
 ]
@@ -52,7 +52,7 @@ GpusPerWorker = Annotated[
     float | None,
     Option(
         "--gpus-per-worker",
-        help="With --executor ray on GPUs: 1, or a share such as 0.5 for two workers on each.",
+        help="With --executor ray: GPUs per worker, 1 or a fraction such as 0.5 to put two workers on each GPU.",
         show_default="1",
     ),
 ]
@@ -60,8 +60,8 @@ MemoryPerWorker = Annotated[
     float | None,
     Option(
         "--memory-per-worker",
-        help="With --executor ray: gigabytes that Ray sets aside for each worker.",
-        show_default="none are set aside",
+        help="With --executor ray: gigabytes of memory that Ray reserves per worker.",
+        show_default="none is reserved",
     ),
 ]
 # Options of a page's command that say how it was trained, not what: the page is the same without them.

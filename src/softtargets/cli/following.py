@@ -57,11 +57,13 @@ def follow(
         return
     if executor != "local":
         _refuse(
-            f"--executor {executor} starts processes of its own, and torchrun has started these: leave out one of both"
+            f"--executor {executor} starts processes of its own, but torchrun has already started these: leave out "
+            "one of the two"
         )
     if workers is not None and workers > 1:
         _refuse(
-            f"--workers {workers}: torchrun has started the processes, which train every run together; leave it out"
+            f"--workers {workers} cannot be used under torchrun, whose processes train every run together; leave it "
+            "out"
         )
     from softtargets.cli.options import run_store
     from softtargets.training import attend

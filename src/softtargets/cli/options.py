@@ -31,11 +31,11 @@ DataDir = Annotated[
     Option(
         "--data-dir",
         help="The directory that datasets are kept in.",
-        show_default="SOFTTARGETS_DATA if set, else a cache of yours: softtargets data where",
+        show_default="SOFTTARGETS_DATA if set, else a directory in your cache: softtargets data where",
     ),
 ]
 Device = Annotated[
-    str, Option(help="Where to train: cpu, cuda, cuda:1, ...; auto takes a GPU if there is one.")
+    str, Option(help="Where to train: cpu, cuda, cuda:1, ...; auto uses a GPU if there is one.")
 ]
 Json = Annotated[bool, Option("--json", help="Print JSON for scripts.")]
 Set = Annotated[
@@ -59,7 +59,7 @@ StudySet = Annotated[
 Seeds = Annotated[
     int | None,
     Option(
-        help="How many seeds: each cell of the grid is trained once per seed.",
+        help="Number of seeds: each cell of the grid is trained once per seed.",
         show_default="the study's own number",
     ),
 ]
@@ -76,9 +76,9 @@ For = Annotated[
     Option(
         "--for",
         metavar="TIME",
-        help="Stop training after this time, counted from the start of the command: 90s, 9m, 1h30m. What is under way "
-        "is saved and goes on with the same command.",
-        show_default="until all is done",
+        help="Stop training after this time, counted from the start of the command: 90s, 9m, 1h30m. Unfinished runs "
+        "are saved; the same command resumes them.",
+        show_default="until everything is done",
     ),
 ]
 CheckpointSeconds = Annotated[
@@ -126,10 +126,10 @@ def seconds_of(text: str, option: str = "--for") -> float:
     """
     parts = _DURATION.fullmatch(text.strip())
     if parts is None or not any(parts.groups()):
-        raise SofttargetsError(f"{option} {text}: write a time with its units, such as 90s, 9m or 1h30m")
+        raise SofttargetsError(f"{option} {text}: give a time with its units, such as 90s, 9m or 1h30m")
     seconds = sum(float(part or 0) * unit for part, unit in zip(parts.groups(), (3600, 60, 1), strict=True))
     if seconds <= 0:
-        raise SofttargetsError(f"{option} {text}: there is no time in it; give at least 1s")
+        raise SofttargetsError(f"{option} {text}: the time must be above 0; give at least 1s")
     return seconds
 
 

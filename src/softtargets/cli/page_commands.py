@@ -32,15 +32,15 @@ Labels = Annotated[
 ]
 Kind = Annotated[
     str | None,
-    Option(help="What the numbers are: logits or probabilities.", show_default="found out from the numbers"),
+    Option(help="What the numbers are: logits or probabilities.", show_default="inferred from the numbers"),
 ]
 Scores = Annotated[
     list[str] | None,
     Option(
         "--scores",
         metavar="NAME",
-        help="The array with the scores; of a table one column, and the option once for each.",
-        show_default="found out from names and shapes",
+        help="The array with the scores. In a table: a column of scores; repeat the option for each column.",
+        show_default="inferred from names and shapes",
     ),
 ]
 Label = Annotated[
@@ -49,7 +49,7 @@ Label = Annotated[
         "--label",
         metavar="NAME",
         help="The array or column with the labels.",
-        show_default="found out from names and shapes",
+        show_default="inferred from names and shapes",
     ),
 ]
 IgnoreIndex = Annotated[
@@ -58,7 +58,7 @@ IgnoreIndex = Annotated[
 ]
 Bins = Annotated[int, Option(help="Equal-width bins of confidence, for ECE and reliability diagram.")]
 Overwrite = Annotated[
-    bool, Option("--overwrite", help="Replace files that exist; without it they are refused.")
+    bool, Option("--overwrite", help="Replace existing files; without this option, they are never replaced.")
 ]
 Told = Callable[[str, int, int], None]
 Rows = Sequence[Sequence[str]]
@@ -74,8 +74,8 @@ def located(word: str, runs_dir: Path | None) -> Path:
     split = split or "test"
     if run.recipe.data.task == "translation":
         raise RunError(
-            f"run {run.id} translates: it kept what it says of tokens in codes, and not the scores of all of them. "
-            f"softtargets translate score {run.id} --src FILE --ref FILE measures its calibration"
+            f"run {run.id} is a translation model, and these do not keep the scores of all tokens. To measure its "
+            f"calibration: softtargets translate score {run.id} --src FILE --ref FILE"
         )
     if not run.has_predictions(split):
         run.kept(split)  # says which there are

@@ -16,7 +16,7 @@ from softtargets.recipes import Part, Recipe, describe, field_types, kinds, sour
 HEADINGS = ("field", "accepts", "default")
 _WIDEST = 100
 _COLUMN = 24
-_YAML = {"": "nothing", "()": "none", "True": "true", "False": "false"}
+_YAML = {"": "null", "()": "none", "True": "true", "False": "false"}
 _FIELDS = {
     "data": "what the model is trained and tested on",
     "model": "the network",
@@ -25,18 +25,18 @@ _FIELDS = {
     "schedule": "how the learning rate changes",
     "epochs": "how often the whole training set is seen; or give steps",
     "steps": "how many batches are trained on; or give epochs",
-    "batch": "examples in a batch; of translations, tokens",
+    "batch": "examples in a batch; tokens, for translations",
     "augmentation": "a list of what is done to training images, in order",
     "noise": "label noise that is added to the training labels",
-    "seed": "decides all that is random",
-    "precision": "of matrix products and convolutions",
+    "seed": "seed of everything that is random",
+    "precision": "number format of matrix products and convolutions",
     "multiplier": "what the loss is multiplied by",
     "clip": "the largest norm of the gradient",
     "average": "decay of a moving average of the weights, which is then measured",
-    "measure_every": "also measure after so many steps, not only after each epoch",
+    "measure_every": "also measure every so many steps, not only after each epoch",
     "probes": "a list of what else is measured during training",
-    "average_last": "keep the mean of the weights at the ends of the last so many epochs",
-    "best_by": "keep the weights with the best number of this name, not the last ones",
+    "average_last": "keep the average of the weights at the end of each of the last so many epochs",
+    "best_by": "keep the weights with the best value of this metric, not the last weights",
 }
 
 

@@ -42,7 +42,7 @@ def starting_recipe(data: str, model: str | None, regulariser: str, file: str = 
         own_net |= _version(own_net["net"])
     if text != (net.name == "transformer"):
         wanted = "transformer" if text else "a network for images, such as resnet18"
-        raise RecipeError(f"{net.name} is not for {data}; take --model {wanted}")
+        raise RecipeError(f"{net.name} cannot be trained on {data}; choose --model {wanted}")
     target = _chosen(Regulariser, regulariser, "--regulariser")
     small = net.name in _SMALL
     optimiser: dict[str, Any] = (
@@ -74,7 +74,7 @@ def starting_recipe(data: str, model: str | None, regulariser: str, file: str = 
         ),
         _line(
             f"epochs: {_EPOCHS.get(data, 10 if text else 30)}",
-            "how often all of the training set is seen; or steps",
+            "how often the whole training set is seen; or give steps",
         ),
         _line(f"batch: {4096 if text else 128}", "tokens in a batch" if text else "images in a batch"),
     ]
@@ -82,7 +82,7 @@ def starting_recipe(data: str, model: str | None, regulariser: str, file: str = 
         lines.append(_line("augmentation: [crop, flip]", "what is done to training images, in order"))
     if target.name == "forward_correction":
         lines.append(_line("noise: {name: symmetric, rate: 0.2}", "the label noise that is corrected"))
-    lines.append(_line("seed: 0", "decides all that is random"))
+    lines.append(_line("seed: 0", "seed of everything that is random"))
     return "\n".join(lines) + "\n"
 
 

@@ -18,7 +18,7 @@ from softtargets.exceptions import RecipeError, RunError
 if TYPE_CHECKING:
     from softtargets.recipes import Recipe
 
-app = typer.Typer(help="Begin a recipe, check one; see what a recipe can say.", no_args_is_help=True)
+app = typer.Typer(help="Start a recipe, check one, show what a recipe can contain.", no_args_is_help=True)
 
 
 def train(
@@ -40,8 +40,8 @@ def train(
 ) -> None:
     """Train the model that a YAML file describes.
 
-    Its teacher is trained first, if it has one. Ctrl-C is safe: the same command goes on where it stopped. With --for,
-    the exit code is 3 if the time was too short.
+    If the model has a teacher, the teacher is trained first. Ctrl-C is safe: the same command resumes the training.
+    With --for, the exit code is 3 if the time was too short.
     """
     until = options.deadline(time_for, time.monotonic())
     from softtargets.recipes import Recipe
@@ -99,12 +99,15 @@ def _other_versions(recipe: Recipe) -> list[str]:
 def init(
     file: Annotated[Path, Argument(metavar="FILE", help="The YAML file to write.")] = Path("recipe.yaml"),
     data: Annotated[
-        str, Option(help="The dataset: softtargets recipe parts data.", autocompletion=completing.datasets)
+        str,
+        Option(
+            help="The dataset; softtargets recipe parts data lists them.", autocompletion=completing.datasets
+        ),
     ] = "digits",
     model: Annotated[
         str | None,
         Option(
-            help="The network: softtargets recipe parts model.",
+            help="The network; softtargets recipe parts model lists them.",
             show_default="one that suits the dataset",
             autocompletion=completing.models,
         ),
@@ -112,14 +115,14 @@ def init(
     regulariser: Annotated[
         str,
         Option(
-            help="The training target: softtargets recipe parts regulariser.",
+            help="The training target; softtargets recipe parts regulariser lists them.",
             autocompletion=completing.regularisers,
         ),
     ] = "label_smoothing",
 ) -> None:
     """Write a recipe to start from, with a comment on every line.
 
-    A file that exists is never overwritten.
+    An existing file is never overwritten.
     """
     from softtargets.cli.recipe_start import check_start, starting_recipe
     from softtargets.storage import write_atomically
@@ -128,18 +131,18 @@ def init(
     ready = check_start(text)
     if file.exists():
         raise RecipeError(
-            f"{file} exists and is not overwritten; give another name: softtargets recipe init NAME.yaml"
+            f"{file} exists and will not be overwritten; give another name: softtargets recipe init NAME.yaml"
         )
     if not file.parent.is_dir():
-        raise RecipeError(f"{file.parent} is no directory; make it first, or write somewhere else")
+        raise RecipeError(f"{file.parent} is not a directory; create it first, or write somewhere else")
     write_atomically(file, text.encode())
     if ready is None:
-        typer.echo(f"wrote {file}; fill in what says YOUR-..., then: softtargets train {file}")
+        typer.echo(f"wrote {file}; replace every YOUR-... in it, then: softtargets train {file}")
     elif ready.model.name == "own" and not getattr(ready.model, "digest", ""):
         net = getattr(ready.model, "net", "")
         typer.echo(
-            f"wrote {file}; where {net} can be imported, softtargets recipe model {net} prints the digest that "
-            f"belongs under model, then: softtargets train {file}"
+            f"wrote {file}; run softtargets recipe model {net} where {net} can be imported, put the digest that it "
+            f"prints under model, then: softtargets train {file}"
         )
     else:
         typer.echo(f"wrote {file} ({ready.id}); next: softtargets train {file}")
@@ -149,14 +152,17 @@ def init(
 def model(
     net: Annotated[
         str,
-        Argument(metavar="MODULE:CLASS", help="Where the class of the network is, such as mynets:SmallNet."),
+        Argument(
+            metavar="MODULE:CLASS", help="The module and the class of the network, such as mynets:SmallNet."
+        ),
     ],
     as_json: options.Json = False,
 ) -> None:
-    """Make a part of a recipe of a network of your own.
+    """Print the part of a recipe for your own network.
 
-    Prints the part with a digest that says which version of its file it is, so that a run never stands for another. The
-    module is imported; run this, and the training, where Python finds it (the directory you are in counts).
+    The part has a digest of the network's source file, so that a run of one version is never taken for a run of
+    another. The module is imported: run this command, and the training, where Python finds it (the current
+    directory counts).
     """
     from softtargets.models import own_class, source_digest
     from softtargets.recipes import dump_yaml
@@ -176,7 +182,7 @@ def model(
 def check(recipe: options.RecipeFile, changes: options.Set = None, as_json: options.Json = False) -> None:
     """Print a recipe with its id and every default filled in.
 
-    A recipe that cannot be trained is refused, with the field and what is allowed there.
+    If the recipe cannot be trained, the error names the field and what is allowed there.
     """
     from softtargets.recipes import Recipe, dump_yaml
 
@@ -194,17 +200,17 @@ def parts(
         str | None,
         Argument(
             metavar="NAME",
-            help="Tell more of one part or field: label_smoothing, resnet18, optimiser, ...",
+            help="The part or field to describe: label_smoothing, resnet18, optimiser, ...",
             show_default="an overview of all",
             autocompletion=completing.parts,
         ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Show what a recipe can say: fields, parts, their options.
+    """Show what a recipe can contain: fields, parts, options.
 
-    Without NAME it lists every field of a recipe and the parts that fit it; with NAME it shows what a part does, its
-    formula and source, its options, what they accept, and their defaults.
+    Without NAME, lists every field of a recipe and the parts that fit there. With NAME, shows what a part does, its
+    formula and source, and its options with what they accept and their defaults.
     """
     from softtargets.cli import recipe_parts
 

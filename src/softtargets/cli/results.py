@@ -23,14 +23,14 @@ _LABEL = 18  # the longest verdict, its sign and the spaces around them
 
 def results(
     source: Annotated[
-        Path, typer.Option("--from", help="The directory that has a directory of results for each study.")
+        Path, typer.Option("--from", help="The directory with one directory of results for each study.")
     ] = Path("results"),
     paper: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Only the claims of this paper, e.g. muller-2019; ours: questions of our own; small: what was tested "
-            "at a small size.",
+            help="Only the claims of this paper, e.g. muller-2019; or ours (our own questions), or small (tested at "
+            "a small size only).",
             show_default="all papers",
         ),
     ] = None,
@@ -44,29 +44,27 @@ def results(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write all claims as a page, index.html, with a picture and atlas.json into this directory, beside "
-            "the pages of the studies.",
+            help="Write a page of all claims (index.html, a picture and atlas.json) into this directory, beside the "
+            "pages of the studies.",
             show_default="nothing is written",
         ),
     ] = None,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check", help="Write nothing: fail if the files in --out are not what the results give."
-        ),
+        typer.Option("--check", help="Write nothing; fail if the files in --out do not match the results."),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """List every claim of the papers with its verdict.
+    """List every claim of the papers, with its verdict.
 
-    Claims come with what the paper printed and what our runs gave. What no study has run is "not run yet".
+    Each claim is shown with what the paper printed and what our runs gave. A claim without runs is "not run yet".
     """
     from softtargets.atlas import atlas_data, gather
 
     if check or out:
         if paper or verdict:
             raise SofttargetsError(
-                "--out writes all claims: leave --paper and --verdict out, the page has filters"
+                "--out writes all claims: leave out --paper and --verdict; the page has filters for both"
             )
         return _write(source, out, check, as_json)
     atlas = gather(source)
@@ -88,7 +86,7 @@ def _write(source: Path, out: Path | None, check: bool, as_json: bool) -> None:
         return print_json({"atlas": str(page)}) if as_json else typer.echo(f"atlas: {page.resolve()}")
     if found := stale(source, out):
         raise SofttargetsError(
-            f"{'; '.join(found)}: write the atlas again with softtargets results --from {source} --out {out}"
+            f"{'; '.join(found)}; write the atlas again with softtargets results --from {source} --out {out}"
         )
 
 
@@ -102,7 +100,7 @@ def _of_paper(atlas: Atlas, paper: str) -> list[Entry]:
         return entries
     there = list(dict.fromkeys(name for one in atlas.entries for name in (one.paper, one.section)))
     raise SofttargetsError(
-        f"--paper {paper}: there is no claim of such a paper{nearest(paper, there)}; there are: {', '.join(there)}"
+        f"--paper {paper}: no paper or section has this name{nearest(paper, there)}; there are: {', '.join(there)}"
     )
 
 
@@ -112,7 +110,8 @@ def _with_verdict(entries: list[Entry], verdict: str) -> list[Entry]:
     wanted = verdict.replace("-", " ").lower()
     if wanted not in VERDICTS:
         raise SofttargetsError(
-            f"--verdict {verdict}: no such verdict{nearest(wanted, VERDICTS)}; there are: {', '.join(VERDICTS)}"
+            f"--verdict {verdict}: there is no such verdict{nearest(wanted, VERDICTS)}; there are: "
+            f"{', '.join(VERDICTS)}"
         )
     return [entry for entry in entries if entry.verdict == wanted]
 

@@ -17,7 +17,7 @@ from softtargets.exceptions import RunError, SofttargetsError
 if TYPE_CHECKING:
     from softtargets.runs import ListedRun, Merged
 
-app = typer.Typer(help="List, show, check, exchange and delete finished trainings.", no_args_is_help=True)
+app = typer.Typer(help="List, show, check, exchange and delete training runs.", no_args_is_help=True)
 
 Where = Annotated[
     list[str] | None,
@@ -69,7 +69,7 @@ def show(run: RunId, runs_dir: RunsDir = None, as_json: Json = False) -> None:
     entry = _entry(store.entries(), found.id)
     shown: dict[str, Any] = {"id": found.id, "directory": str(found.directory), "status": entry.status}
     if entry.light:
-        shown["light"] = f"it came from a file, without {', '.join(sorted(found.left_out))}"
+        shown["light"] = f"it was merged from a file, without {', '.join(sorted(found.left_out))}"
     if measured := read_measures(found):
         shown["measured by"] = ", ".join(measured)
     shown["recipe"] = found.recipe.to_dict()
@@ -96,7 +96,7 @@ def verify(
     ] = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Check that the files of finished runs are as they were written.
+    """Check that the files of finished runs are undamaged.
 
     Every file is compared with the checksum in the run's manifest.
     """
@@ -119,7 +119,7 @@ def verify(
         raise RunError(f"{plural(len(problems), 'problem')} in {plural(len(chosen), 'run')}")
     light = sum(item.is_light for item in chosen)
     without = f" ({light} of them light, without weights)" if light else ""
-    typer.echo(f"{plural(len(chosen), 'run')} checked{without}: all files are as they were written")
+    typer.echo(f"{plural(len(chosen), 'run')} checked{without}: all files are undamaged")
 
 
 @app.command()
@@ -128,16 +128,16 @@ def export(
         Path | None,
         Argument(
             metavar="FILE",
-            help="Ends in .jsonl: a line of JSON per run, with the metrics of every epoch. Ends in .csv: a row per "
-            "run, with its last metrics. A further .gz compresses either.",
+            help="The file for the logs. A name in .jsonl gets a line of JSON per run, with the metrics of every "
+            "epoch; .csv gets a row per run, with its last metrics. A further .gz compresses either.",
         ),
     ] = None,
     predictions: Annotated[
         Path | None,
         Option(
             metavar="FILE.npz",
-            help="Also, or only, write what each finished model predicts for every example, in a few bytes; "
-            "`runs measure` reads it.",
+            help="Also (or only) write the predictions of each finished model, in a few bytes per example; `runs "
+            "measure` reads this file.",
             show_default="not written",
         ),
     ] = None,
@@ -145,9 +145,9 @@ def export(
     where: Where = None,
     runs_dir: RunsDir = None,
 ) -> None:
-    """Write runs to files: their logs, their predictions.
+    """Export the logs and predictions of runs to files.
 
-    Logs are recipes, metrics and provenance. Finished and failed runs are exported, without their weights.
+    Logs hold recipes, metrics and provenance. Finished and failed runs are exported, without their weights.
     """
     from softtargets.report import plural
     from softtargets.runs import Run, check_filter, export_predictions, exporter
@@ -175,7 +175,7 @@ def export(
 
 @app.command()
 def pack(
-    out: Annotated[Path, Argument(metavar="FILE.zip", help="The file that the runs are put into.")],
+    out: Annotated[Path, Argument(metavar="FILE.zip", help="The file to write.")],
     runs: Annotated[
         list[str] | None,
         Argument(metavar="[RUN]...", help="Ids of runs, or their first digits.", show_default="all runs"),
@@ -185,19 +185,19 @@ def pack(
         Option(
             "--with",
             metavar="WHAT",
-            help="Also pack weights, predictions (logits and activations) or checkpoints (of unfinished runs, so that "
-            "they can be trained on elsewhere). May be repeated.",
-            show_default="none of them",
+            help="Also pack weights, predictions (logits and activations) or checkpoints (of unfinished runs, which "
+            "another machine can then resume). May be repeated.",
+            show_default="none",
         ),
     ] = None,
     where: Where = None,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Put runs into one small file, for another machine.
+    """Pack runs into one small file for another machine.
 
-    Logs, test predictions in a few bytes each, and what studies measured; weights only with --with weights. Such a
-    file is taken into a directory of runs with `runs merge`.
+    The file has logs, compact test predictions and what studies measured; weights only with --with weights. `runs
+    merge` takes its runs into a directory of runs.
     """
     from softtargets.report import plural
     from softtargets.runs import Run, check_filter, check_pack_name, pack_runs
@@ -235,18 +235,19 @@ def merge(
         bool,
         Option(
             "--replace",
-            help="Where a run came to other numbers elsewhere, take that one, unless it failed or lacks weights that "
-            "are here.",
+            help="If the other machine's run has different numbers, take it instead of the run here, unless it "
+            "failed or lacks weights that are here.",
         ),
     ] = False,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
-    """Take runs of other machines into a directory of runs.
+    """Merge runs from other machines into a directory of runs.
 
-    A run that is there stays and gets what it lacks. Trainings of one recipe with different numbers are named, and so
-    are damaged runs: the exit code is then 2. Of two engine versions that compute a recipe differently the newer one's
-    run is kept. Runs without weights are light: studies use what was measured on them.
+    A run that is already there stays and gets what it lacks. If two trainings of one recipe have different numbers,
+    or a run is damaged, the run is named and the exit code is 2. If two versions of the engine that compute a recipe
+    differently trained it, the newer version's run is kept. Runs that arrive without weights are light: studies use
+    what was measured on them.
     """
     from softtargets.runs import Merged, merge_runs
 
@@ -260,7 +261,9 @@ def merge(
         for sentence in (*map(str, merged.conflicts), *merged.refused):
             typer.echo(sentence)
         for run in merged.busy:
-            typer.echo(f"run {run} is being written by another process; merge again when it has ended")
+            typer.echo(
+                f"run {run} is being written by another process; merge again when that process has ended"
+            )
     if not merged.is_whole:
         raise RunError(_unmerged(merged))
 
@@ -271,10 +274,10 @@ def _merged(merged: Merged) -> str:
         "added": merged.added,
         "upgraded": merged.upgraded,
         "replaced": merged.replaced,
-        "here by a newer engine": merged.outdated,
-        "there already": merged.unchanged,
+        "kept, by a newer engine": merged.outdated,
+        "already there": merged.unchanged,
         "with further measures": merged.measured,
-        "to be trained on": merged.continued,
+        "to be resumed": merged.continued,
     }
     return ", ".join(f"{len(found)} {word}" for word, found in words.items() if found) or "no runs"
 
@@ -295,12 +298,15 @@ def _unmerged(merged: Merged) -> str:
 
 @app.command()
 def measure(
-    file: Annotated[Path, Argument(metavar="FILE.npz", help="Written by `runs export --predictions`.")],
+    file: Annotated[
+        Path, Argument(metavar="FILE.npz", help="The file that `runs export --predictions` wrote.")
+    ],
     as_json: Json = False,
 ) -> None:
-    """Recompute the numbers of runs from their predictions.
+    """Recompute the metrics of runs from their predictions.
 
-    Accuracy, error rate, likelihood and calibration error, from the file that `runs export --predictions` writes.
+    Prints accuracy, error rate, likelihood and calibration error, from the file that `runs export --predictions`
+    writes.
     """
     from softtargets.runs import recomputed
 
@@ -320,14 +326,15 @@ def delete(
 ) -> None:
     """Delete a run and its files, after asking.
 
-    A run that a process is writing at the moment is never deleted.
+    A run that another process is writing is never deleted.
     """
     store = run_store(runs_dir)
     found = store.get(run)
     if not yes:
         if not sys.stdin.isatty():
             raise SofttargetsError(
-                f"run {found.id} was not deleted: there is nobody to ask; add --yes to delete it without asking"
+                f"run {found.id} was not deleted: there is no terminal to ask on; add --yes to delete it without "
+                "asking"
             )
         told = _described(_entry(store.entries(), found.id))
         if not typer.confirm(f"Delete run {found.id} ({told}) for good?", err=True):

@@ -13,12 +13,12 @@ from softtargets.cli import executing, following, options, resumable
 from softtargets.cli.command_line import command_line
 from softtargets.cli.output import print_json, print_table
 
-app = typer.Typer(help="Reproduce a table or figure of a paper, from training to page.", no_args_is_help=True)
+app = typer.Typer(help="Reproduce a paper's table or figure, from training to page.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_(as_json: options.Json = False) -> None:
-    """List the studies: what they ask, their seeds and their sizes."""
+    """List the studies with their questions, seeds and sizes."""
     from softtargets.studies import STUDIES
 
     if as_json:
@@ -39,9 +39,9 @@ def show(
     runs: Annotated[bool, typer.Option("--runs", help="List every run, finished or not.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Say what a study trains, what that costs, and what it tests.
+    """Show what a study trains, what it costs and what it tests.
 
-    Nothing is trained: the dataset, the number of runs and images, how much of it is done, and the claims.
+    Prints the dataset, the number of runs and images, how much is done, and the claims. Nothing is trained.
     """
     from softtargets.cli import study_summary
     from softtargets.cli.console import describe
@@ -80,7 +80,7 @@ def run(
     data_dir: options.DataDir = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The directory that the page goes to.", show_default="./reports/STUDY"),
+        typer.Option(help="The directory to write the page to.", show_default="./reports/STUDY"),
     ] = None,
     workers: options.Workers = None,
     executor: executing.ExecutorName = "local",
@@ -99,8 +99,8 @@ def run(
 ) -> None:
     """Train a study and write its page, with a verdict on each claim.
 
-    Finished runs are reused. Ctrl-C is safe: the same command goes on where it stopped. With --for, a study that
-    is not finished in time has no page yet, and the exit code is 3.
+    Finished runs are reused. Ctrl-C is safe: the same command resumes the training. With --for, a study that is not
+    finished in time gets no page yet, and the exit code is 3.
     """
     until = options.deadline(time_for, time.monotonic())
     from softtargets.studies import STUDIES, find_study
@@ -144,20 +144,21 @@ def page_(
     name: options.StudyName,
     source: Annotated[
         Path,
-        typer.Option("--from", help="The directory with the results.json and logs.jsonl.gz of a page."),
+        typer.Option("--from", help="The directory with the page's results.json and logs.jsonl.gz."),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The directory that the page goes to.", show_default="that of --from: the page is replaced"
+            help="The directory to write the page to.",
+            show_default="the directory of --from, whose page is replaced",
         ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Write a study's page again from its stored results.
+    """Rebuild a study's page from its stored results.
 
-    No runs are needed. Verdicts are by today's rule, and the page has today's look. What only weights and
-    predictions can draw is left out; a page that has it is not replaced.
+    No runs are needed. Verdicts follow the current rules, and the page the current design. Figures that need
+    weights or predictions are left out; a page that has such figures is not replaced.
     """
     from softtargets.studies import STUDIES, find_study, redraw_study
 

@@ -25,7 +25,7 @@ def text_lines(source: str) -> list[str]:
     if source != STANDARD:
         return read_lines(Path(source))
     if sys.stdin.isatty():
-        typer.echo("Type sentences, one a line; Ctrl-D ends them.", err=True)
+        typer.echo("Type sentences, one per line; Ctrl-D ends the input.", err=True)
     return lines_of(sys.stdin.buffer.read(), "standard input")
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from softtargets.runs import Run
     from softtargets.translation import Hypothesis, Penalty, Translator
 
-app = typer.Typer(help="Train models that translate; translate; score.", no_args_is_help=True)
+app = typer.Typer(help="Train translation models, translate, score translations.", no_args_is_help=True)
 app.command()(translate_train.train)
 # Lines that are translated before they are written; within them sentences of similar length go together.
 BLOCK = 1 << 14
@@ -35,10 +35,15 @@ def decode(
     context: typer.Context,
     run: given.RunWord,
     source: Annotated[
-        str, Option("--in", metavar="FILE", help="Sentences, one a line, plain or .gz; - is standard input.")
+        str,
+        Option(
+            "--in",
+            metavar="FILE",
+            help="Sentences to translate, one per line, plain or .gz; - is standard input.",
+        ),
     ] = STANDARD,
     out: Annotated[
-        str, Option(metavar="FILE", help="Where translations go, one a line; - is standard output.")
+        str, Option(metavar="FILE", help="The file for the translations, one per line; - is standard output.")
     ] = STANDARD,
     beam: given.Beam = 5,
     length_penalty: given.LengthPenalty = 1.0,
@@ -48,42 +53,45 @@ def decode(
         int,
         Option(
             min=1,
-            help="How many translations of each sentence, at most the beam; more than 1 are written as rank, score and "
-            "text, separated by tabs.",
+            help="How many translations to write of each sentence, at most as many as the beam. If there are more "
+            "than 1, each line has rank, score and text, separated by tabs.",
         ),
     ] = 1,
     scores: Annotated[
-        bool, Option("--scores", help="Write the score that ranks it and a tab before each translation.")
+        bool, Option("--scores", help="Write before each translation its ranking score and a tab.")
     ] = False,
     sample: Annotated[
         bool,
         Option(
-            "--sample", help="Draw translations at random from the model instead of searching the likeliest."
+            "--sample",
+            help="Sample translations from the model instead of searching for the most probable one.",
         ),
     ] = False,
     top_k: Annotated[
         int | None,
         Option(
-            min=1, help="With --sample: draw from so many of the likeliest tokens.", show_default="all tokens"
+            min=1,
+            help="With --sample: draw only from this many of the most probable tokens.",
+            show_default="all tokens",
         ),
     ] = None,
-    seed: Annotated[int, Option(min=0, help="With --sample: decides what is drawn.")] = 0,
+    seed: Annotated[int, Option(min=0, help="With --sample: the seed of the random draws.")] = 0,
     device: given.Device = "auto",
     overwrite: pages.Overwrite = False,
     runs_dir: options.RunsDir = None,
 ) -> None:
-    """Translate lines with a model of translate train.
+    """Translate lines of text with a trained model.
 
-    Lines go in, as many lines come out, in order; an empty line stays empty. Progress is on standard error. The run is
-    all that is needed: its tokeniser is kept with the weights.
+    Each line is translated into one line, in the same order; an empty line stays empty. Progress goes to standard
+    error. Only the run is needed: its tokeniser is stored with its weights.
     """
     with naming_options(context):
         if sample and nbest > 1:
             raise SofttargetsError(
-                "must be 1 with --sample, which draws one translation of each", argument="nbest"
+                "must be 1 with --sample, which draws one translation of each sentence", argument="nbest"
             )
         if top_k is not None and not sample:
-            raise SofttargetsError("is for --sample: beam search looks at all tokens", argument="top_k")
+            raise SofttargetsError("needs --sample: beam search always looks at all tokens", argument="top_k")
         form = checked_penalty(penalty)
         refuse_output(out, overwrite)
         translator = loaded(run, device, runs_dir)
@@ -143,20 +151,26 @@ def score(
     first: Annotated[
         str,
         Argument(
-            metavar="HYP|RUN", help="A file of translations, one a line (- is standard input); or a run."
+            metavar="HYP|RUN", help="A file of translations, one per line (- is standard input); or a run."
         ),
     ],
     reference: Annotated[
         Path | None,
-        Argument(metavar="REF", help="The reference translations of HYP.", show_default="with HYP alone"),
+        Argument(metavar="REF", help="The reference translations of HYP.", show_default="needed with HYP"),
     ] = None,
     src: Annotated[
         Path | None,
-        Option(metavar="FILE", help="With a run: sentences to translate.", show_default="with a run alone"),
+        Option(
+            metavar="FILE", help="With a run: the sentences to translate.", show_default="needed with a run"
+        ),
     ] = None,
     ref: Annotated[
         Path | None,
-        Option(metavar="FILE", help="With a run: their references.", show_default="with a run alone"),
+        Option(
+            metavar="FILE",
+            help="With a run: the reference translations of --src.",
+            show_default="needed with a run",
+        ),
     ] = None,
     lowercase: Annotated[
         bool, Option("--lowercase", help="Ignore case, as papers on IWSLT often do.")
@@ -168,8 +182,8 @@ def score(
         str,
         Option(
             metavar="LIST",
-            help="With a run: temperatures that logits are divided by, for BLEU, NLL and ECE over temperature; each "
-            "takes a search of its own.",
+            help="With a run: temperatures that logits are divided by, for BLEU, NLL and ECE over temperature. Each "
+            "needs a search of its own.",
         ),
     ] = "0.8,1,1.2",
     bins: pages.Bins = 15,
@@ -184,11 +198,11 @@ def score(
     runs_dir: options.RunsDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Score translations, or a model that translates.
+    """Score translations, or a translation model.
 
-    HYP and REF are compared line by line: BLEU and chrF with the signature of sacreBLEU and 95 % intervals. A run with
-    --src and --ref is made to translate first, and a page says how good it is and whether its probabilities can be
-    trusted.
+    Compares HYP with REF line by line: BLEU and chrF with 95 % intervals and the signature of sacreBLEU. With a
+    run, --src and --ref, translates --src first and writes a page that says how good the translations are and
+    whether the model's probabilities can be trusted.
     """
     started = time.monotonic()
     with naming_options(context):
@@ -196,11 +210,11 @@ def score(
             return score_files(first, reference, lowercase=lowercase, as_json=as_json)
         if reference is not None:
             raise SofttargetsError(
-                f"{reference} is one file too many: give HYP and REF, or a run with --src and --ref"
+                f"{reference} is one file too many; give HYP and REF, or a run with --src and --ref"
             )
         for name, path, other in (("src", src, "ref"), ("ref", ref, "src")):
             if path is None:
-                raise SofttargetsError(f"is missing: it comes with --{other}", argument=name)
+                raise SofttargetsError(f"is missing; it goes with --{other}", argument=name)
 
         from softtargets.data import read_parallel
         from softtargets.inspection.shared import check_bins
@@ -212,7 +226,7 @@ def score(
         assert ref is not None
         pairs = read_parallel(src, ref)
         if not len(pairs):
-            raise SofttargetsError(f"{src} and {ref} hold no sentence")
+            raise SofttargetsError(f"{src} and {ref} have no sentences")
         found_run = run_of(first, runs_dir)
         translator = loaded(first, device, runs_dir)
         directory = out or pages.own_directory(f"translate-{found_run.id}", source=src)
@@ -247,9 +261,7 @@ def score_files(hypotheses: str, reference: Path | None, *, lowercase: bool, as_
     from softtargets.inspection.translate.page import score_rows
 
     if reference is None:
-        raise SofttargetsError(
-            "there is nothing to compare with: give HYP and REF, or a run with --src and --ref"
-        )
+        raise SofttargetsError("the references are missing; give HYP and REF, or a run with --src and --ref")
     texts, wanted = text_lines(hypotheses), read_lines(reference)
     if len(texts) != len(wanted):
         called = "standard input" if hypotheses == STANDARD else hypotheses
@@ -294,8 +306,8 @@ def run_of(word: str, runs_dir: Path | None) -> Run:
     run, _ = options.find_run(word, runs_dir)
     if run is None:
         raise RunError(
-            f"there is no run '{word}' in {options.run_store(runs_dir).root}: give its id, the first 4 or more digits "
-            "of that, or its directory; softtargets runs list shows all"
+            f"there is no run '{word}' in {options.run_store(runs_dir).root}; give a run's id, the first 4 or more "
+            "digits of an id, or a run's directory; softtargets runs list shows all"
         )
     return run
 

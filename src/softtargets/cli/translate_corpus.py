@@ -45,12 +45,12 @@ def corpus_text(context: typer.Context) -> Text:
     for one in files:
         if asked[one] is not None:
             raise SofttargetsError(
-                f"and --corpus cannot be used together: {name} has text of its own", argument=one
+                f"and --corpus cannot be used together: {name} has its own text", argument=one
             )
     known = [kind for kind in kinds(TranslationDataset) if kind != "parallel-text"]
     if name not in known:
         raise SofttargetsError(
-            f"must be one of {', '.join(known)}, not {name}{nearest(name, known)}; your own text is given by --src and "
+            f"must be one of {', '.join(known)}, not {name}{nearest(name, known)}; for your own text, give --src and "
             "--tgt",
             argument="corpus",
         )
@@ -75,11 +75,13 @@ def own_text(context: typer.Context) -> Text:
     for one in ("from_language", "to_language"):
         if asked[one] is not None:
             raise SofttargetsError(
-                "is for --corpus: your own files say which language is which, --src and --tgt", argument=one
+                "is only for --corpus; with your own files, --src is the language to translate from and --tgt the "
+                "one to translate into",
+                argument=one,
             )
     if asked["tsv"] is not None:
         if asked["src"] is not None or asked["tgt"] is not None:
-            raise SofttargetsError("has both sides: leave out --src and --tgt", argument="tsv")
+            raise SofttargetsError("has both languages; leave out --src and --tgt", argument="tsv")
         pairs, files = read_tsv(asked["tsv"]), f"{asked['tsv']}"
     else:
         found = _side_by_side(asked, "src", "tgt")
@@ -90,10 +92,10 @@ def own_text(context: typer.Context) -> Text:
             )
         pairs, files = found, f"{asked['src']} and {asked['tgt']}"
     if not len(pairs):
-        raise SofttargetsError(f"{files} has no sentence pair")
+        raise SofttargetsError(f"{files} has no sentence pairs")
     if pairs.sources == pairs.targets:
         raise SofttargetsError(
-            f"{files}: source and target are the same text; a translation is into another language"
+            f"{files}: source and target are the same text; they must be in different languages"
         )
     splits = {"validation": _side_by_side(asked, "valid_src", "valid_tgt")}
     splits["test"] = _side_by_side(asked, "test_src", "test_tgt")
@@ -126,10 +128,13 @@ def _side_by_side(asked: dict[str, Any], source: str, target: str) -> Pairs | No
         return None
     for name, path, beside in ((source, one, target), (target, other, source)):
         if path is None:
-            raise SofttargetsError(f"is missing: it comes with --{beside.replace('_', '-')}", argument=name)
+            raise SofttargetsError(f"is missing; it goes with --{beside.replace('_', '-')}", argument=name)
     if Path(one) == Path(other):
-        raise SofttargetsError(f"is the file of --{target.replace('_', '-')} too, {one}", argument=source)
+        raise SofttargetsError(
+            f"and --{target.replace('_', '-')} are the same file, {one}; give one file for each language",
+            argument=source,
+        )
     pairs = read_parallel(one, other)
     if not len(pairs):
-        raise SofttargetsError(f"{one} and {other} hold no sentence")
+        raise SofttargetsError(f"{one} and {other} have no sentences")
     return pairs

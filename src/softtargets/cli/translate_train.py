@@ -56,12 +56,12 @@ def train(
     dry_run: given.DryRun = False,
     as_json: options.Json = False,
 ) -> None:
-    """Train a model that translates, on your text.
+    """Train a translation model on your text.
 
-    Two aligned files, a table of two columns, or a corpus that softtargets knows go in; a run comes out that translate
-    decode and translate score use. Your text is copied into the data directory under a name made of its content. What
-    is not given is chosen by the amount of text and the device, and said. Ctrl-C is safe: the same command goes on
-    where it stopped. With --for, the exit code is 3 if the time was too short.
+    Give two aligned files, a table of two columns, or a corpus that softtargets knows. The result is a run for
+    translate decode and translate score. Your text is copied into the data directory under a name derived from its
+    content. Settings that you leave out are chosen by the amount of text and the device, and printed. Ctrl-C is
+    safe: the same command resumes the training. With --for, the exit code is 3 if the time was too short.
     """
     until = options.deadline(time_for, time.monotonic())
     with naming_options(context):
@@ -161,7 +161,7 @@ def loss_words(recipe: Recipe) -> str:
     if part.name == "labo" and part.to_dict()["alpha"] is None and part.to_dict()["reading"] == "literal":
         said += (
             " Read literally, as here, its paper moves at least half of the mass, which made models underconfident "
-            "in our one-seed tries; --alpha 0.1 or --set regulariser.reading=reversed moves less."
+            "in our one-seed trials; --alpha 0.1 or --set regulariser.reading=reversed moves less."
         )
     return said.replace("`", "")
 
@@ -197,8 +197,8 @@ def _prepared(resources: Resources, recipe: Recipe, said: list[str], *, quiet: b
         f"Cleaning: {task.report}",
         f"Overlap: {overlap} of the {len(test):,} test sources {'is' if known.sources_alike == 1 else 'are'} in the "
         "training text.",
-        f"Vocabulary: {len(task.tokeniser):,} pieces of words that both languages share; a target has "
-        f"{pieces:.1f} on average, its end included.",
+        f"Vocabulary: {len(task.tokeniser):,} word pieces that both languages share; a target sentence has "
+        f"{pieces:.1f} on average, including its end.",
         f"Padding: {100 * task.layout(recipe).padding:.1f} % of the target positions in batches.",
         *(f"Note: {warning.message}." for warning in caught if issubclass(warning.category, UserWarning)),
         *said[1:],

@@ -65,28 +65,31 @@ def view(
     pick: Annotated[
         str,
         Option(
-            help="Which three classes to choose by their templates: close ones, far ones, or two close and one far "
-            "(mixed)."
+            help="Which three classes to choose, by the distances between their templates: close, far, or mixed (two "
+            "close, one far)."
         ),
     ] = "mixed",
     names: Annotated[
         str | None,
         Option(
             metavar="FILE",
-            help="Names of the classes: a file with one on each line, a JSON file, or names separated by commas.",
+            help="Names of the classes: a file with one name per line, a JSON file, or names separated by commas.",
             show_default="their numbers",
         ),
     ] = None,
     units: Annotated[
         str,
-        Option(help="The unit of the axes: distances between class centres, templates, or raw activations."),
+        Option(
+            help="The unit of the axes: the distance between class means (centres), between templates (templates), "
+            "or raw activations (activations)."
+        ),
     ] = "centres",
     activations_name: Annotated[
         str | None,
         Option(
             metavar="NAME",
             help="The array with the activations.",
-            show_default="found out from names and shapes",
+            show_default="inferred from names and shapes",
         ),
     ] = None,
     weights_name: Annotated[
@@ -94,27 +97,28 @@ def view(
         Option(
             metavar="NAME",
             help="The array with the last layer.",
-            show_default="found out from names and shapes",
+            show_default="inferred from names and shapes",
         ),
     ] = None,
     labels_name: Annotated[
         str | None,
         Option(
-            metavar="NAME", help="The array with the labels.", show_default="found out from names and shapes"
+            metavar="NAME", help="The array with the labels.", show_default="inferred from names and shapes"
         ),
     ] = None,
     ignore_index: IgnoreIndex = None,
     out: Annotated[
-        Path | None, Option(help="The directory that the page goes to.", show_default="./reports/view-NAME")
+        Path | None, Option(help="The directory to write the page to.", show_default="./reports/view-NAME")
     ] = None,
     runs_dir: RunsDir = None,
     as_json: Json = False,
 ) -> None:
     """Show how models arrange three classes in their last layer.
 
-    Draws the examples on the plane of the classes' templates and measures how far each class has collapsed. Panels of
-    one model share a scale. Models and splits are named by their files (hard_train.npz is the model "hard" on "train")
-    or by you: softtargets view hard:train=a.npz hard:test=b.npz smooth:train=c.npz smooth:test=d.npz
+    Draws the examples on the plane through the templates of three classes and measures how far the classes have
+    collapsed. Panels of one model share a scale. A file's name says which model and split it is (hard_train.npz is
+    the model "hard" on "train"), or you say it: softtargets view hard:train=a.npz hard:test=b.npz
+    smooth:train=c.npz smooth:test=d.npz
     """
     from softtargets.geometry import UNITS
     from softtargets.inspection.shared import check_choice
@@ -191,7 +195,7 @@ class Elsewhere:
         for label in self._paths:
             if label and label not in there:
                 shown = ", ".join(dict.fromkeys(f"{panel.net}:{panel.split}" for panel in panels))
-                problem = f"{label}=...: there is no such panel; there are {shown}"
+                problem = f"{label}=...: there is no panel of this name; there are {shown}"
                 raise SofttargetsError(problem, argument=self._argument)
 
 
@@ -208,8 +212,8 @@ def panels_of(
     if run is not None:
         if run.recipe.data.task == "translation":
             raise RunError(
-                f"run {run.id} translates, and keeps no activations of tokens; softtargets study run muller-fig7 shows "
-                "how such models arrange them"
+                f"run {run.id} is a translation model and keeps no activations; softtargets study run muller-fig7 "
+                "shows how such models arrange tokens"
             )
         return _panels_of_run(run, net, split, wanted)
     if not label:

@@ -270,10 +270,9 @@ _SOURCES = (
         terms="non-commercial research and education, after registration",
         homepage="https://image-net.org",
         folders=(Folder("imagenet/train", 1_000, 1_281_167), Folder("imagenet/val", 1_000, 50_000)),
-        by_hand="it needs an account: register at https://image-net.org, download ILSVRC2012_img_train.tar "
-        "(md5 1d675b47d978889d74fa0da5fadfb00e) and ILSVRC2012_img_val.tar "
-        "(md5 29b22e2961454d5413ddabcf34fc5622), and unpack them as {to}/imagenet/train/<wnid>/*.JPEG and "
-        "{to}/imagenet/val/<wnid>/*.JPEG",
+        by_hand="it needs an account: register at https://image-net.org, download ILSVRC2012_img_train.tar (md5 "
+        "1d675b47d978889d74fa0da5fadfb00e) and ILSVRC2012_img_val.tar (md5 29b22e2961454d5413ddabcf34fc5622), "
+        "and unpack them as {to}/imagenet/train/<wnid>/*.JPEG and {to}/imagenet/val/<wnid>/*.JPEG",
     ),
     Source(
         name="multi30k",

@@ -40,7 +40,8 @@ def load_pairs(
     for one, other in directions:
         if not one or not other or one == other:
             raise DataError(
-                f"cannot pair the languages '{source}' and '{target}'; name two different ones, as en and de"
+                f"cannot pair the languages '{source}' and '{target}'; name two different languages, such as en and "
+                "de"
             )
     if len(set(directions)) < len(directions):
         raise DataError(f"a language is named twice in '{source}' or '{target}'")
@@ -60,7 +61,7 @@ def _direction(name: str, root: Path, source: str, target: str, part: str) -> te
     for language in (source, target):
         one_of(language, languages, f"{known.title} has no language")
     if with_english and "en" not in (source, target):
-        raise DataError(f"{known.title} has no pairs {source}-{target}; one of the two languages is en")
+        raise DataError(f"{known.title} has no {source}-{target} pairs; one of the two languages must be en")
     one_of(part, parts, f"{known.title} has no part")
     with remedied(name, root):
         if name == "multi30k":

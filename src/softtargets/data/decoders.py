@@ -110,7 +110,8 @@ class Decoders:
             self._own.process = None
         raise DataError(
             f"a process that decodes images died twice ({status}) with one of these files: {', '.join(paths)}. Is "
-            f"there memory enough? {KIND}=threads decodes without processes, {NUMBER} says how many there are"
+            f"there enough memory? {KIND}=threads decodes without processes, and {NUMBER} sets the number of "
+            "processes"
         )
 
 
@@ -176,7 +177,7 @@ def _number() -> int:
         return max(1, here // (int(ranks) if ranks.isdigit() and int(ranks) else 1))
     if not said.isdigit() or not 1 <= int(said) <= 1024:
         raise DataError(
-            f"{NUMBER} is {said!r}; give how many {' or '.join(KINDS)} decode images, from 1 to 1024"
+            f"{NUMBER} is {said!r}; it must be the number of {' or '.join(KINDS)} that decode images, from 1 to 1024"
         )
     return int(said)
 
@@ -184,5 +185,5 @@ def _number() -> int:
 def _kind(number: int) -> str:
     said = os.environ.get(KIND, "") or KINDS[number > FEW_THREADS]
     if said not in KINDS:
-        raise DataError(f"{KIND} is {said!r}; give one of {', '.join(KINDS)}")
+        raise DataError(f"{KIND} is {said!r}; it must be one of {', '.join(KINDS)}")
     return said

@@ -75,11 +75,11 @@ def decode_file(path: Path | str, how: Decoding, tries: Tries | None = None) -> 
             if how.upright:
                 image = _upright(image, opened)
     except FileNotFoundError:
-        raise DataError(f"{path} is listed but does not exist") from None
+        raise DataError(f"{path} is in the list of images but does not exist") from None
     except DataError as problem:
         raise DataError(f"{path} {problem}") from None
     except MemoryError:
-        raise DataError(f"{path} is too large a picture for the memory that is left") from None
+        raise DataError(f"{path} is too large an image for the memory that is left") from None
     # Pillow's decoders raise a wide and changing choice of exceptions on damaged files.
     except Exception as problem:
         raise DataError(f"{path} could not be decoded as an image: {problem}") from None
@@ -135,10 +135,10 @@ def _in_colour(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I;16") or image.mode == "I":
         values = np.asarray(image, np.int64)
         if values.min() < 0 or values.max() > 0xFFFF:
-            raise DataError("has shades beyond sixteen bits, which no picture that can be shown has")
+            raise DataError("has values beyond sixteen bits, so it is not an ordinary image")
         return _from_grey((values // _SIXTEEN).astype(np.uint8))
     if image.mode == "F":
-        raise DataError("is made of floating-point numbers, and nobody says which of them is white")
+        raise DataError("has floating-point pixels, and nothing says which value is white")
     return image.convert("RGB")
 
 

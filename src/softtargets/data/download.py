@@ -158,7 +158,7 @@ class _Transfer:
             patience.sleep(min(patience.pause * 2**idle, patience.longest_pause))
         kept = self.part.size()
         hint = f" ({kept} bytes are kept; run the command again to continue)" if kept else ""
-        raise _Unavailable(f"{reason}, {patience.attempts} attempts in a row{hint}")
+        raise _Unavailable(f"{reason}, in {patience.attempts} attempts in a row{hint}")
 
     def _request(self, timeout: float) -> bool:
         """Make one request and add what comes to the part; return whether it is complete."""
@@ -193,7 +193,7 @@ class _Transfer:
             problem.close()
             return self._answered(problem, have)
         except ValueError as problem:  # an address that is none, in a redirect
-            raise _Unavailable(f"it leads to an address that cannot be read ({problem})") from None
+            raise _Unavailable(f"it redirects to an address that cannot be read ({problem})") from None
         except urllib.error.URLError as problem:
             if isinstance(problem.reason, ssl.SSLCertVerificationError):
                 raise _Unavailable(f"the server's certificate is not valid ({problem.reason})") from None
@@ -217,7 +217,7 @@ class _Transfer:
         start, total = _content_range(response.headers) if goes_on else (0, offered.total)
         if goes_on and (not have or start != have or offered.differs(stamp)):
             self.part.clear()
-            raise _Interrupted("the server continued a different file")
+            raise _Interrupted("the server resumed a different file")
         if self.archive.size is not None and total not in (None, self.archive.size):
             raise _Unavailable(f"the server offers {total} bytes, expected {self.archive.size}")
         if not goes_on:
@@ -263,8 +263,8 @@ def _accept(archive: Archive, part: _Part) -> None:
     size = part.size()
     part.clear()
     raise _Unavailable(
-        f"what came ({size} bytes) is not the published file{page}: {problem}; it was removed, so run the "
-        f"command again, and if that does not help the file on the server has changed"
+        f"the downloaded file ({size} bytes) is not the published one{page}: {problem}. It was removed; run the "
+        "command again, and if that does not help, the file on the server has changed"
     )
 
 
@@ -303,7 +303,9 @@ class _OnlyHttp(urllib.request.HTTPRedirectHandler):
 def _check_scheme(url: str, origin: str) -> None:
     scheme = urlsplit(url).scheme.lower()
     if scheme not in ("http", "https") or (scheme == "http" and urlsplit(origin).scheme.lower() == "https"):
-        raise _Unavailable(f"it leads to '{url}', and only http and https are followed, never down to http")
+        raise _Unavailable(
+            f"it redirects to '{url}'; only http and https are followed, and https never to http"
+        )
 
 
 def _flush(file: IO[bytes]) -> None:

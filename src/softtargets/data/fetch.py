@@ -55,7 +55,7 @@ def fetch_source(
         checks = check_source(source, root)
     for check in checks:
         if not check.ok:
-            raise DataError(f"{check.file} is not right even after fetching {source.title}: {check.problem}")
+            raise DataError(f"{check.file} is wrong even after fetching {source.title}: {check.problem}")
     return [check.file for check in checks]
 
 
@@ -79,5 +79,5 @@ def _check_space(archive: Archive, root: Path) -> None:
     free = shutil.disk_usage(root).free
     if free < needed:
         raise StorageError(
-            f"{archive.file} needs {needed / 2**20:.0f} MiB in {root}, where {free / 2**20:.0f} MiB are free"
+            f"{archive.file} needs {needed / 2**20:.0f} MiB in {root}, but only {free / 2**20:.0f} MiB are free"
         )

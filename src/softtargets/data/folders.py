@@ -57,7 +57,9 @@ def image_folder(root: Path, classes: Sequence[str] | None = None) -> ImageIndex
     number = {name: label for label, name in enumerate(order)}
     for name in found:
         if name not in number:
-            raise DataError(f"{root / name} is a class the train split does not have{nearest(name, order)}")
+            raise DataError(
+                f"{root / name} is a class that the training split does not have{nearest(name, order)}"
+            )
     return _index(root, ((path, number[name]) for name in found for path in _images(root, name)), order)
 
 
@@ -165,8 +167,8 @@ def _check_memory(index: ImageIndex, size: int) -> None:
         return  # this system does not say; the attempt will tell
     if needed > available:
         raise DataError(
-            f"{len(index)} images of {size} x {size} need {needed / 2**30:.1f} GiB, and this machine has "
-            f"{available / 2**30:.1f}; choose a smaller size"
+            f"{len(index)} images of {size} x {size} need {needed / 2**30:.1f} GiB, but this machine has only "
+            f"{available / 2**30:.1f} GiB; choose a smaller size"
         )
 
 
@@ -197,8 +199,8 @@ def walk_images(
         about = os.stat(root / below)
         if (here := (about.st_dev, about.st_ino)) in above and about.st_ino:  # 0 where there are no numbers
             raise DataError(
-                f"{root / below} leads back through a link to a directory it lies in, so that the images below it "
-                "have no end; remove the link"
+                f"{root / below} links back to a directory that contains it, so the images below it never end; "
+                "remove the link"
             )
         for entry in entries:
             if entry.name.startswith("."):

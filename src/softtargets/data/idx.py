@@ -54,7 +54,9 @@ def _header(file: IO[bytes], path: Path) -> tuple[str, tuple[int, ...], int]:
     code = _TYPES[magic[2]]
     size = math.prod(shape) * int(code[2])
     if dimensions > _MOST_DIMENSIONS or size > LARGEST:
-        raise DataError(f"{path} claims {size} bytes in {dimensions} dimensions; it is damaged or no dataset")
+        raise DataError(
+            f"{path} claims {size} bytes in {dimensions} dimensions; it is damaged or not a dataset"
+        )
     return code, shape, size
 
 
@@ -66,7 +68,7 @@ def _values(file: IO[bytes], path: Path, shape: tuple[int, ...], size: int) -> I
         yield block
     if found < size:
         raise DataError(
-            f"{path} is truncated: its header promises {promised} ({size} bytes), {found} are there"
+            f"{path} is truncated: its header promises {promised} ({size} bytes), but {found} are there"
         )
     if file.read(1):
         raise DataError(f"{path} has bytes after the {promised} its header promises; it is damaged")

@@ -51,8 +51,8 @@ def read_own_arrays(
     }
     if "test" in splits and splits["test"].images.shape[1:] != splits["train"].images.shape[1:]:
         raise DataError(
-            f"test images are {splits['test'].images.shape[1:]}, and training images "
-            f"{splits['train'].images.shape[1:]}; all must have one shape"
+            f"test images have the shape {splits['test'].images.shape[1:]}, but training images have "
+            f"{splits['train'].images.shape[1:]}; all must have the same shape"
         )
     if "test" not in splits:
         return _cut(splits["train"])
@@ -61,8 +61,8 @@ def read_own_arrays(
         name = str(names[unknown[0]])
         meant = nearest(name, map(str, names[known])) if names.dtype.kind == "U" else ""
         raise DataError(
-            f"{name} is a class of the test set that the training set does not have{meant}; a model cannot learn it: "
-            "leave its examples out, or train on some"
+            f"{name} is a class of the test set that the training set does not have{meant}, so no model can learn "
+            "it; leave its examples out, or add some to the training set"
         )
     return splits
 
@@ -95,8 +95,8 @@ def load_arrays(root: Path, name: str, digest: str, split: str) -> Examples:
     found = arrays_digest(splits)
     if digest and found != digest:
         raise DataError(
-            f"the arrays in {path} are not what the recipe is about: their digest is {found}, not {digest}; put them "
-            f"back, or give the recipe data.digest: '{found}', which makes it another recipe"
+            f"the arrays in {path} are not those of the recipe: their digest is {found}, not {digest}; put the right "
+            f"arrays back, or set data.digest: '{found}' in the recipe, which makes it a different recipe"
         )
     return splits[split]
 
@@ -124,11 +124,12 @@ def _pair(path: Path, labels: Path | None, split: str, needed: bool = True) -> A
             return None
         if labels is None:
             raise DataError(
-                f"{path} holds one array; give the file of its labels, or a .npz with images and labels"
+                f"{path} has only one array; also give the file with its labels, or give a .npz with images and "
+                "labels"
             )
         of_labels = _arrays(labels)
         if isinstance(of_labels, dict):
-            raise DataError(f"{labels} holds several arrays; give a .npy file of labels")
+            raise DataError(f"{labels} has several arrays; give a .npy file of labels")
         return arrays, of_labels
     for image_name, label_name in NAMES[split]:
         if image_name in arrays and label_name in arrays:
@@ -162,21 +163,21 @@ def _as_images(values: NDArray[Any], split: str) -> NDArray[np.uint8]:
         found = found.transpose(0, 3, 1, 2)
     if found.ndim != 4 or found.shape[1] not in CHANNELS or 0 in found.shape:
         raise DataError(
-            f"{split} images are {values.shape}; they must be (N, height, width), or with 1, 3 or 4 channels first or "
-            "last"
+            f"{split} images have the shape {values.shape}; it must be (N, height, width), or have 1, 3 or 4 "
+            "channels first or last"
         )
     if found.dtype.kind == "f":
         low, high = float(np.min(found)), float(np.max(found))
         if not (low >= 0 and high <= 1):  # NaN is neither
             raise DataError(
-                f"{split} images are numbers from {low:g} to {high:g}; give uint8 from 0 to 255, or numbers from 0 to "
-                "1: the recipe says how they are standardised"
+                f"{split} images have values from {low:g} to {high:g}; give uint8 from 0 to 255, or numbers from 0 "
+                "to 1. Do not standardise them: the recipe does that"
             )
         found = np.rint(found * 255).astype(np.uint8)
     elif found.dtype.kind in "iu":
         if found.min() < 0 or found.max() > 255:
             raise DataError(
-                f"{split} images are from {found.min()} to {found.max()}; shades go from 0 to 255"
+                f"{split} images have values from {found.min()} to {found.max()}; values must be from 0 to 255"
             )
         found = found.astype(np.uint8)
     else:
@@ -188,10 +189,12 @@ def _class_names(labels: list[NDArray[Any]]) -> NDArray[Any]:
     for one in labels:
         if one.ndim != 1 or len(one) == 0 or one.dtype.kind not in "iuU":
             raise DataError(
-                f"labels are {one.dtype} of shape {one.shape}; give whole numbers or texts, one for each image"
+                f"labels are {one.dtype} of shape {one.shape}; give one whole number or text for each image"
             )
     if len({one.dtype.kind == "U" for one in labels}) > 1:
-        raise DataError("labels of the training set and of the test set are of two kinds, numbers and texts")
+        raise DataError(
+            "labels are numbers in one of training and test set and texts in the other; use the same kind in both"
+        )
     return np.unique(np.concatenate(labels))
 
 
@@ -202,7 +205,7 @@ def _codes(labels: NDArray[Any], names: NDArray[Any]) -> NDArray[np.int64]:
 def _cut(whole: Examples) -> dict[str, Examples]:
     if len(whole) < FEWEST:
         raise DataError(
-            f"{len(whole)} examples are too few to hold some out for a test; give a test set of your own"
+            f"{len(whole)} examples are too few to hold some out as a test set; give a test set of your own"
         )
     test = held_out(whole.labels.tolist(), max(1, round(SHARE_HELD_OUT * len(whole))))
     rest = whole.take(sorted(set(range(len(whole))) - set(test)))
@@ -229,5 +232,5 @@ def _restored(path: Path) -> dict[str, Examples]:
         }
     except (KeyError, TypeError, IndexError, AttributeError):
         raise DataError(
-            f"{path} is no dataset that softtargets data arrays wrote; make one of your arrays with it"
+            f"{path} was not written by softtargets data arrays; make a dataset from your arrays with that command"
         ) from None

@@ -71,8 +71,8 @@ def folder_digest(root: Path, progress: Progress | None = None) -> str:
     files = listed_files(root, progress)
     if not files:
         raise DataError(
-            f"{root} holds no images below {', '.join(SPLIT_NAMES)}; expected train/CLASS/IMAGE and test/CLASS/IMAGE "
-            "(val is as good as test)"
+            f"{root} has no images below {', '.join(SPLIT_NAMES)}; expected train/CLASS/IMAGE and test/CLASS/IMAGE "
+            "(or val instead of test)"
         )
     stamp = sixteen_digits([str(root.resolve()), *(f"{one.path} {one.size} {one.changed}" for one in files)])
     return str(remembered("folder", stamp, lambda: _digest(root, files, progress)))
@@ -123,11 +123,12 @@ def adopt_folder(
     root = path.expanduser()
     if not (root / "train").is_dir():
         raise DataError(
-            f"{root} has no directory 'train'; expected train/CLASS/IMAGE and test/CLASS/IMAGE (val is as good as test)"
+            f"{root} has no directory 'train'; expected train/CLASS/IMAGE and test/CLASS/IMAGE (or val instead of "
+            "test)"
         )
     if not any((root / name).is_dir() for name in SPLIT_NAMES[1:]):
         raise DataError(
-            f"{root} has neither 'test' nor 'val', which models are measured on; put some images there"
+            f"{root} has neither 'test' nor 'val'; put the images that models are tested on into one of them"
         )
     digest = folder_digest(root, progress)
     name = f"images-{digest}"
@@ -144,11 +145,11 @@ def check_digest(root: Path, digest: str, progress: Progress | None = None) -> N
     """Refuse a folder whose images are not those that a recipe was made for."""
     if not root.is_dir():
         raise DataError(
-            f"{root} is not there; if the images are elsewhere on this machine: softtargets data folder PATH"
+            f"{root} does not exist; if the images are elsewhere on this machine: softtargets data folder PATH"
         )
     found = folder_digest(root, progress)
     if found != digest:
         raise DataError(
-            f"{root} has other images than those that the recipe was made for: their digest is {found}, not {digest}. "
-            "Put the images of then back, or make a recipe for these with: softtargets data folder PATH"
+            f"{root} does not have the images that the recipe was made for: their digest is {found}, not {digest}. "
+            "Put the original images back, or make a recipe for these with: softtargets data folder PATH"
         )

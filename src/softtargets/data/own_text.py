@@ -55,8 +55,8 @@ def hold_out(pairs: Pairs, names: tuple[str, ...]) -> dict[str, Pairs]:
     kept = [place for place in range(len(pairs)) if place not in out]
     if not kept or not all(chosen.values()):
         raise DataError(
-            f"nothing is left to train on when pairs are held out: the {len(pairs)} pairs have {len(places)} different "
-            "source sentences; give validation and test as files of their own"
+            f"holding pairs out leaves nothing to train on: the {len(pairs)} pairs have {len(places)} different "
+            "source sentences; give validation and test sets as separate files"
         )
     return {name: pairs.part(sorted(some)) for name, some in {"train": kept, **chosen}.items()}
 
@@ -100,8 +100,8 @@ def keep_text(splits: Mapping[str, Pairs], data_dir: Path | None = None) -> Path
             write_atomically(path, content)
         elif there != content:
             raise DataError(
-                f"{path} has other text than when it was written; delete the directory {folder} and give the same "
-                "command again"
+                f"{path} has changed since it was written; delete the directory {folder} and give the same command "
+                "again"
             )
     return folder
 

@@ -134,8 +134,8 @@ def _mnist(
     if len(found) != MNIST_EXAMPLES[split]:
         # A recipe names its data and not how much of it there is: runs of a part would have the same identity.
         raise DataError(
-            f"{root / folder} has {len(found)} images to {split}, but {name} has {MNIST_EXAMPLES[split]}; for fewer "
-            "use the recipe's data.limit, and for images of your own image-folder"
+            f"{root / folder} has {len(found)} {split} images, but {name} has {MNIST_EXAMPLES[split]}; to use fewer "
+            "images, set data.limit in the recipe, and for your own images use image-folder"
         )
     return found
 
@@ -174,8 +174,8 @@ def _relabelled(examples: Examples, root: Path, split: str, name: str, labels: s
     path, human = _human(root, f"{name}n")
     if not np.array_equal(human[clean], examples.labels):
         raise DataError(
-            f"the clean labels in {path} are not those of the images in {root}, so the human labels cannot "
-            f"be matched to the images; check those with: softtargets data verify {name}"
+            f"the clean labels in {path} differ from those of the images in {root}, so the human labels cannot be "
+            f"matched to the images; check the images with: softtargets data verify {name}"
         )
     return Examples(examples.images, human[noisy], examples.classes)
 
@@ -242,7 +242,7 @@ def image_files(
 def _check(name: str, split: str, options: Mapping[str, Any], allowed: Sequence[str]) -> None:
     """Refuse splits and options that a dataset does not have."""
     if split not in SPLITS:
-        raise DataError(f"{name} has no split '{split}'; there are train and test")
+        raise DataError(f"{name} has no split '{split}'; its splits are train and test")
     for option in options:
         if option not in allowed:
             choice = f"it takes {', '.join(allowed)}" if allowed else "it takes none"

@@ -39,8 +39,8 @@ def _split(path: Path, count: int, size: int, written: int) -> dict[str, Pairs]:
     pairs = read_tsv(path)
     if len(pairs) != count:
         raise DataError(
-            f"{path} has {len(pairs):,} pairs, but this corpus has {count:,}; for another export put files of your own "
-            "beside each other and load them as parallel-text"
+            f"{path} has {len(pairs):,} pairs, but this corpus has {count:,}; load another export of Tatoeba as your "
+            "own text, with parallel-text"
         )
     return split_by_sentence(pairs)
 

@@ -117,7 +117,9 @@ def join_pairs(*parts: Pairs, tags: Sequence[str] | None = None) -> Pairs:
     [('<2de> Good', 'Gut'), ('<2fr> Good', 'Bon')]
     """
     if tags is not None and len(tags) != len(parts):
-        raise DataError(f"there are {len(tags)} tags for {len(parts)} sets of pairs; give one for each")
+        raise DataError(
+            f"there are {len(tags)} tags for {len(parts)} sets of pairs; give one tag for each set"
+        )
     prefixes = [f"{tag} " for tag in tags] if tags is not None else [""] * len(parts)
     sources = (
         prefix + sentence for prefix, part in zip(prefixes, parts, strict=True) for sentence in part.sources

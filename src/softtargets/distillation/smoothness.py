@@ -23,7 +23,7 @@ def smoothness_index(teacher_probabilities: ArrayLike, labels: ArrayLike) -> flo
     p = as_probabilities(teacher_probabilities, "teacher_probabilities")
     examples, classes = p.shape
     if classes < 2:
-        raise ValueError("smoothness needs at least 2 classes: with 1 there is no wrong one")
+        raise ValueError("smoothness needs at least 2 classes: with 1 there is no wrong class")
     y = as_labels(labels, examples, classes).to(p.device)
     # The wrong classes are added up, since 1 - p_y loses the digits of a small index.
     wrong = p.to(torch.float64).scatter(1, y[:, None], 0.0).sum(1)

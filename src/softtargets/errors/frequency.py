@@ -76,7 +76,7 @@ def accuracy_by_frequency(
 
 def _quantiles(counts: Tensor, groups: int) -> list[tuple[int, int | None]]:
     if isinstance(groups, bool) or groups < 1:
-        raise ValueError(f"groups must be at least 1, or the edges between groups, not {groups}")
+        raise ValueError(f"groups must be a number of at least 1 or the edges between groups, not {groups}")
     seen = counts[counts > 0].sort().values
     # A count belongs where the middle of the classes that have it lies, so that ties fall to the nearer side.
     below, upto = torch.searchsorted(seen, seen), torch.searchsorted(seen, seen, right=True)

@@ -26,7 +26,7 @@ def make_executor(name: str, **options: Any) -> Executor:
     LocalExecutor()
     >>> make_executor("local", address="auto")
     Traceback (most recent call last):
-    softtargets.exceptions.SofttargetsError: address is no option of the executor local; it is one of ray
+    softtargets.exceptions.SofttargetsError: address is not an option of the executor local, only of ray
     """
     if name not in EXECUTORS:
         raise SofttargetsError(
@@ -37,7 +37,7 @@ def make_executor(name: str, **options: Any) -> Executor:
         if option not in _options(name):
             having = [other for other in EXECUTORS if option in _options(other)]
             raise SofttargetsError(
-                f"is no option of the executor {name}; it is one of {' and '.join(having)}", argument=option
+                f"is not an option of the executor {name}, only of {' and '.join(having)}", argument=option
             )
     return EXECUTORS[name](**given)
 

@@ -72,7 +72,7 @@ class RanksExecutor(Executor):
         if choose_device(device).type == "cuda":
             return torch.cuda.device_count()
         raise SofttargetsError(
-            "how many processes train each run must be said where there is no GPU: --ranks N, or RanksExecutor(ranks=N)"
+            "without a GPU, say how many processes train each run: --ranks N, or RanksExecutor(ranks=N)"
         )
 
 
@@ -168,7 +168,7 @@ class _Group:
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=30)
         log = (self._folder / "log.txt").read_text(encoding="utf-8", errors="replace")
-        return "failed", f"the processes that torchrun should start are gone: {_last_words(log)}"
+        return "failed", f"the processes that torchrun should have started are gone: {_last_words(log)}"
 
     def _stop(self, process: subprocess.Popen[bytes]) -> None:
         """Whatever happens, nothing that was started here stays behind."""

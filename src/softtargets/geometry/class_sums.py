@@ -54,9 +54,9 @@ class ClassSums:
         return (self._scatter + self._scatter.T) / 2
 
     def add(self, activations: ArrayLike, labels: ArrayLike, ignore_index: int = -100) -> None:
-        """Take in activations (..., D) with labels (...); examples with the label `ignore_index` are padding.
+        """Add activations (..., D) with labels (...); examples with the label `ignore_index` are padding.
 
-        What is wrong is said before anything is taken in.
+        If anything is wrong with them, nothing is added.
         """
         examples = LabelledActivations(
             activations, labels, len(self.counts), self.means.shape[1], ignore_index
@@ -66,11 +66,11 @@ class ClassSums:
             self._add(values, classes)
 
     def merge(self, other: ClassSums) -> None:
-        """Take in all that another has seen."""
+        """Add everything that another one has seen."""
         if other.means.shape != self.means.shape:
             raise ValueError(
-                f"sums can be merged for the same classes and dimensions, not {tuple(self.means.shape)} and "
-                f"{tuple(other.means.shape)}"
+                "sums can only be merged if they have the same classes and dimensions, not "
+                f"{tuple(self.means.shape)} and {tuple(other.means.shape)}"
             )
         device = self.counts.device
         present = other.present.to(device)

@@ -119,7 +119,7 @@ def collapse_from_sums(
     templates = as_templates(weights)
     if templates.shape != sums.means.shape:
         raise ValueError(
-            f"weights must be {tuple(sums.means.shape)}, as the sums are, not {tuple(templates.shape)}"
+            f"weights must have the shape of the sums, {tuple(sums.means.shape)}, not {tuple(templates.shape)}"
         )
     _check_classes(sums)
     present = sums.present
@@ -149,8 +149,8 @@ def nearest_mean_disagreement(
 ) -> float:
     """NC4: the share of activations (N, D) for which the model predicts another class than that of the nearest mean.
 
-    Means (K, D) may be those of other examples, as of the training set. Classes whose mean is NaN have none and are
-    nearest to nothing. The first of equals is taken on both sides.
+    Means (K, D) may be those of other examples, as of the training set. Classes whose mean is NaN are never the
+    nearest. Ties go to the first class, for both.
 
     >>> means = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> activations, bias = torch.tensor([[3.0, 0.1], [3.0, 2.9]]), torch.tensor([0.0, 1.0])
@@ -161,7 +161,7 @@ def nearest_mean_disagreement(
     centres = as_real(means, "means").to(templates.device).double()
     if centres.shape != templates.shape:
         raise ValueError(
-            f"means must be {tuple(templates.shape)}, as weights are, not {tuple(centres.shape)}"
+            f"means must have the shape of the weights, {tuple(templates.shape)}, not {tuple(centres.shape)}"
         )
     found = as_activations(activations, templates.shape[1])
     if len(found) == 0:

@@ -78,10 +78,10 @@ def draw_panels(
 ) -> tuple[FairPanel, ...]:
     """Panels in rows of four: a model's training and held-out examples without smoothing, then with.
 
-    As in Müller et al. 2019, figure 1, and the replication's figure 2; several rows show other classes or models. Axes
-    are fair (`fair_panels`, which also says what `units` are), and what was drawn is given back. Under each panel stand
-    its spread (`PlaneMeasures.spread`) and how equilateral the triangle of class means is. For a figure with
-    `layout="constrained"`; 2.6 inches wide and 3.3 high per panel is a good size.
+    As in Müller et al. 2019, figure 1, and the replication's figure 2; several rows show other classes or models.
+    Axes are fair (`fair_panels`, which also says what `units` are), and the drawn panels are returned. Below each
+    panel are its spread (`PlaneMeasures.spread`) and how equilateral the triangle of class means is. For a figure
+    with `layout="constrained"`; 2.6 inches wide and 3.3 high per panel is a good size.
     """
     if columns < 1:
         raise ValueError(f"columns must be at least 1, not {columns}")

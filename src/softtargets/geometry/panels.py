@@ -26,11 +26,11 @@ class FairPanel:
 
 
 def fair_panels(panels: Sequence[PlaneView], units: str = "centres") -> tuple[FairPanel, ...]:
-    """Scale panels so that what looks smaller is smaller, and say how long a unit is.
+    """Scale panels so that clusters that look smaller are smaller, and give the length of a unit.
 
     Axes have one scale in both directions and show all points. Models differ in the scale of their activations
-    (Müller et al. 2019, section 2: with smoothing it is much smaller), which is not what a picture of clusters is
-    about, and would make any model with small activations look tight. So what is fair depends on the unit:
+    (Müller et al. 2019, section 2: with smoothing it is much smaller), which says nothing about clusters and would
+    make any model with small activations look tight. The unit can be:
 
     - "centres": distances are in units of the mean distance between the three class means of the model's first panel,
       such as training. All panels of all models then have the same limits: a cluster that is half as wide on paper is
@@ -91,7 +91,8 @@ def _scaled(view: PlaneView, first: PlaneView, units: str) -> tuple[PlaneView, f
     unit, middle = sum(sides(corners)) / 3, corners.mean(0)
     if unit == 0:
         raise ValueError(
-            f"the class means of '{first.title}' are one point, so they are no unit; use units='activations'"
+            f"the class means of '{first.title}' are a single point, so their distance cannot be the unit; use "
+            "units='activations'"
         )
 
     def moved(points: Tensor) -> Tensor:

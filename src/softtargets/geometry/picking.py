@@ -18,7 +18,7 @@ BLOCK = 1 << 21  # distances at a time: 16 MiB
 GRID = 1e-12  # squared distances closer than this, in mean squared norms, are equal: the rest is rounding
 
 _REASONS = {
-    "close": "{x}, {y} and {z} are closer together ({xy}, {xz} and {yz}) than any other of {n} classes with its two "
+    "close": "{x}, {y} and {z} are closer together ({xy}, {xz} and {yz}) than any other of {n} classes and its two "
     "nearest",
     "mixed": "{x} and {y} are the closest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
     "far": "{x} and {y} are the farthest of {n} classes ({xy}), {z} is the farthest from both ({xz} and {yz})",
@@ -95,7 +95,7 @@ def pick_triples(vectors: ArrayLike, candidates: Iterable[int] | None = None) ->
 
 
 def pick_triples_by_confusion(counts: ArrayLike, candidates: Iterable[int] | None = None) -> Triples:
-    """Choose classes by how often they are taken for each other, from a confusion matrix (K, K), true classes in rows.
+    """Choose classes by how often they are confused, from a confusion matrix (K, K) with true classes in rows.
 
     The distance of two classes is 1 minus the mean of the two rates at which one is taken for the other; the rules are
     those of `pick_triples`. Classes without examples are left out. Classes that are never confused are all equally
@@ -109,7 +109,7 @@ def pick_triples_by_confusion(counts: ArrayLike, candidates: Iterable[int] | Non
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
         raise ValueError(f"a confusion matrix must be (classes, classes), not {tuple(given.shape)}")
     if not bool((torch.isfinite(given) & (given >= 0)).all()):
-        raise ValueError("counts of a confusion matrix must be finite numbers from 0")
+        raise ValueError("counts of a confusion matrix must be finite numbers of at least 0")
     seen = given.sum(1) > 0
     if candidates is None:
         candidates = seen.nonzero().flatten().tolist()

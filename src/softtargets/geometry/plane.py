@@ -52,7 +52,7 @@ def project(activations: ArrayLike, basis: ArrayLike) -> Tensor:
     axes = as_real(basis, "basis")
     if axes.ndim != 2 or axes.shape[1] != 2:
         raise ValueError(
-            f"a basis must be (dimensions, 2), as template_plane gives it, not {tuple(axes.shape)}"
+            f"a basis must be (dimensions, 2), as template_plane returns it, not {tuple(axes.shape)}"
         )
     found = as_activations(activations, len(axes))
     return found.to(axes.dtype) @ axes.to(found.device)
@@ -97,9 +97,9 @@ def equilateral(points: ArrayLike) -> float:
 
         4 sqrt(3) area / (a^2 + b^2 + c^2)
 
-    It is at most 1, and 1 for equal sides only: Weitzenböck's inequality (Mathematische Zeitschrift 5, 1919). Moving,
-    turning, mirroring and scaling leave it alone. Two sides equal, the third s times as long: sqrt(3) s sqrt(4 - s^2)
-    / (2 + s^2), which is 0.89 for s = 2/3 and 0.75 for s = 1/2.
+    It is at most 1, and 1 for equal sides only: Weitzenböck's inequality (Mathematische Zeitschrift 5, 1919).
+    Moving, turning, mirroring and scaling do not change it. Two sides equal, the third s times as long: sqrt(3) s
+    sqrt(4 - s^2) / (2 + s^2), which is 0.89 for s = 2/3 and 0.75 for s = 1/2.
 
     >>> round(equilateral(torch.tensor([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]])), 4)
     0.8314
@@ -108,7 +108,7 @@ def equilateral(points: ArrayLike) -> float:
     differences = torch.stack([first - third, second - third, first - second], dim=1)
     size = float(differences.abs().max())
     if size == 0:
-        raise ValueError("the three points are one point, which is no triangle")
+        raise ValueError("the three points are equal, so they are not a triangle")
     differences /= size
     # The product of the diagonal is the area of the parallelogram, without the cancellation of a Gram determinant.
     shape = torch.linalg.qr(differences[:, :2], mode="r").R

@@ -16,7 +16,7 @@ from softtargets.geometry.plane import equilateral, sides, template_plane
 
 @dataclass(frozen=True)
 class PlaneMeasures:
-    """Numbers beside a picture, from all examples of the three classes, drawn or not.
+    """The numbers shown with a picture, from all examples of the three classes, whether drawn or not.
 
     A spread is the deviation of examples from the mean of their class, sqrt(mean of |x - mean|^2), as a share of
 

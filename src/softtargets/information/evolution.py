@@ -68,7 +68,7 @@ def evolution(
     for step, following in pairwise(steps):
         if step == following:
             raise ValueError(
-                f"step {step} is there twice; pass the rows of one training, or `band` for several"
+                f"step {step} appears twice; pass the rows of one training, or use `band` for several trainings"
             )
     return Evolution(steps, nats, errors, _common_bound(bounds))
 

@@ -37,7 +37,7 @@ def information_against_others(samples: ArrayLike) -> Information:
     values = checked_samples(samples)
     examples, draws = values.shape
     if examples < 2:
-        raise ValueError("one example has no others to be compared with; pass at least 2")
+        raise ValueError("a single example has no others to be compared with; pass at least 2")
     scale = float(values.abs().max()) or 1.0
     values = values / scale
     apart = values - values[:, :1]

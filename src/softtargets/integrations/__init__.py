@@ -1,4 +1,5 @@
-"""Adapters for other people's training loops: each library has one small file, which alone imports it.
+"""Adapters for other libraries' training loops: one module for each library, and only that module imports the
+library.
 
 ``softtargets.integrations.huggingface``, ``.lightning``, ``.timm``, ``.torchmetrics``, ``.sklearn`` and ``.trackers``.
 Importing this room imports none of them.

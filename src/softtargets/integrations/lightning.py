@@ -45,10 +45,11 @@ class CalibrationCallback(Callback):
     directory of others, and are kept as `figures` until the next validation. With several processes all examples count
     once; those that a distributed sampler repeats to fill a batch count again, as everywhere in Lightning.
 
-    With `head`, the name of the last linear layer in the module, and `plane`, three classes, activations before that
-    layer are projected on the plane of its templates (Müller et al. 2019): a picture, and their spread. `ignore_index`
-    is the label that does not count, -100 unless told. Where no example counts, or none is of one of the three classes,
-    a warning says so, and what needs them is left out; the sanity check, which sees a few batches only, is silent.
+    With `head`, the name of the last linear layer in the module, and `plane`, three classes, activations before
+    that layer are projected on the plane of its templates (Müller et al. 2019): a picture, and their spread.
+    `ignore_index` is the label that does not count, -100 unless told. If no example counts, or one of the three
+    classes has none, a warning says so, and the metrics that need them are left out; the sanity check, which sees
+    only a few batches, is silent.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class CalibrationCallback(Callback):
     ) -> None:
         if (head is None) != (plane is None):
             raise ValueError(
-                "head (the name of the last linear layer) and plane (three classes) need each other"
+                "give both head (the name of the last linear layer) and plane (three classes), or neither"
             )
         if plane is not None and (len(plane) != 3 or len(set(plane)) != 3 or min(plane) < 0):
             raise ValueError(f"plane must be three different classes, not {tuple(plane)}")
@@ -172,7 +173,7 @@ class CalibrationCallback(Callback):
 
     def _left_out(self, trainer: Trainer, why: str) -> None:
         if not trainer.sanity_checking and trainer.is_global_zero:
-            warnings.warn(f"{why}: {self.prefix} leaves out what needs them", stacklevel=2)
+            warnings.warn(f"{why}: {self.prefix} leaves out the metrics that need them", stacklevel=2)
 
     def _view(self, templates: Tensor) -> PlaneView | list[int]:
         """The plane, or which of its classes have no example, as in the few batches of a sanity check."""
@@ -204,7 +205,7 @@ class LossCallback(Callback):
         """Count from here, and refuse a module without a loss that could be told."""
         if not _losses(pl_module):
             raise ValueError(
-                f"{type(pl_module).__name__} has no loss of softtargets: make it an attribute, self.loss = ..."
+                f"{type(pl_module).__name__} has no loss of softtargets: make the loss an attribute, self.loss = ..."
             )
         self._step = trainer.global_step
 
@@ -304,7 +305,7 @@ def _averaged_of(loss: SoftTargetLoss, module: nn.Module) -> nn.Module:
         if id(part) not in inside and [parameter.shape for parameter in part.parameters()] == shapes:
             return part
     raise ValueError(
-        f"the model that {type(loss).__name__} averages is not a part of {type(module).__name__}"
+        f"the model that {type(loss).__name__} averages is not a submodule of {type(module).__name__}"
     )
 
 

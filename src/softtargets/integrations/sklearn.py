@@ -175,7 +175,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             scores, judged = self._respond(self.estimator_, X)
             if judged.kind != self.kind_:
                 raise ValueError(
-                    f"the classifier gives {judged.kind} where the fit had {self.kind_}; fit again"
+                    f"the classifier gives {judged.kind}, but the fit had {self.kind_}; fit again"
                 )
         values = self._columns(scores).double()
         table = getattr(self.module_, "places", None)
@@ -224,7 +224,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             return np.arange(columns, dtype=seen.dtype if seen.dtype.kind in "iuf" else np.int64)
         raise ValueError(
             f"X has scores of {columns} classes and y has {len(seen)} labels, {_some(seen)}; say which class each "
-            "column is: classes=[...]. If X are features and not scores, give the classifier: "
+            "column is: classes=[...]. If X has features and not scores, pass the classifier: "
             f"{type(self).__name__}(classifier)"
         )
 
@@ -309,7 +309,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         name = next((name for name in names if hasattr(classifier, name)), None)
         if name is None:
             raise ValueError(
-                f"{type(classifier).__name__} has no {' and no '.join(names)}, which kind={self.kind!r} asks for"
+                f"{type(classifier).__name__} has no {' and no '.join(names)}, which kind={self.kind!r} needs"
             )
         scores = np.asarray(getattr(classifier, name)(X))
         classes = len(classifier.classes_)
@@ -485,7 +485,7 @@ def _codes(y: Array, classes: Array) -> NDArray[np.int64]:
     unknown = [label for label in seen.tolist() if label not in places]
     if unknown:
         raise ValueError(
-            f"y has labels that are no classes of the scores: {_some(unknown)}; classes are {_some(classes)}"
+            f"y has labels that are not classes of the scores: {_some(unknown)}; classes are {_some(classes)}"
         )
     return np.array([places[label] for label in seen.tolist()], dtype=np.int64)[inverse.reshape(-1)]
 

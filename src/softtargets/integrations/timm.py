@@ -74,33 +74,35 @@ def _named(
         )
     if mixed and name == "cs_kd":
         raise ValueError(
-            "cs_kd compares examples of the same class, and those of mixup and cutmix are of two: turn these off"
+            "cs_kd compares examples of the same class, but mixup and cutmix mix two classes: turn these off"
         )
     if name == "label_smoothing":
         if mixed and smoothing:
             if options:
                 raise ValueError(
-                    f"targets of mixup and cutmix are smoothed by timm already (smoothing={smoothing:g}), so that "
-                    f"label_smoothing has nothing to do with {', '.join(options)}: set smoothing to 0"
+                    f"timm already smooths the targets of mixup and cutmix (smoothing={smoothing:g}), so "
+                    f"label_smoothing cannot use {', '.join(options)}: set smoothing to 0"
                 )
             return CrossEntropy()
         options = {"alpha": smoothing, **options} if smoothing else options
         return LabelSmoothing(**options)
     if mixed and smoothing and name != "cross_entropy":
         warnings.warn(
-            f"targets of mixup and cutmix are smoothed by timm already (smoothing={smoothing:g}), and {name} comes on "
+            f"timm already smooths the targets of mixup and cutmix (smoothing={smoothing:g}), and {name} comes on "
             "top of that: set smoothing to 0 unless you want both",
             stacklevel=3,
         )
     if name in _WITH_TABLE and "classes" not in options:
         classes = arguments.get("num_classes")
         if not classes:
-            raise ValueError(f"{name} keeps a table: say num_classes in args, or classes=...")
+            raise ValueError(
+                f"{name} keeps a table with a row for each class: give num_classes in args, or classes=..."
+            )
         options = {"classes": int(classes), **options}
     if name == "forward_correction" and "matrix" not in options:
         raise ValueError(
-            "forward_correction needs the label noise that it corrects: say matrix=..., where row i has the "
-            "probabilities of the labels that class i is given"
+            "forward_correction needs the label noise that it corrects: give matrix=..., where row i has the "
+            "probabilities of the labels that examples of class i get"
         )
     return REGULARISERS[name](**options)
 
@@ -175,6 +177,6 @@ class _Arguments:
         if self.get("bce_loss") or loss == "bce" or loss in _OTHER_LOSSES or self.get("multi_label"):
             what = "bce_loss" if self.get("bce_loss") else f"loss={loss!r}" if loss else "multi_label"
             raise ValueError(
-                f"{what} asks for a loss that softtargets does not have: ours are of the softmax over classes, for one "
-                "label per example. Use timm's own for it"
+                f"{what} needs a loss that softtargets does not have: ours use the softmax over classes and one "
+                "label per example. Use timm's own loss instead"
             )

@@ -1,7 +1,7 @@
-"""Label regularisers: one loss, one file, one class. Nothing here knows of recipes or runs.
+"""Label regularisers: losses that replace the hard target. They depend on neither recipes nor runs.
 
 All of them are cross-entropy against :math:`(1 - a)\\,onehot(y) + a\\,q`; they differ in where a and q come from,
-plus at most one extra term. All are called as ``loss(logits, target)`` and drop in for
+plus at most one extra term. All are called as ``loss(logits, target)`` and are drop-in replacements for
 ``torch.nn.CrossEntropyLoss``.
 """
 

@@ -125,7 +125,7 @@ def _floating(name: str, value: Any, dimensions: int, meaning: str) -> Tensor:
     if not isinstance(value, Tensor):
         value = torch.as_tensor(value)
     if not value.dtype.is_floating_point:
-        raise TypeError(f"{name} must hold floating-point numbers, not {value.dtype}; try {name}.float()")
+        raise TypeError(f"{name} must have floating-point numbers, not {value.dtype}; try {name}.float()")
     if value.dim() != dimensions or value.numel() == 0:
         raise ValueError(f"{name} must be {dimensions}-D ({meaning}), not of shape {tuple(value.shape)}")
     tensor: Tensor = value.detach()

@@ -37,10 +37,10 @@ LOOK_FIRST = 1 << 20
 
 @contextmanager
 def use_kernels(mode: str) -> Iterator[None]:
-    """Choose inside a block whether fused kernels are used: "auto", "always" or "never".
+    """Choose for a `with` block whether fused kernels are used: "auto", "always" or "never".
 
-    "never" is plain PyTorch, an operation at a time, on every device. The environment variable SOFTTARGETS_KERNELS
-    chooses for a whole program.
+    "never" means plain PyTorch, one operation at a time, on every device. The environment variable
+    SOFTTARGETS_KERNELS chooses for a whole program.
 
     >>> with use_kernels("never"):
     ...     pass  # plain PyTorch, whatever the device
@@ -297,8 +297,8 @@ def _by_plain(ctx: Any, upstream: Tensor) -> Tensor:
 def _saved(ctx: Any) -> Tensor:
     if not ctx.saved_tensors:
         raise RuntimeError(
-            "this loss was computed with inplace=True and its logits are gone: it has gradients once, and no "
-            "gradients of gradients; use inplace=False"
+            "this loss was computed with inplace=True, which overwrites the logits: gradients can be computed only "
+            "once, and gradients of gradients not at all; use inplace=False"
         )
     logits: Tensor = ctx.saved_tensors[0]
     return logits

@@ -28,7 +28,7 @@ from softtargets.losses.rule import Rule, is_learnt
 
 
 class WholeBatch(Protocol):
-    """A batch of which every process is given some rows: what a loss must know of the others."""
+    """A batch whose rows are shared among processes: what a loss must know about the other processes' rows."""
 
     @property
     def labels(self) -> int:
@@ -56,17 +56,17 @@ class SoftTargetLoss(ProcessState):
     ``ignore_index``, ``weight`` and ``reduction`` mean what they mean for
     ``torch.nn.functional.cross_entropy``. The extra term of an example is multiplied by the weight of its label.
 
-    What is defined at the edges: an empty batch, or one where every row is ignored or there are no classes, has the
-    mean NaN and the sum 0, as in torch, and the gradient 0. The mean is NaN too where all that count have weight 0. NaN
-    among the logits of a row that counts makes its loss NaN. A label out of range is refused on the CPU; on a GPU,
-    where looking would make the host wait, its loss is NaN.
+    Edge cases: a batch that is empty, has only ignored rows or has no classes has the mean NaN and the sum 0, as in
+    torch, and the gradient 0. The mean is NaN too where all that count have weight 0. NaN among the logits of a row
+    that counts makes its loss NaN. A label out of range is refused on the CPU; on a GPU, where looking would make
+    the host wait, its loss is NaN.
 
-    Hyper-parameters may be tensors. With one value per run (1-D) the call is a *pack*: logits and target carry
-    the runs as their first dimension, and the reduced loss has one value per run. Where such a tensor might have been
-    meant as class weights (``weight``), since there are as many classes as runs and the shapes fit both, it is refused.
+    Hyper-parameters may be tensors. With one value per run (1-D) the call is a *pack*: logits and target carry the
+    runs as their first dimension, and the reduced loss has one value per run. If such a tensor could also be class
+    weights (``weight``), because there are as many classes as runs and both shapes fit, it is refused.
 
-    ``inplace=True`` lets a fused kernel overwrite the logits with their gradient, so that no memory is needed for it:
-    they must not be used afterwards. It is a permission, without effect where no kernel runs.
+    ``inplace=True`` lets a fused kernel overwrite the logits with their gradient, which saves the memory for it; do
+    not use the logits afterwards. It has no effect where no kernel runs.
 
     What a loss learns or counts is part of its ``state_dict`` (unless ``persistent(False)``), and a model to which one
     is added still loads older checkpoints strictly. It changes in training mode only, and only where gradients are
@@ -191,7 +191,7 @@ class SoftTargetLoss(ProcessState):
         """Called by a training loop after each step of the optimiser."""
 
     def end_epoch(self) -> None:
-        """Called by a training loop when all examples have been seen once more."""
+        """Called by a training loop at the end of each epoch."""
 
     def _over_processes(self, **own: Tensor) -> dict[str, Tensor]:
         """The sums of tensors over all processes that have a part in this training."""
@@ -237,7 +237,9 @@ class SoftTargetLoss(ProcessState):
         """The number of runs."""
         runs = {name: len(value) for name, value in stacked.items()}
         if len(set(runs.values())) > 1:
-            raise ValueError(f"every hyper-parameter of a pack needs one value per run, but there are {runs}")
+            raise ValueError(
+                f"every hyper-parameter of a pack must have one value per run, but there are {runs}"
+            )
         size = next(iter(runs.values()))
         if self.shares_state:
             raise ValueError(
@@ -248,15 +250,15 @@ class SoftTargetLoss(ProcessState):
         for name, value in (("logits", logits), ("target", target)):
             if value.dim() == 0 or value.shape[0] != size:
                 raise ValueError(
-                    f"{', '.join(runs)} holds {size} values, one per run, so the first dimension of {name} must be "
-                    f"{size}, the runs; its shape is {tuple(value.shape)}"
+                    f"{', '.join(runs)} has {size} values, one per run, so the first dimension of {name} must be the "
+                    f"{size} runs; its shape is {tuple(value.shape)}"
                 )
         if len(runs) == 1 and self.weight is None and _may_be_no_pack(size, logits.shape, target.shape):
             name = next(iter(runs))
             raise ValueError(
-                f"{name} holds {size} values, which for logits of shape {tuple(logits.shape)} may be one for each "
-                f"class or one for each run of a pack: class weights are weight={name}; with "
-                "weight=torch.ones(classes) it is a pack"
+                f"{name} has {size} values, which for logits of shape {tuple(logits.shape)} could be one per class "
+                f"or one per run of a pack: for class weights, pass weight={name}; for a pack, pass "
+                "weight=torch.ones(classes) too"
             )
         return size
 

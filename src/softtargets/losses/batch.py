@@ -39,8 +39,8 @@ class Batch:
             raise ValueError(f"weight has {len(weight)} values, but there are {self.classes} classes")
         if not self.by_index and ignore_index >= 0:
             raise TargetError(
-                f"target holds probabilities, of which none can be ignored, but ignore_index is {ignore_index}: leave "
-                "it out, or give class indices"
+                f"target has probabilities, none of which can be ignored, but ignore_index is {ignore_index}: leave "
+                "ignore_index out, or give class indices"
             )
         self.class_weight = weight
         # Not functools.cached_property: Dynamo cannot trace its lock.
@@ -195,8 +195,8 @@ class Batch:
         if bool(wrong.any()):
             if self.classes == 0:
                 raise TargetError(
-                    f"logits of shape {tuple(self.raw.shape)} have no classes, so target may hold "
-                    f"{self.ignore_index} only"
+                    f"logits of shape {tuple(self.raw.shape)} have no classes, so every target must be "
+                    f"{self.ignore_index}"
                 )
             where = wrong.reshape(-1).nonzero()[0]
             raise TargetError(
@@ -237,7 +237,7 @@ def _is_usual(logits: Tensor, target: Tensor) -> bool:
 def _check_probabilities(logits: Tensor, target: Tensor) -> None:
     if target.shape != logits.shape:
         raise ValueError(
-            f"target holds probabilities ({target.dtype}), so it must have the shape of the logits, "
+            f"target has probabilities ({target.dtype}), so it must have the shape of the logits, "
             f"{tuple(logits.shape)}, not {tuple(target.shape)}; class indices must be integers"
         )
 

@@ -86,7 +86,7 @@ class BetaSmoothing(RuleLoss):
         if runs := self._per_run():
             raise ValueError(
                 f"{', '.join(runs)} has one value per run, but the runs of a pack cannot share one averaged model: "
-                "average outside of the loss and pass ema_logits"
+                "average the models outside the loss and pass ema_logits"
             )
         self.averaged = deepcopy(model).requires_grad_(False).train(self.training)
         self.begin()
@@ -95,9 +95,7 @@ class BetaSmoothing(RuleLoss):
     def ask(self, *inputs: Any) -> Tensor:
         """The averaged model's logits for these inputs, without gradient."""
         if self.averaged is None:
-            raise RuntimeError(
-                "there is no averaged model to ask: call loss.attach(model) before the training"
-            )
+            raise RuntimeError("there is no averaged model: call loss.attach(model) before the training")
         logits: Tensor = self.averaged(*inputs)
         return logits
 
@@ -127,7 +125,7 @@ class BetaSmoothing(RuleLoss):
         """The mass that each label passes on to all K classes, itself included: (N,)."""
         if batch.classes < 2:
             raise ValueError(
-                "BetaSmoothing needs logits of at least two classes: with one there are no others"
+                "BetaSmoothing needs logits of at least two classes: with one class there are no others"
             )
         judged = batch.logits if given is None else batch.rows(given, "ema_logits")
         confidence = _label_probability(batch, softened(judged.detach(), 1.0))

@@ -28,7 +28,7 @@ N = TypeVar("N", float, Tensor, "NDArray[np.floating[Any]]")
 
 
 def convert_alpha(alpha: N, classes: int, source: str, target: str) -> N:
-    """The alpha of one convention as that of another: ``"all"`` (over K classes) or ``"others"`` (over K - 1).
+    """Convert the alpha of one convention to another: ``"all"`` (over K classes) or ``"others"`` (over K - 1).
 
     >>> convert_alpha(0.1, classes=10, source="others", target="all")
     0.1111111111111111

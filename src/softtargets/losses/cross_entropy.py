@@ -14,9 +14,9 @@ from softtargets.losses.rule import Rule
 class CrossEntropy(SoftTargetLoss):
     r"""Hard targets: :math:`-\log p_y`, with a = 0.
 
-    The same as ``torch.nn.CrossEntropyLoss``, behind the interface of the other losses. On a CPU, and of small batches
-    on a GPU, it is computed by torch itself, whose way from Python to its kernels is the shortest; on a GPU a label
-    that is no class then ends in torch's assertion on the device, instead of NaN.
+    The same as ``torch.nn.CrossEntropyLoss``, behind the interface of the other losses. On a CPU, and for small
+    batches on a GPU, torch itself computes it, since torch has the least overhead; on a GPU a label that is not a
+    class then ends in torch's device assertion instead of NaN.
 
     >>> import torch
     >>> CrossEntropy()(torch.zeros(2, 4), torch.tensor([0, 3]))

@@ -23,8 +23,9 @@ class CSKD(SoftTargetLoss):
 
     ``partner_logits`` are z', in the shape of the logits. The released code draws partners from the whole training
     set (`same_class_partners`) and gives them a second forward pass, without gradient but in training mode. Without
-    ``partner_logits`` each example's partner is the next one of the same label in the batch, and the last one's is
-    the first; an example that is alone is its own partner and adds nothing. Ignored rows are nobody's partner.
+    ``partner_logits`` each example's partner is the next example of the same label in the batch, and the partner of
+    the last is the first. An example that is alone is its own partner and adds nothing. Ignored rows are never
+    partners.
 
     >>> import torch
     >>> logits = torch.tensor([[4.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
@@ -89,8 +90,8 @@ def _next_of_class(batch: Batch) -> Tensor:
     """For each row the next row of the same label, cyclically: (N,); without looking at a number."""
     if batch.labels is None:
         raise ValueError(
-            "target holds probabilities, so partners of the same class cannot be found in the batch: "
-            "give partner_logits, or class indices"
+            "target has probabilities, so partners of the same class cannot be found in the batch: give "
+            "partner_logits, or class indices"
         )
     assert batch.kept is not None
     # Ignored rows are a class of their own.

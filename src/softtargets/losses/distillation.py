@@ -26,7 +26,7 @@ class TopLogits(NamedTuple):
 
 
 def top_logits(teacher_logits: Tensor, k: int) -> TopLogits:
-    """The k largest logits along the dimension of the classes, ready to be stored.
+    """The k largest logits along the class dimension, ready to be stored.
 
     >>> top_logits(torch.tensor([[0.1, 3.0, 2.0]]), k=2).classes
     tensor([[1, 2]])
@@ -50,7 +50,7 @@ class Distillation(SoftTargetLoss):
     `hinton` makes the text-book loss, with the student at T and the soft part times T squared. Others write
     :math:`T^2 KL(p^t(T) \| p(T))` for that part: less by the teacher's entropy, a constant without gradient.
 
-    The teacher's logits are stored ones, all of them or the `TopLogits`, or come from a live teacher (`ask`). No
+    The teacher's logits are stored (all of them or the `TopLogits`) or come from a live teacher (`ask`). No
     gradient reaches the teacher.
 
     >>> import torch
@@ -92,7 +92,7 @@ class Distillation(SoftTargetLoss):
     ) -> Distillation:
         r"""The text-book loss, :math:`(1 - \beta) H(y, p) + \beta T^2 H(p^t(T), p(T))` (Hinton et al. 2015, section 2).
 
-        T = 4 and beta = 0.9 are what most code for CIFAR has. The options are those of the class.
+        Most code for CIFAR uses T = 4 and beta = 0.9. The options are those of the class.
 
         >>> Distillation.hinton(2.0)
         Distillation(temperature=2.0, beta=0.9, student_temperature=True, scale_gradients=True)

@@ -13,7 +13,7 @@ from softtargets.losses.functional import label_cross_entropy
 
 
 class DisturbLabel(SoftTargetLoss):
-    r"""Cross-entropy with labels of which a part is replaced at random, anew in every call.
+    r"""Cross-entropy with a random part of the labels replaced, drawn again in every call.
 
     Xie et al., "DisturbLabel: regularizing CNN on the loss layer", 2016. With probability alpha a label is replaced
     by one drawn uniformly from all K classes, which may be the same again:
@@ -23,10 +23,10 @@ class DisturbLabel(SoftTargetLoss):
     On average the loss is that of label smoothing with the same alpha (``spread="all"``), with noise added. The
     default of 0.1 is that of the comparison in the released code of online label smoothing (Zhang et al. 2021).
 
-    The draws come from torch's default generator of the device; ``torch.manual_seed`` fixes them. In evaluation mode
-    and under ``torch.no_grad()`` nothing is replaced. A row of a target of probabilities is replaced as a whole. Class
-    weights are those of the labels drawn, while the mean divides by those of the labels given: so the average stays
-    that of label smoothing.
+    The draws come from torch's default generator of the device; ``torch.manual_seed`` fixes them. In evaluation
+    mode and under ``torch.no_grad()`` nothing is replaced. If the target is probabilities, whole rows are replaced.
+    Class weights are those of the labels drawn, while the mean divides by those of the labels given: so the average
+    stays that of label smoothing.
 
     >>> import torch
     >>> logits, labels = torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0])

@@ -16,7 +16,7 @@ from softtargets.losses.functional import divergence, without_autocast
 
 
 class KnowledgeRefinery(SoftTargetLoss):
-    r"""Cross-entropy, and agreement about the wrong classes with a table that is learnt meanwhile.
+    r"""Cross-entropy, plus agreement about the wrong classes with a table that is learnt during training.
 
     .. math:: -\log p_y + \alpha\, KL(p^{res} \| q^{res})
 
@@ -28,10 +28,10 @@ class KnowledgeRefinery(SoftTargetLoss):
 
     .. math:: S_{yj} \leftarrow S_{yj} - \eta \alpha\, q_j \left(\log q_j - \log p_j - KL(q^{res} \| p^{res})\right)
 
-    averaged over the examples that count, whatever ``reduction`` says. An example whose prediction is NaN, or
-    gives a class probability 0, moves nothing. Of several processes each moves its own table by
-    its own examples, and `end_epoch` takes the mean of their tables. With two classes one class is left, the divergence
-    is 0 and the loss is cross-entropy. For a target of probabilities the most probable class is the one left out.
+    averaged over the examples that count, whatever ``reduction`` says. An example whose prediction is NaN, or gives
+    a class probability 0, moves nothing. If there are several processes, each moves its own table by its own
+    examples, and `end_epoch` averages the tables. With two classes only one class is left, so the divergence is 0
+    and the loss is cross-entropy. For a target of probabilities the most probable class is the one left out.
 
     The paper gives both the model and S the same learning rate; here S has its own, constant (``table_lr``). We have
     found neither alpha for CIFAR nor whether S has momentum or weight decay: alpha = 1, a rate of 0.1 (the first

@@ -57,7 +57,9 @@ class LabelSmoothing(SoftTargetLoss):
         self._hyperparameter("alpha", alpha, 0, 1)
         self.spread = choice("spread", spread, ("all", "others"))
         if prior is not None and matrix is not None:
-            raise ValueError("prior and matrix exclude each other: both say where the mass goes")
+            raise ValueError(
+                "prior and matrix cannot be given together: both say where the mass goes; leave one out"
+            )
         self.register_buffer("prior", None if prior is None else distribution("prior", prior))
         self.register_buffer("matrix", None if matrix is None else stochastic("matrix", matrix))
         if self.spread == "others":
@@ -118,7 +120,7 @@ class LabelSmoothing(SoftTargetLoss):
             if table is not None:
                 batch.check_classes(name, table)
         if self.spread == "others" and batch.classes < 2:
-            raise ValueError("spread='others' needs at least two classes: with one there are no others")
+            raise ValueError("spread='others' needs at least two classes: with one class there are no others")
 
     def _check_others(self) -> None:
         for name, table in (("prior", self.prior), ("matrix", self.matrix)):

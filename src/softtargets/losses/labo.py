@@ -41,9 +41,9 @@ class LABO(RuleLoss):
 
     Without ``alpha`` each example gets its own (equation 16), and ``reading`` says how that is read:
 
-    * ``"literal"``, the paper's: :math:`\alpha = 1 - \rho H(p) / \log K`. A confident example moves nearly all
-      its mass, none less than 1 - rho. Trained so, models were markedly underconfident in our tries;
-    * ``"reversed"``: :math:`\alpha = \rho H(p) / \log K`. A confident example moves little.
+    * ``"literal"``, the paper's: :math:`\alpha = 1 - \rho H(p) / \log K`. A confident example moves nearly all its
+    mass, and every example at least 1 - rho. Models trained this way were markedly underconfident in our trials; *
+    ``"reversed"``: :math:`\alpha = \rho H(p) / \log K`. A confident example moves little.
 
     The first ``warmup_steps`` calls in training mode smooth uniformly with ``warmup_alpha`` (0.1, the smoothing of
     the paper's translation experiments, which warm up for 5,000 or 10,000 steps; Algorithm 1, which counts from
@@ -114,13 +114,13 @@ class LABO(RuleLoss):
         self.warmup = choice("warmup", warmup, ("constant", "adaptive"))
         if self.warmup == "adaptive" and warmup_alpha is not None:
             raise ValueError(
-                f"warmup_alpha, {warmup_alpha}, is for warmup='constant': with warmup='adaptive' alpha in the warm-up "
-                "is what it is afterwards; leave one of them out"
+                f"warmup_alpha ({warmup_alpha}) is only for warmup='constant': with warmup='adaptive', alpha is the "
+                "same in the warm-up as afterwards; leave one of them out"
             )
         if hypergradient and weight is not None:
             raise ValueError(
-                "hypergradient=True allows no class weights (weight): for a weighted cross-entropy softmax(z / tau) is "
-                "not the minimum of the inner problem; leave one of them out"
+                "hypergradient=True cannot be used with class weights (weight): softmax(z / tau) does not minimise "
+                "the inner problem of a weighted cross-entropy; leave one of them out"
             )
         if warmup_alpha is None:
             warmup_alpha = 0.1 if alpha is None else alpha
@@ -151,7 +151,7 @@ class LABO(RuleLoss):
         """
         if self._per_run():
             raise ValueError(
-                "terms are of one run, but the hyper-parameters of this loss are those of a pack"
+                "terms works for a single run, but the hyper-parameters of this loss are those of a pack"
             )
         with torch.no_grad():
             batch = Batch(logits, target, None, self.ignore_index)

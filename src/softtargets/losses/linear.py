@@ -31,10 +31,10 @@ class LinearTeacher(NamedTuple):
 class LinearLoss(nn.Module):
     r"""``loss(hidden @ weight.T + bias, target)``, a few rows of logits at a time.
 
-    With 131,072 classes and 8,192 tokens the logits and their gradient take gigabytes that nobody looks at. Here each
-    chunk of rows is multiplied out, turned into its gradient where it lies, and multiplied back into the gradients of
-    hidden states and weights, so that memory is needed for one chunk only. The gradients are computed with the loss;
-    the backward pass only multiplies them by what comes from above. ``reduction="none"``, and fp16, whose gradients
+    With 131,072 classes and 8,192 tokens the logits and their gradient take gigabytes that are used only once. Here
+    each chunk of rows is multiplied out, replaced by its gradient in place, and multiplied back into the gradients
+    of hidden states and weights, so that only one chunk needs memory. The gradients are computed with the loss; the
+    backward pass only multiplies them by the incoming gradient. ``reduction="none"``, and fp16, whose gradients
     must be scaled before they are rounded, instead compute the logits once more in the backward pass.
 
     ``loss`` is any loss without a table that is called with class indices: `LabelSmoothing`, `LABO`,
@@ -59,7 +59,10 @@ class LinearLoss(nn.Module):
         if not isinstance(loss, SoftTargetLoss):
             raise TypeError(f"loss must be one of softtargets.losses, not {type(loss).__name__}")
         if loss.shares_state:
-            raise TypeError(f"{type(loss).__name__} keeps a table of predictions and must see whole logits")
+            raise TypeError(
+                f"{type(loss).__name__} keeps a table of predictions and must see the whole logits; use it without "
+                "LinearLoss"
+            )
         if accumulate is not None and not accumulate.is_floating_point:
             raise TypeError(f"accumulate must be a floating-point dtype, not {accumulate}")
         self.loss = loss

@@ -27,13 +27,13 @@ class OnlineLabelSmoothing(RuleLoss):
     ``start="zeros"`` does as the released code: rows are zero instead of uniform, in the first epoch and for a class
     without any correct example, so that their loss is (1 - alpha) of the cross-entropy.
 
-    ``freeze`` keeps a row as it is once its largest entry has reached that value. The released code does so at 0.88
+    ``freeze`` stops changing a row once its largest entry has reached that value. The released code does so at 0.88
     for fine-grained datasets, and not for CIFAR (the default, None). There it also weighs both parts of the loss by
     1, which is alpha = 0.5 at twice the learning rate.
 
-    Calls in training mode collect; `end_epoch` makes the next table of what was collected, by all processes where there
-    are several. Examples whose prediction is NaN are not counted. For a target of
-    probabilities the soft part is the average over its labels, and an example counts as one of the most probable class.
+    Calls in training mode collect predictions; `end_epoch` makes the next table from them, over all processes if
+    there are several. Examples whose prediction is NaN are not counted. For a target of probabilities the soft part
+    is the average over its labels, and an example counts as one of the most probable class.
 
     >>> import torch
     >>> loss = OnlineLabelSmoothing(classes=3)

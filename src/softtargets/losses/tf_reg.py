@@ -89,7 +89,7 @@ class TFReg(SoftTargetLoss):
     def _masses(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """What the softened teacher gives the label, and all other classes together."""
         if batch.classes < 2:
-            raise ValueError("TFReg needs logits of at least two classes: with one there are no others")
+            raise ValueError("TFReg needs logits of at least two classes: with one class there are no others")
         rest = (1 - self.correct) / (batch.classes - 1)
         # Odds instead of exponentials: nothing overflows, however cold the teacher.
         odds: float | Tensor = (self.correct - rest) / self.temperature - math.log(batch.classes - 1)

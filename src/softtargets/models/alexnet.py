@@ -49,7 +49,7 @@ class AlexNet(Classifier):
         super().__init__()
         check_size(shape, 4, "two poolings")
         if head not in ("random", "equal"):
-            raise ValueError(f"no start of the head {head!r}; allowed: random, equal")
+            raise ValueError(f"there is no start of the head {head!r}; allowed: random, equal")
         depth, height, width = shape
         self.conv1 = nn.Conv2d(depth, 64, kernel_size=5, padding=2)
         self.conv2 = nn.Conv2d(64, 64, kernel_size=5, padding=2)

@@ -55,8 +55,8 @@ class Embed(nn.Module):
         """
         if not torch.compiler.is_compiling() and length > self.longest:
             raise SofttargetsError(
-                f"{what} has {length} positions, more than the {self.longest} that the model was made for;"
-                " cut the text, or make the model with a larger `longest`"
+                f"{what} has {length} positions, but the model was made for at most {self.longest}; shorten the "
+                "text, or make the model with a larger `longest`"
             )
 
 

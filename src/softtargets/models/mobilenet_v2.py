@@ -47,7 +47,7 @@ class MobileNetV2(ResidualNet):
         check_size(shape, 8, "three halvings")
         kernels = {"1x1": 1, "3x3": 3}
         if stem not in kernels:
-            raise ValueError(f"no stem {stem!r}; allowed: {', '.join(kernels)}")
+            raise ValueError(f"there is no stem {stem!r}; allowed: {', '.join(kernels)}")
         first = nn.Conv2d(shape[0], 32, kernel_size=kernels[stem], padding=1, bias=False)
         blocks, before = [], 32
         for expansion, channels, count, stride in _STAGES:

@@ -53,13 +53,13 @@ class Own(Classifier):
         found = source_digest(net)
         if digest != found:
             said = (
-                f"the recipe was made for another version of it, {digest}"
+                f"the recipe was made for another version, {digest}"
                 if digest
-                else "the recipe does not say so"
+                else "the recipe does not name a digest"
             )
             raise ValueError(
-                f"the source of {net} has the digest {found}, and {said}; give model.digest: '{found}' (softtargets "
-                "recipe model prints the part), which makes it a recipe of this version"
+                f"the source of {net} has the digest {found}, and {said}; to use this version, set model.digest: "
+                f"'{found}' in the recipe (softtargets recipe model prints the part)"
             )
         made = _made(net, shape, classes, dict(options))
         _draw_by_place(made)
@@ -97,7 +97,7 @@ def source_digest(net: str) -> str:
         or not spec.origin.endswith(".py")
     ):
         raise ValueError(
-            f"there is no file of Python for the module {module!r} of {net!r}; run the command where the module can be "
+            f"there is no Python file for the module {module!r} of {net!r}; run the command where the module can be "
             "imported, or add its directory to PYTHONPATH"
         )
     source = Path(spec.origin).read_bytes().replace(b"\r\n", b"\n")
@@ -200,7 +200,7 @@ def _last_linear(made: nn.Module, net: str, images: Tensor, classes: int) -> tup
             logits = made(images)
     except Exception as error:
         raise ValueError(
-            f"{net} cannot be computed for images of {' x '.join(map(str, images.shape[1:]))}: {error}"
+            f"{net} fails on images of {' x '.join(map(str, images.shape[1:]))}: {error}"
         ) from error
     finally:
         for handle in handles:
@@ -208,13 +208,13 @@ def _last_linear(made: nn.Module, net: str, images: Tensor, classes: int) -> tup
     shown = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
     if shown != (len(images), classes):
         raise ValueError(
-            f"{net} gives {shown} for {len(images)} images of {classes} classes, not ({len(images)}, {classes})"
+            f"{net} returns {shown} for {len(images)} images of {classes} classes, not ({len(images)}, {classes})"
         )
     last = [name for name, outputs in said.items() if len(outputs) == 1 and outputs[0] is logits]
     if not last:
         raise ValueError(
-            f"the logits of {net} do not come from a linear layer that is computed last, so that it has no penultimate "
-            "activations; let forward end with one, or give the class features(images) and a linear head"
+            f"{net} does not compute its logits in a last linear layer, so it has no penultimate activations; end "
+            "forward with a linear layer, or give the class features(images) and a linear head"
         )
     return last[0], candidates[last[0]]
 

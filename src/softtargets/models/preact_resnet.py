@@ -65,12 +65,12 @@ class PreActResNet(ResidualNet):
             raise ValueError(f"depth {depth} is not 6n + 2; the nearest are {below} and {below + 6}")
         if stem % 2 == 0:
             raise ValueError(
-                f"a stem of {stem} x {stem} has no middle; its kernel must be odd, such as 3 or 7"
+                f"a stem of {stem} x {stem} has no middle; the size of its kernel must be odd, such as 3 or 7"
             )
         if variant not in _SHORTCUTS:
-            raise ValueError(f"no variant {variant!r}; allowed: {', '.join(_SHORTCUTS)}")
+            raise ValueError(f"there is no variant {variant!r}; allowed: {', '.join(_SHORTCUTS)}")
         if init not in ("variant", "fan_out"):
-            raise ValueError(f"no init {init!r}; allowed: variant, fan_out")
+            raise ValueError(f"there is no init {init!r}; allowed: variant, fan_out")
         original, final = variant == "he", stages[-1]
         blocks = _blocks(stem_channels, stages, count, _SHORTCUTS[variant])
         first = nn.Conv2d(shape[0], stem_channels, stem, padding=stem // 2, bias=False)

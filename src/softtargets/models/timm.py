@@ -41,7 +41,8 @@ class Timm(Classifier):
         head = made.get_classifier()
         if not isinstance(head, nn.Linear):
             raise ValueError(
-                f"the classifier of timm's {net!r} is no linear layer but {type(head).__name__}: no templates"
+                f"the classifier of timm's {net!r} is a {type(head).__name__}, not a linear layer, so it has no "
+                "templates"
             )
         path = next(name for name, module in made.named_modules() if module is head)
         parent, _, name = path.rpartition(".")
@@ -71,5 +72,5 @@ def _check_fixed_size(made: nn.Module, net: str, height: int, width: int) -> Non
         _, *size = known["input_size"]
         if size != [height, width]:
             raise ValueError(
-                f"timm's {net!r} takes images of {size[0]} x {size[1]} only, not of {height} x {width}"
+                f"timm's {net!r} only takes images of {size[0]} x {size[1]}, not of {height} x {width}"
             )

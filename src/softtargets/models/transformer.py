@@ -119,7 +119,9 @@ class Transformer(Classifier):
         if width % heads or width % 2:
             raise ValueError(f"width {width} must be even and a multiple of the {heads} heads")
         if norm not in ("post", "pre") or share not in ("all", "decoder", "none"):
-            raise ValueError(f"norm {norm!r} must be post or pre, and share {share!r} all, decoder or none")
+            raise ValueError(
+                f"norm must be post or pre, not {norm!r}, and share must be all, decoder or none, not {share!r}"
+            )
         self.vocabulary, self.longest = vocabulary, longest
         options = (width, heads, inner, dropout, attention_dropout, activation_dropout, norm == "pre")
         self.embed = Embed(vocabulary, width, dropout, longest, shared=share == "all")

@@ -1,4 +1,4 @@
-"""Label noise: how labels go wrong, and how often they have.
+"""Label noise: add it to clean labels, and estimate how much there is in given labels.
 
 Everywhere T[i, j] = P(noisy = j | clean = i), and the rows of T add up to 1.
 """

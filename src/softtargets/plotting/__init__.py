@@ -1,4 +1,4 @@
-"""Pictures for anybody's axes: matplotlib axes in, axes out; arrays of numpy or torch, or what was measured.
+"""Plots on your own matplotlib axes, from numpy or torch arrays or from results that were measured before.
 
 Data come from the rooms that measure (`softtargets.calibration.reliability`, `softtargets.selection.risk_coverage`,
 `softtargets.calibration.temperature_sweep`, `softtargets.geometry.plane_view`, `softtargets.distillation.curve`); the

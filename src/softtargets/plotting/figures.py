@@ -60,10 +60,10 @@ def reliability_diagram(
 ) -> Axes:
     """Accuracy over confidence: bars with their gaps for one model, a line for each of several.
 
-    `data` is a `Reliability` or `Calibration`, scores (..., K) with `labels` (...), or a mapping from names to those
-    (or to pairs of scores and labels). Scores are logits or probabilities (`kind`, guessed as `softtargets calibrate`
-    does). Labels of `ignore_index` do not count. `level` is that of the intervals, None for none; bins with fewer
-    than `fewest` examples are not drawn.
+    `data` is a `Reliability` or `Calibration`, scores (..., K) with `labels` (...), or a mapping from names to
+    those (or to pairs of scores and labels). Scores are logits or probabilities (`kind`, guessed as `softtargets
+    calibrate` does). Examples with the label `ignore_index` are left out. `level` is that of the intervals, None
+    for none; bins with fewer than `fewest` examples are not drawn.
 
     >>> ax = reliability_diagram([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]], [0, 1, 1])
     >>> ax.get_xlabel(), ax.get_ylabel()
@@ -251,7 +251,7 @@ def distillation_curves(
     'accuracy'
     """
     if not isinstance(curves, Mapping) or not curves:
-        raise ValueError("curves must be a mapping from names to curves, with at least one of them")
+        raise ValueError("curves must be a mapping from names to curves, with at least one curve")
     ready = {f"{name}": _curve(one) for name, one in curves.items()}
     shown = {name if not name.startswith("_") else f" {name}": one for name, one in ready.items()}
     ax, look = prepared(ax, dark, (5.4, 3.8))

@@ -62,7 +62,8 @@ class Activations:
                 raise PredictionFileError(
                     self.path,
                     f"has {fault.value} in {place(fault.row)}, column {fault.column}",
-                    "activations must be finite numbers: find out why the model gave that, or leave the row out",
+                    "activations must be finite numbers: find out why the model gave this value, or leave the row "
+                    "out",
                 )
             yield found, labels
 
@@ -101,7 +102,7 @@ def open_activations(
     arrays = open_arrays(path)
     if arrays.table is not None and not any(len(array.shape) >= 2 for array in arrays.values()):
         raise arrays.refused(
-            "is a table with one number in each cell, and activations are not read from those",
+            "is a table with one number per cell, which activations cannot be read from",
             "save them as .npz or .safetensors",
         )
     found = _activations(arrays, activations_name)
@@ -130,7 +131,7 @@ def _activations(arrays: Arrays, name: str | None) -> FileArray:
     if len(found.shape) < 2 or 0 in found.shape or not found.is_number:
         raise found.refused(
             f"has activations {found.describe()}",
-            "they must be numbers (examples, numbers), at least one of each",
+            "they must be numbers (examples, dimensions), at least one of each",
         )
     return found
 
@@ -173,6 +174,7 @@ def _loaded(array: FileArray) -> Tensor:
     found = array.load(WEIGHT_BYTES)
     if find_fault(found.reshape(1, -1), None):
         raise array.refused(
-            f"has numbers in '{array.name}' that are not finite", "the model has diverged, or it is damaged"
+            f"has numbers in '{array.name}' that are not finite",
+            "the model has diverged, or the file is damaged",
         )
     return found

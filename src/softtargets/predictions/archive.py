@@ -40,7 +40,7 @@ def members(file: FoundFile) -> dict[str, zipfile.ZipInfo]:
             raise file.refused(f"has an encrypted member '{info.filename}'", "unpack it first")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise file.refused(
-                f"has a member '{info.filename}' in an unusual compression", "save it with numpy.savez"
+                f"has a member '{info.filename}' with an unusual compression", "save it with numpy.savez"
             )
         most = info.compress_size * (1 if info.compress_type == zipfile.ZIP_STORED else DEFLATE_RATIO)
         if info.compress_size > file.size or info.file_size > most:
@@ -115,7 +115,7 @@ class DeflatedArray(FileArray):
     def _pieces(self, start: int) -> Iterator[Tensor]:
         if self._turned and self._header.content > 16 * BLOCK_BYTES:
             raise self.refused(
-                f"has the array {self.describe()} column after column, and compressed",
+                f"has the array {self.describe()} stored column by column and compressed",
                 "save numpy.ascontiguousarray(...) of it",
             )
         row = self._header.dtype.itemsize * math.prod(self.shape[1:])

@@ -102,16 +102,16 @@ def name_columns(
             one = _first([name for name in names if name not in taken], usual)
             found[what] = one[0] if one else None
     if found["confidence"] is None:
-        raise guess.unclear(file, "has no confidence by a usual name", "confidence_name")
+        raise guess.unclear(file, "has no confidence under a usual name", "confidence_name")
     by_numbers = prediction is not None and correct is None
     right = None if by_numbers else found["correct"]
     if right is None and (found["predictions"] is None or found["labels"] is None):
         raise file.refused(
-            f"does not say which predictions are right: it has {file.describe()}",
-            "say which is 0 or 1 with correct_name, or which are the numbers of predictions and labels with "
+            f"does not show which predictions are right: it has {file.describe()}",
+            "name the array of 0 and 1 with correct_name, or the arrays of predictions and labels with "
             "prediction_name and labels_name",
         )
     if ignore_index is not None and found["labels"] is None:
-        raise file.refused(f"has no labels: it has {file.describe()}", "say which they are with labels_name")
+        raise file.refused(f"has no labels: it has {file.describe()}", "name the labels with labels_name")
     predicted = found["predictions"] if right is None else None
     return ConfidenceColumns(found["confidence"], right, predicted, found["labels"])

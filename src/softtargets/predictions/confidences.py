@@ -57,7 +57,7 @@ class Confidences:
             one.refuse_unreadable()
             if one.shape != first.shape:
                 raise one.refused(
-                    f"has {one.describe()} beside {first.describe()}",
+                    f"has {one.describe()} but {first.describe()}",
                     "there must be one value for each prediction",
                 )
         if not first.shape or 0 in first.shape:
@@ -66,7 +66,7 @@ class Confidences:
         self.sequences = first.shape[0] if len(first.shape) > 1 else None
         self.ignored = ignore_index
         if ignore_index is not None and "labels" not in kinds:
-            raise first.refused("has no labels that could be ignored", "leave out ignore_index")
+            raise first.refused("has no labels to be ignored", "leave out ignore_index")
         self.source = line(source)
         self.logarithms, self.reason = self._understood(logarithms)
         self.examples = self._counted()
@@ -111,7 +111,10 @@ class Confidences:
             )
         logarithms = said if said is not None else below and (not inside or guess.normal(name) in LOGARITHMS)
         what = "the logarithm of the probability" if logarithms else "the probability"
-        return logarithms, f"'{name}' is {what} of what was predicted; scores of other classes are not there"
+        return (
+            logarithms,
+            f"'{name}' is {what} of the predicted class; the file has no scores of other classes",
+        )
 
     def _counts(self, block: Sequence[Tensor]) -> Tensor:
         """Which rows are no padding, as far as labels say; of those that are nobody knows what they hold."""
@@ -205,7 +208,7 @@ def open_confidences(
     ...     [(p.tolist(), right.tolist()) for p, right in found.chunks()]
     [([0.9, 0.6], [True, False])]
     >>> found.reason
-    "'confidence' is the probability of what was predicted; scores of other classes are not there"
+    "'confidence' is the probability of the predicted class; the file has no scores of other classes"
     """
     file = arrays if isinstance(arrays, Arrays) else open_arrays(arrays)
     found = name_columns(file, confidence_name, correct_name, prediction_name, labels_name, ignore_index)

@@ -74,7 +74,9 @@ class FoundFile(InFile):
         with reading(self.path):
             now = _stamp(os.stat(self.path))
         if self.stamp not in ((), now):
-            raise self.refused("was changed or replaced while it was read", "run the same again")
+            raise self.refused(
+                "was changed or replaced while it was being read", "run the same command again"
+            )
 
 
 def _stamp(found: os.stat_result) -> tuple[int, ...]:
@@ -122,7 +124,7 @@ def reading(path: Path, *damage: type[Exception], problem: str = "is damaged or 
 
 def find_file(path: Path) -> FoundFile:
     """A regular file and its size; refuses directories, pipes, devices and empty files before opening them."""
-    with reading(path, ValueError, problem="is not the name of a file"):
+    with reading(path, ValueError, problem="cannot be the name of a file"):
         found = os.stat(path)
     if stat.S_ISDIR(found.st_mode):
         run = (path / "predictions").is_dir()
@@ -132,7 +134,9 @@ def find_file(path: Path) -> FoundFile:
         )
     if not stat.S_ISREG(found.st_mode):
         raise PredictionFileError(
-            path, "is not a regular file, and is read more than once", "copy it into a file first"
+            path,
+            "is not a regular file, which is needed to read it more than once",
+            "copy it into a file first",
         )
     if found.st_size == 0:
         raise PredictionFileError(path, "is empty", "save the predictions again")

@@ -43,7 +43,7 @@ class Content(NamedTuple):
 TORCH = Content("a file of torch.save", (".pt", ".pth"))
 NPZ = Content("arrays of numpy.savez", (".npz",))
 ZIP = Content("a zip archive", (".npz", ".pt", ".pth"))
-PICKLE = Content("a pickle, which is a program")
+PICKLE = Content("a pickle, which can execute code")
 SAFETENSORS = Content("a safetensors file", (".safetensors",))
 CONTENTS = {
     MAGIC: Content("a numpy array", (".npy",)),
@@ -103,25 +103,23 @@ def _refuse_other_content(file: FoundFile, ending: str) -> None:
         known = f"save it as one of {', '.join(READERS)}"
         advice = f"rename it to end in {found.endings[0]}" if found and found.endings else known
         ends = f"ends in '{ending}'" if ending else "has no ending"
-        raise file.refused(f"{ends}, which says nothing about what is in it", advice)
+        raise file.refused(f"{ends}, which does not show what kind of file it is", advice)
     if found is None:
         if ending in TEXT:
             return
         kind = {".npy": "numpy", ".pt": "torch.save", ".pth": "torch.save"}.get(ending, ending[1:])
         raise file.refused(
-            f"is damaged or no {kind} file: its first bytes are others", "save or download it again"
+            f"is damaged or not a {kind} file: it begins with other bytes", "save or download it again"
         )
     if ending in found.endings:
         return
     if found.endings:
         problem, advice = (
-            f"holds {found.what}, not what its name says",
+            f"has {found.what}, not what its name says",
             f"rename it to end in {found.endings[0]}",
         )
     elif found is PICKLE and ending in TORCH.endings:
-        problem = (
-            "is refused: it is a pickle, as torch.save wrote before version 1.6, a program to be executed"
-        )
+        problem = "is refused: it is a pickle, as written by torch.save before 1.6, and reading it would execute code"
         advice = "save it again with torch.save of a newer torch, or as .safetensors"
     else:
         problem, advice = f"is refused: it holds {found.what}", found.advice

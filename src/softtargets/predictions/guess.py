@@ -94,7 +94,7 @@ def only(
 
 def unclear(arrays: Arrays, problem: str, option: str) -> PredictionFileError:
     """What there is, and how to say which."""
-    return arrays.refused(f"{problem}: it has {arrays.describe()}", f"say which with {option}")
+    return arrays.refused(f"{problem}: it has {arrays.describe()}", f"name it with {option}")
 
 
 def wanted(arrays: Arrays, name: str, what: str) -> str:
@@ -147,7 +147,7 @@ def choose_labels(arrays: Arrays, name: str | None, scores: FileArray | None = N
     if not found:
         raise arrays.refused(
             f"has no labels: it has {arrays.describe()}",
-            "give the file that has them with labels, or say which they are with labels_name",
+            "give the file that has them with labels, or name them with labels_name",
         )
     if scores is not None:
         found = prefer(found, lambda names: _shaped(arrays, names, scores.shape[:-1]))
@@ -219,7 +219,7 @@ def choose_columns(
             name, cell = comma
             raise arrays.refused(
                 f"has no columns of numbers that could be scores: column '{name}' has '{cell[:40]}'",
-                "write numbers with a point for decimals, 0.5 and not 0,5",
+                "write decimals with a point: 0.5, not 0,5",
             )
         raise unclear(arrays, "has no columns of numbers that could be scores", "scores_name")
     chosen, names = zip(*found, strict=True)
@@ -267,7 +267,9 @@ def _ungrouped(arrays: Arrays, numbers: Names, kind: str | None) -> Pairs:
     called = _among(SCORES)(found)
     if len(found) == 1:
         if not called and not group_of(found[0]):
-            problem = "has one column of numbers beside the labels, and it is not called a score"
+            problem = (
+                "has one column of numbers beside the labels, but its name does not say that it is a score"
+            )
             raise unclear(arrays, problem, "scores_name")
     elif called:
         usual = (PROBABILITIES, LOGITS) if kind == "probabilities" else (LOGITS, PROBABILITIES)

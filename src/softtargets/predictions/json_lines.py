@@ -59,7 +59,7 @@ class JsonLines(Table):
                 f"'{self._classes[0]}' has the scores of {len(self._classes[1])} classes by their names"
             )
         if unused:
-            self.note += f", and fields with one value for all of them are not used: {listed(unused)}"
+            self.note += f"; fields with a single value for all of them are not used: {listed(unused)}"
         self._index = list(self._scan())
         if not self.rows:
             raise self.refused("has no rows", "save the predictions again")
@@ -128,7 +128,7 @@ class JsonLines(Table):
         file.seek(block.offset)
         text = file.read(block.size)
         if len(text) < block.size:
-            raise self.refused("became shorter while it was read", "try again")
+            raise self.refused("became shorter while it was being read", "try again")
         for line, one in enumerate(text.split(b"\n"), block.line):
             if one.strip():
                 yield line, self._object(one, line)
@@ -139,11 +139,11 @@ class JsonLines(Table):
         except (ValueError, RecursionError) as problem:
             reason = str(problem)[:80] or type(problem).__name__
             raise self.refused(
-                f"has no JSON in line {line} ({reason})", "write one object per line"
+                f"has something in line {line} that is not JSON ({reason})", "write one object per line"
             ) from None
         if not isinstance(found, dict):
             raise self.refused(
-                f"has no object in line {line} but {type(found).__name__}",
+                f"has a {type(found).__name__} in line {line}, not an object",
                 'each line must be like {"confidence": 0.9, "correct": true}',
             )
         return self._whole(found, line)
@@ -186,7 +186,7 @@ class JsonLines(Table):
         if not isinstance(scores, list) or len(scores) != count:
             has = f"{len(scores)} scores" if isinstance(scores, list) else "no list"
             raise self.refused(
-                f"has {has} in '{name}' of line {line}, and {count} in the lines before",
+                f"has {has} in '{name}' of line {line}, but {count} in the lines before",
                 "write as many in every line",
             )
         rest = {other: value for other, value in one.items() if other != name}
@@ -234,7 +234,7 @@ class JsonLines(Table):
         if not isinstance(cell, int | float):
             raise self.refused(
                 f"has {json.dumps(cell)[:40]} in line {line}, field '{name}'",
-                "each value of it must be a number",
+                "each value of this field must be a number",
             )
         try:
             return float(cell)

@@ -107,11 +107,11 @@ def judge(
     if float((inside & (apart <= limit)).double().mean()) > 0.5:
         if forced == "logits":
             raise scores.refused(
-                f"was said to hold logits, but its scores lie between 0 and 1 and add up to 1 ({rows})",
+                f"should have logits, but its scores lie between 0 and 1 and add up to 1 ({rows})",
                 'they are probabilities: use kind="probabilities"',
             )
         reason = f"scores lie between 0 and 1 and add up to 1 in each row ({rows}): probabilities"
-        name = ", whatever their name says" if named == "logits" else ""
+        name = ", although the name says otherwise" if named == "logits" else ""
         return Judgement("probabilities", reason + name + rounded, tolerance)
     if forced != "logits" and _are_percentages(look, limit):
         raise scores.refused(
@@ -200,11 +200,11 @@ def _words(fault: ScoreFault, place: str) -> tuple[str, str]:
     if fault.what == "infinite":
         return (
             f"has {fault.value} in {place}, class {fault.column}",
-            "scores must be finite numbers: find out why the model gave that, or leave the row out",
+            "scores must be finite numbers: find out why the model gave this value, or leave the row out",
         )
     if fault.what == "outside":
         return (
-            f"has {fault.low:g} to {fault.high:g} in {place}, but its scores were taken for probabilities",
+            f"has {fault.low:g} to {fault.high:g} in {place}, but its other scores are probabilities",
             'use kind="logits" if they are logits',
         )
     return (

@@ -152,11 +152,11 @@ class LabelledRows:
     def _out_of_range(self, label: float, place: str) -> PredictionFileError:
         advice = "check that the labels belong to these scores"
         if self.values.shape[1:] in ((), (1,)):  # one score, that of class 1
-            advice += "; if the score is the probability of what was predicted, call it 'confidence'"
+            advice += "; if the score is the probability of the predicted class, call it 'confidence'"
         if label < 0:
             advice = f"if it marks examples without a label, use ignore_index={label:.0f}"
         elif label == self._classes:
-            advice = "if labels count from 1, subtract 1; else some classes are missing"
+            advice = "if labels are counted from 1, subtract 1; otherwise scores of some classes are missing"
         classes = f"{self._classes} classes are 0 to {self._classes - 1}"
         return self.labels.refused(f"has the label {label:.15g} in {place}, but {classes}", advice)
 

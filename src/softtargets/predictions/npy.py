@@ -52,7 +52,7 @@ def read_header(stream: BinaryIO, file: FoundFile, name: str) -> Header:
         ) from None
     if dtype.hasobject:
         raise file.refused(
-            f"is refused: '{name}' holds Python objects, which are a program to be executed, not numbers",
+            f"is refused: '{name}' has Python objects, which would be executed, not numbers",
             "save it with a numeric dtype",
         )
     return Header(shape, dtype, fortran, stream.tell())

@@ -39,7 +39,7 @@ class ParquetTable(Table):
             self.seekable = len(self._ends) > 1
             types = {field.name: field.type for field in schema}
         if len(types) < len(self.names):
-            raise self.refused("has two columns of one name", "rename one")
+            raise self.refused("has two columns with the same name", "rename one")
         self.kinds = {name: self._kind(kind) for name, kind in types.items()}
         found = {name: self._list_type(kind) for name, kind in types.items()}
         self.list_types = {name: dtype for name, dtype in found.items() if dtype}
@@ -168,7 +168,7 @@ class ListArray(FileArray):
     def blocks(self, rows: int, start: int = 0) -> Iterator[Tensor]:
         """Lists as rows."""
         if self.dtype == "other":
-            raise self.refused(f"has lists of a type that is not read in '{self.name}'")
+            raise self.refused(f"has lists of a type that cannot be read in '{self.name}'")
         # Arrow needs several times what a batch has.
         step = min(rows, max(1, BLOCK_BYTES // 8 // self.row_bytes))
         return rechunk(self._table.lists(self.name, step, start), rows)
@@ -184,7 +184,7 @@ def _pyarrow(file: FoundFile) -> Any:
     numbers = tuple(int(part) if part.isdigit() else 0 for part in arrow.__version__.split(".")[:3])
     if numbers < SAFE:
         raise file.refused(
-            f"is not read with pyarrow {arrow.__version__}, which executes what a file says",
+            f"is not read with pyarrow {arrow.__version__}, which executes code from files",
             "pip install -U pyarrow",
         )
     return arrow

@@ -242,8 +242,8 @@ def _label_column(
         return None, NoLabels(next(iter(arrays.values())))
     note = f" ({arrays.note})" if arrays.note else ""
     raise arrays.refused(
-        f"has no column of labels by a usual name{note}: it has {arrays.describe()}",
-        "say which it is with labels_name, or give another file with labels",
+        f"has no column of labels under a usual name{note}: it has {arrays.describe()}",
+        "name the column with labels_name, or give another file with labels",
     )
 
 

@@ -77,7 +77,7 @@ class RawArray(FileArray):
         extent = self._extent(self.shape, self._strides)
         if max(extent, math.prod(self.shape) * self._numpy.itemsize) > 16 * BLOCK_BYTES:
             raise self.refused(
-                f"has the array {self.describe()} in an order in which rows cannot be read one after another",
+                f"has the array {self.describe()} stored in an order that cannot be read row by row",
                 "save numpy.ascontiguousarray(...) of it, or .contiguous() in torch",
             )
         content = self._bytes(file, self._offset, extent)

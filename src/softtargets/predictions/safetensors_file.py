@@ -30,14 +30,14 @@ def open_safetensors(file: FoundFile) -> dict[str, FileArray]:
         if length > min(file.size - 8, HEADER_BYTES):
             raise file.refused(
                 f"is damaged: its header claims {length} bytes of a file of {file.size}",
-                "it was cut off or is no safetensors file; save it again",
+                "it was cut off or is not a safetensors file; save it again",
             )
         text = stream.read(length)
     try:
         header = json.loads(text)
         header.pop("__metadata__", None)
     except (ValueError, AttributeError, RecursionError):
-        raise file.refused("is damaged: its header is no JSON", "save it again") from None
+        raise file.refused("is damaged: its header is not JSON", "save it again") from None
     return {name: _array(file, name, entry, 8 + length) for name, entry in header.items()}
 
 

@@ -113,7 +113,7 @@ class TextTable(Table):
         if b"\0" in start:
             raise self.refused("is not text in UTF-8: it has zero bytes", "save it as plain CSV in UTF-8")
         if b"\r" in start and b"\n" not in start and len(start) > start.index(b"\r") + 1:
-            raise self.refused("ends its lines with carriage returns alone", "save it with line feeds")
+            raise self.refused("ends its lines with carriage returns only", "save it with line feeds")
 
     def _first_line(self) -> bytes:
         """All up to the first row's end, byte-order mark and blank lines included."""
@@ -203,7 +203,7 @@ class TextTable(Table):
         file.seek(block.offset)
         text = file.read(block.size)
         if len(text) < block.size:
-            raise self.refused("became shorter while it was read", "try again")
+            raise self.refused("became shorter while it was being read", "try again")
         return text
 
     def _first_rows(self) -> list[list[str]]:
@@ -255,7 +255,7 @@ class TextTable(Table):
                 if of is None and not _is_number(cell):
                     raise self.refused(
                         f"has '{cell[:40]}' in line {line}, column '{name}'",
-                        "each cell of it must be a number, with a point for decimals",
+                        "each cell of this column must be a number, with a point for decimals",
                     )
         raise self.refused(
             f"has a cell in or after line {block.line} that cannot be read", "save it as plain CSV in UTF-8"

@@ -127,7 +127,7 @@ def _pickle_name(file: FoundFile, found: dict[str, zipfile.ZipInfo]) -> str:
     pickles = [name for name in found if name == "data.pkl" or name.endswith("/data.pkl")]
     if len(pickles) != 1 or any(name.endswith("/constants.pkl") for name in found):
         raise file.refused(
-            "is not a file of torch.save", "save a dictionary of tensors, not a compiled model"
+            "was not written by torch.save", "save a dictionary of tensors, not a compiled model"
         )
     if any(info.compress_type != zipfile.ZIP_STORED for info in found.values()):
         raise file.refused(

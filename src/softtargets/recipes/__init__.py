@@ -1,6 +1,6 @@
 """Recipes: frozen, validated, readable descriptions of one training. Nothing here imports torch.
 
-Every file says for itself what of it recipes are made of.
+Each file defines one kind of recipe part.
 """
 
 # ruff: noqa: F403

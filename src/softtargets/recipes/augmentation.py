@@ -54,9 +54,9 @@ class ResizedCrop(Augmentation, name="resized_crop"):
     """Cuts a part of random size, proportions and place out of each picture and resizes it to `size` x `size`.
 
     torchvision's ``RandomResizedCrop``, the usual augmentation of ImageNet: `scale` is the smallest and the largest
-    share of the picture, `ratio` of width to height. Of data with ``keep: picture`` it is a part of the whole picture,
-    else of the square in its middle. Evaluation takes the square in the middle whose side is `middle` of the
-    picture's shorter one.
+    share of the picture, `ratio` of width to height. With ``keep: picture`` in the data, the part is cut from the
+    whole picture, otherwise from the square in its middle. Evaluation takes the square in the middle whose side is
+    `middle` of the picture's shorter one.
     """
 
     size: Count | None = None
@@ -69,13 +69,13 @@ class ResizedCrop(Augmentation, name="resized_crop"):
         for field in ("scale", "ratio"):
             low, high = getattr(self, field)
             if low > high:
-                raise RecipeError(f"[{low:g}, {high:g}] must go from the smallest to the largest", field)
+                raise RecipeError(f"[{low:g}, {high:g}] must have the smaller number first", field)
 
 
 class Colour(Augmentation, name="colour"):
     """Changes brightness, contrast and saturation, in this order, each by a factor from 1 - x to 1 + x (at least 0).
 
-    torchvision's ``ColorJitter`` without hue, which draws the order too; 0.4 each is what is usual for ImageNet.
+    torchvision's ``ColorJitter`` without hue, which draws the order too; 0.4 each is usual for ImageNet.
     """
 
     brightness: NonNegative = 0.4
@@ -104,7 +104,7 @@ class Contrast(Augmentation, name="contrast"):
     def check(self) -> None:
         """A range goes from its lower to its higher end."""
         if self.low > self.high:
-            raise RecipeError(f"{self.low:g} is above high, {self.high:g}; exchange them", "low")
+            raise RecipeError(f"{self.low:g} is above high, which is {self.high:g}; swap them", "low")
 
 
 class Affine(Augmentation, name="affine"):
@@ -123,7 +123,7 @@ class Affine(Augmentation, name="affine"):
         """A range goes from its lower to its higher end."""
         if self.scale and self.scale[0] > self.scale[1]:
             low, high = self.scale
-            raise RecipeError(f"[{low:g}, {high:g}] must go from the smallest factor to the largest", "scale")
+            raise RecipeError(f"[{low:g}, {high:g}] must have the smaller factor first", "scale")
 
 
 class Rotation(Augmentation, name="rotation"):

@@ -36,8 +36,8 @@ __all__ = [
 class Dataset(Part):
     """Fields that every dataset has.
 
-    validation:  how many examples at the end of the training set are held out as the ``validation`` split.
-    limit:       train on the first so many of the rest; nothing means all of them.
+    validation: how many examples at the end of the training set are held out as the ``validation`` split. limit:
+    train on the first so many of the rest; None means all of them.
 
     A kind of dataset says which task of the engine it is for, and in which unit its work is counted. Neither is part
     of a recipe's identity.
@@ -170,10 +170,10 @@ class ImageNet(ImageFiles, name="imagenet"):
 
 
 class Arrays(ImageDataset, name="arrays", shorthand="arrays"):
-    """Images of your own from arrays: the file `arrays` of the data directory.
+    """Your own images as arrays: the file `arrays` in the data directory.
 
-    `digest` says which images and labels they are, so that a run never stands for others: ``softtargets data arrays
-    FILE`` makes both of a .npz or .npy file.
+    `digest` identifies the images and labels, so that a run is never taken for one on other data: ``softtargets
+    data arrays FILE`` makes both from a .npz or .npy file.
     """
 
     arrays: str
@@ -183,18 +183,18 @@ class Arrays(ImageDataset, name="arrays", shorthand="arrays"):
         """A name in the data directory: a path would make a run of the same images another one elsewhere."""
         if not self.arrays or self.arrays.startswith(("/", "~")) or ".." in self.arrays.split("/"):
             raise RecipeError(
-                f"{self.arrays!r} is no name of a file in the data directory; make one of your arrays with: "
-                "softtargets data arrays FILE",
+                f"{self.arrays!r} is not the name of a file in the data directory; add your arrays with: softtargets "
+                "data arrays FILE",
                 "arrays",
             )
 
 
 class ImageFolder(ImageFiles, name="image-folder", shorthand="folder"):
-    """Images of your own: the directory `folder` of the data directory.
+    """Your own images: the directory `folder` in the data directory.
 
-    It holds ``train/CLASS/IMAGE`` and ``test/CLASS/IMAGE`` (or ``val``). `digest` says which images they are, so that
-    a run never stands for others: ``softtargets data folder PATH`` gives both. `upright` turns photographs as their
-    EXIF says.
+    It holds ``train/CLASS/IMAGE`` and ``test/CLASS/IMAGE`` (or ``val``). `digest` identifies the images, so that a
+    run is never taken for one on other images: ``softtargets data folder PATH`` prints both. `upright` turns
+    photographs as their EXIF says.
     """
 
     folder: str
@@ -206,7 +206,7 @@ class ImageFolder(ImageFiles, name="image-folder", shorthand="folder"):
         """A name in the data directory: a path would make a run of the same images another one elsewhere."""
         if not self.folder or self.folder.startswith(("/", "~")) or ".." in self.folder.split("/"):
             raise RecipeError(
-                f"{self.folder!r} is no name of a directory in the data directory; give a folder one with: "
+                f"{self.folder!r} is not the name of a directory in the data directory; add your folder with: "
                 "softtargets data folder PATH",
                 "folder",
             )
@@ -263,7 +263,7 @@ class TranslationDataset(Dataset):
         """A translation is into another language."""
         for source, target in self.languages:
             if source == target:
-                raise RecipeError(f"{target} is the language that is translated from; give another", "target")
+                raise RecipeError(f"{target} is also the source; give a different language", "target")
 
 
 class Multi30k(TranslationDataset, name="multi30k"):
@@ -333,10 +333,10 @@ class WMT14(TranslationDataset, name="wmt14"):
 
 
 class ParallelText(TranslationDataset, name="parallel-text", shorthand="corpus"):
-    """Aligned text of your own: the directory `corpus` of the data directory, with ``train.SOURCE``, ``train.TARGET``.
+    """Your own aligned text: the directory `corpus` in the data directory, with ``train.SOURCE``, ``train.TARGET``.
 
-    So with ``validation`` and ``test``; each file may end in ``.gz``. `digest` says which text it is, so that a run
-    never stands for another one: `softtargets translate train` fills it in.
+    So with ``validation`` and ``test``; each file may end in ``.gz``. `digest` identifies the text, so that a run
+    is never taken for one on another text: `softtargets translate train` fills it in.
     """
 
     corpus: str
@@ -347,4 +347,6 @@ class ParallelText(TranslationDataset, name="parallel-text", shorthand="corpus")
 
 def _check_english(source: str, target: str) -> None:
     if "en" not in (source, target):
-        raise RecipeError(f"{source} to {target} is not there: one side must be en", "target")
+        raise RecipeError(
+            f"there are no pairs from {source} to {target}: one of the two must be en", "target"
+        )

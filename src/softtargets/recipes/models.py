@@ -42,10 +42,12 @@ class MLP(Model, name="mlp"):
     def check(self) -> None:
         """Thousands of layers take minutes to make and learn nothing."""
         if len(self.hidden) > 1000:
-            raise RecipeError(f"{len(self.hidden)} layers are more than 1000", "hidden")
+            raise RecipeError(f"{len(self.hidden)} layers are too many; give at most 1000", "hidden")
         if any(a * b >= 2**60 for a, b in pairwise(self.hidden)):
             raise RecipeError(
-                "two layers so wide have more weights between them than can be counted", "hidden"
+                "two neighbouring layers are so wide that the weights between them cannot be counted; make them "
+                "smaller",
+                "hidden",
             )
 
 
@@ -86,7 +88,9 @@ class PreActResNet(Model, name="preact_resnet"):
         if self.depth < 8 or self.depth % 6 != 2:
             raise RecipeError(f"{self.depth} is not 6n + 2, such as 20, 32, 44 or 56", "depth")
         if self.stem % 2 == 0:
-            raise RecipeError(f"{self.stem} is even; a kernel needs a middle, such as 3 or 7", "stem")
+            raise RecipeError(
+                f"{self.stem} is even; the kernel must be odd to have a middle, such as 3 or 7", "stem"
+            )
 
 
 class ResNet18(Model, name="resnet18"):
@@ -120,7 +124,7 @@ class MobileNetV2(Model, name="mobilenet_v2"):
 
 
 class ResNeXt29(Model, name="resnext29"):
-    """ResNeXt-29 for small images, 8 x 64d unless told otherwise."""
+    """ResNeXt-29 for small images, 8 x 64d by default."""
 
     cardinality: Width = 8
     base_width: Width = 64
@@ -156,7 +160,7 @@ class Own(Model, name="own", shorthand="net"):
         if not name.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
             raise RecipeError(f"{self.net!r} is not written as module:Class, such as mynets:SmallNet", "net")
         if any(not key.isidentifier() for key, _ in self.options):
-            raise RecipeError("names of options are those of arguments in Python", "options")
+            raise RecipeError("names of options must be valid names of Python arguments", "options")
 
 
 class Transformer(Model, name="transformer"):

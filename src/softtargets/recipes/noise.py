@@ -42,10 +42,10 @@ class Clean(Noise, name="none"):
 
 
 class Synthetic(Noise):
-    """Noise that is drawn, by the recipe's seed.
+    """Noise that is drawn by the recipe's seed.
 
-    `type` is that of Chen et al. 2020: ``alpha`` corrupts training labels only, validation and test stay as they are
-    read; ``beta`` corrupts those too, with the same noise, drawn independently.
+    `type` follows Chen et al. 2020: ``alpha`` corrupts the training labels only; ``beta`` also corrupts validation
+    and test labels, with independent draws of the same noise.
     """
 
     type: Literal["alpha", "beta"] = "alpha"

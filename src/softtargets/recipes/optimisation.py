@@ -68,14 +68,14 @@ class Adam(Optimiser, name="adam"):
         """AdamW's decay goes past the gradient, and so past the loss."""
         if self.decoupled and self.decay_form != "gradient":
             raise RecipeError(
-                f"{self.decay_form} is part of the loss, and decoupled decay is not; "
-                "use gradient, or decoupled: false",
+                f"{self.decay_form} is part of the loss, but decoupled decay is not; use gradient, or decoupled: "
+                "false",
                 "decay_form",
             )
 
 
 class AdamW(Optimiser, name="adamw"):
-    """AdamW: Adam whose weight decay goes past the gradient, w <- (1 - lr * weight_decay) w (Loshchilov & Hutter 2019).
+    """AdamW: Adam with weight decay outside the gradient, w <- (1 - lr * weight_decay) w (Loshchilov & Hutter 2019).
 
     Defaults are those of ``torch.optim.AdamW``. The same as ``adam`` with `decoupled`, which keeps its name in recipes
     that have it.
@@ -92,7 +92,8 @@ class AdamW(Optimiser, name="adamw"):
         """Its decay is no part of the loss."""
         if self.decay_form != "gradient":
             raise RecipeError(
-                f"{self.decay_form} is part of the loss, and the decay of adamw is not; leave it out, or use adam",
+                f"{self.decay_form} is part of the loss, but the decay of adamw is not; leave decay_form out, or use "
+                "adam",
                 "decay_form",
             )
 
@@ -118,7 +119,7 @@ class Step(Schedule, name="step"):
     def check(self) -> None:
         """Milestones that do not rise are a typing mistake."""
         if list(self.milestones) != sorted(set(self.milestones)):
-            raise RecipeError(f"{list(self.milestones)} must rise from one to the next", "milestones")
+            raise RecipeError(f"{list(self.milestones)} must be in increasing order", "milestones")
 
 
 class Linear(Schedule, name="linear"):

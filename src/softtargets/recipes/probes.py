@@ -11,9 +11,9 @@ __all__ = ["BLEU", "Calibration", "Information", "Probe"]
 
 
 class Probe(Part):
-    """The slot for an instrument that looks at a model every so many steps, and at the end.
+    """The slot for an instrument that measures the model every `every` steps, and at the end of the training.
 
-    What it finds joins the row of metrics of that step, under its own name: ``calibration.test_ece``.
+    Its numbers are added to the row of metrics of that step, under its own name: ``calibration.test_ece``.
     """
 
     every: Count = 1000
@@ -54,7 +54,10 @@ class Information(Probe, name="information"):
 
 
 class BLEU(Probe, name="bleu"):
-    """BLEU of translations of a split, by beam search; a beam of 1 is greedy. `sentences` are the first so many."""
+    """BLEU of translations of a split, by beam search; a beam of 1 is greedy.
+
+    `sentences` is how many are translated, from the first; by default all.
+    """
 
     split: Literal["validation", "test"] = "validation"
     beam: Count = 1

@@ -27,10 +27,10 @@ __all__ = ["Recipe"]
 FORMAT = 2
 # Noise that forward correction can do nothing about.
 _NOT_CORRECTED = {
-    "none": "forward_correction corrects the label noise that the recipe says, and noise is none; "
-    "give noise: symmetric or pair, or another regulariser",
-    "instance": "forward_correction corrects label noise that a matrix says, and instance noise has another one for "
-    "each image; give noise: symmetric, pair or class_conditional, or another regulariser",
+    "none": "forward_correction corrects the label noise of the recipe, but the recipe has none; give noise: symmetric "
+    "or pair, or another regulariser",
+    "instance": "forward_correction corrects label noise with a single matrix, but instance noise has a "
+    "different one for each image; give noise: symmetric, pair or class_conditional, or another regulariser",
 }
 
 
@@ -97,12 +97,12 @@ class Recipe(Part):
             for other in ("average", "best_by"):
                 if getattr(self, other) is not None:
                     raise RecipeError(
-                        f"{self.average_last} and {other} both say which weights are kept; leave one out",
+                        f"{self.average_last} and {other} both decide which weights are kept; leave one out",
                         "average_last",
                     )
             if self.epochs is not None and self.average_last > self.epochs:
                 raise RecipeError(
-                    f"{self.average_last} is more than the {self.epochs} epochs there are", "average_last"
+                    f"{self.average_last} is more than the recipe's {self.epochs} epochs", "average_last"
                 )
         if self.best_by is None:
             return
@@ -115,7 +115,8 @@ class Recipe(Part):
             isinstance(probe, BLEU) and probe.split == "validation" for probe in self.probes
         ):
             raise RecipeError(
-                "validation_bleu is measured by a probe; give probes: [{name: bleu, every: 1000}]", "best_by"
+                "validation_bleu needs a probe that measures it; give probes: [{name: bleu, every: 1000}]",
+                "best_by",
             )
 
     def _check_probes(self) -> None:
@@ -132,7 +133,7 @@ class Recipe(Part):
                 and (first := translated.setdefault(probe.split, position)) != position
             ):
                 raise RecipeError(
-                    f"translations of {probe.split} are what probes.{first} looks at, and both would write under the "
+                    f"probes.{first} already measures translations of {probe.split}, and both would write under the "
                     "same name; leave one out",
                     f"probes.{position}.split",
                 )
@@ -140,14 +141,14 @@ class Recipe(Part):
                 continue
             if not self.augmentation:
                 raise RecipeError(
-                    "the recipe has no augmentation, so a logit difference has no noise to measure information "
-                    "against; give augmentation, such as shift, or leave the probe out",
+                    "the recipe has no augmentation, so the logit difference has no noise, which the information "
+                    "needs; give augmentation, such as shift, or leave the probe out",
                     f"probes.{position}",
                 )
             first = looked.setdefault((probe.split, probe.classes, probe.inner), position)
             if first != position:
                 raise RecipeError(
-                    f"{list(probe.classes)} on {probe.split} are what probes.{first} looks at, and both would write "
+                    f"probes.{first} already measures {list(probe.classes)} on {probe.split}, and both would write "
                     "under the same names; leave one out",
                     f"probes.{position}.classes",
                 )
@@ -193,7 +194,7 @@ class Recipe(Part):
         try:
             return build(cls, tree)
         except RecursionError:
-            raise RecipeError("is nested without end: a recipe cannot be its own teacher") from None
+            raise RecipeError("is nested without end; a recipe cannot be its own teacher") from None
 
     @classmethod
     def from_yaml(cls, text: str, source: str = "recipe") -> Recipe:
@@ -242,7 +243,7 @@ def _no_such_field(node: Any, key: str) -> str:
     """What to say of a key that is not there, with the nearest of those that are."""
     there = [str(name) for name in node] if isinstance(node, Mapping) else []
     allowed = f"; allowed: {', '.join(there)}" if there else ""
-    return f"no such field to change{nearest(key, there)}{allowed}"
+    return f"the recipe has no such field{nearest(key, there)}{allowed}"
 
 
 def _key(node: Any, key: str) -> Any:

@@ -65,7 +65,7 @@ class LabelSmoothing(Regulariser, name="label_smoothing"):
         for position, row in enumerate(self.matrix):
             if self.spread == "others" and row[position] >= 1:
                 raise RecipeError(
-                    "has nothing for other classes, which spread: others needs; give it some, or spread: all",
+                    "has no mass for other classes, which spread: others needs; give it some, or use spread: all",
                     f"matrix.{position}",
                 )
 
@@ -117,8 +117,9 @@ class AntiFocal(Regulariser, name="anti_focal"):
 class LABO(Regulariser, name="labo"):
     """Moves mass to the model's own prediction at temperature `tau`: `alpha` of it, or by its entropy (`reading`).
 
-    The first `warmup_steps` steps smooth uniformly with `warmup_alpha` (default: `alpha`, or 0.1), or, with `warmup`
-    adaptive, with the alpha that each example has afterwards too. `hypergradient` follows alpha in the gradient.
+    The first `warmup_steps` steps smooth uniformly with `warmup_alpha` (default: `alpha`, or 0.1), or, with
+    `warmup` adaptive, with each example's own alpha, as after the warm-up. `hypergradient` includes alpha in the
+    gradient.
     """
 
     tau: Positive = 1.25
@@ -134,7 +135,7 @@ class LABO(Regulariser, name="labo"):
         """In the warm-up alpha is a constant or follows the model, not both."""
         if self.warmup == "adaptive" and self.warmup_alpha is not None:
             raise RecipeError(
-                f"{self.warmup_alpha:g} is for warmup: constant, and warmup is adaptive; leave one of them out",
+                f"{self.warmup_alpha:g} is only for warmup: constant, but warmup is adaptive; leave one of them out",
                 "warmup_alpha",
             )
 

@@ -193,11 +193,12 @@ def describe(hint: object) -> str:
     """What a field accepts, in words; used by error messages and by ``softtargets recipe parts``."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return f"{describe(arguments[0])} {arguments[1]}"
+        limits = str(arguments[1])
+        return f"{describe(arguments[0])} {'of ' if limits.startswith('at ') else ''}{limits}"
     if origin is Literal:
         return "one of " + _listed(arguments)
     if origin in (Union, types.UnionType):
-        return " or ".join("nothing" if arm is type(None) else describe(arm) for arm in arguments)
+        return " or ".join("null" if arm is type(None) else describe(arm) for arm in arguments)
     if origin is tuple:
         return _describe_list(hint, arguments)
     if isinstance(hint, type) and issubclass(hint, Part):
@@ -211,7 +212,7 @@ def _describe_list(hint: object, arguments: tuple[Any, ...]) -> str:
         return f"a mapping from {' to '.join(map(describe, get_args(arguments[0])))}"
     if len(set(arguments)) > 1 and Ellipsis not in arguments:
         return f"a list of {' and '.join(map(describe, arguments))}"
-    return f"a list, each {describe(arguments[0])}"
+    return f"a list, each item {describe(arguments[0])}"
 
 
 def _below(slot: type[P]) -> Iterator[type[P]]:

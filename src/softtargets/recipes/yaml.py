@@ -103,7 +103,7 @@ def read_text(path: str | Path) -> str:
         with open(path, "rb") as file:  # maybe a pipe, but not more of it than a recipe can have
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
-            raise RecipeError(f"{path} has more than {MOST_BYTES >> 20} MiB and is no recipe")
+            raise RecipeError(f"{path} has more than {MOST_BYTES >> 20} MiB, too much for a recipe")
         return content.decode("utf-8").replace("\r\n", "\n")
     except OSError as error:
         raise RecipeError(f"cannot read {path}: {error.strerror}") from None

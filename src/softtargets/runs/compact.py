@@ -130,7 +130,7 @@ class CompactPredictions:
         """What `to_bytes` wrote; anything else raises a ValueError."""
         arrays = _arrays(content)
         if set(arrays) != {_LABELS, "codes"} or not _fits(arrays, "codes"):
-            raise ValueError(f"it has {', '.join(arrays) or 'nothing'}, no compact predictions")
+            raise ValueError(f"it has {', '.join(arrays) or 'nothing'}, not compact predictions")
         return cls(arrays[_LABELS], arrays["codes"])
 
 
@@ -141,7 +141,9 @@ def export_predictions(runs: Iterable[Run], path: Path, split: str = "test") -> 
     """
     there = [run for run in runs if run.has_compact(split)]
     if not there:
-        raise RunError(f"no run kept predictions on '{split}'; `softtargets study run` keeps those it needs")
+        raise RunError(
+            f"no run has predictions on '{split}'; `softtargets study run` keeps the predictions it needs"
+        )
     write_atomically(path, together(compacted(there, split)))
     return len(there)
 
@@ -187,8 +189,8 @@ def read_predictions(path: Path) -> dict[str, CompactPredictions]:
         return apart(content)
     except ValueError as error:
         raise RunError(
-            f"{path} is no file of predictions of runs: {error}; "
-            "`softtargets runs export --predictions FILE.npz` writes one"
+            f"{path} is not a file of predictions of runs: {error}; `softtargets runs export --predictions FILE.npz` "
+            "writes one"
         ) from None
 
 

@@ -63,9 +63,9 @@ class Measured:
             measures = {str(key): _number(value) for key, value in tree["measures"].items()}
             details, code, at = tree.get("details", {}), tree.get("code", ""), tree.get("measured", "")
         except (AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"no measures of a study: {error!r}") from None
+            raise ValueError(f"not the measures of a study: {error!r}") from None
         if not (isinstance(details, dict) and isinstance(code, str) and isinstance(at, str)):
-            raise ValueError("no measures of a study")
+            raise ValueError("not the measures of a study")
         return cls(measures, details, code, at)
 
     def says_the_same_as(self, other: Measured) -> bool:
@@ -128,7 +128,7 @@ def is_study_name(name: str) -> bool:
 
 def _file(directory: Path, study: str) -> Path:
     if not is_study_name(study):
-        raise ValueError(f"'{study}' is no name of a study")
+        raise ValueError(f"'{study}' is not the name of a study")
     return directory / MEASURES / f"{study}.json"
 
 
@@ -141,4 +141,4 @@ def _number(value: Any) -> Any:
         return value
     if value in ("nan", "inf", "-inf"):
         return float(value)
-    raise TypeError(f"{value!r} is no number")
+    raise TypeError(f"{value!r} is not a number")

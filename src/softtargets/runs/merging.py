@@ -145,7 +145,7 @@ class _Merge:
         if (self.replace or (run.is_light and there > here)) and not kept:
             self._swap(writer, offered)
             return Merged(replaced=[run.id])
-        kept = f", since {kept}" if kept else "; --replace would take the offered one"
+        kept = f", since {kept}" if kept else "; with --replace the offered run is taken instead"
         told = (_origin(run.status, run.provenance), _origin(offered.status, offered.provenance))
         return Merged(conflicts=[Conflict(run.id, tuple(differing), *told, kept)])
 
@@ -156,7 +156,7 @@ class _Merge:
         directory.rename(aside)
         fresh = self.store.claim(offered.recipe)
         if fresh is None:
-            raise RunError(f"another process began to train it; the run as it was is kept in {aside}")
+            raise RunError(f"another process has started to train it; the previous run is kept in {aside}")
         try:
             with fresh:
                 _take_in(fresh, offered)
@@ -244,10 +244,11 @@ def _same_predictions(run: Run, offered: OfferedRun, split: str) -> bool:
 def _why_not_replaced(run: Run, offered: OfferedRun) -> str:
     """Why an offered run with other numbers would be worse than the stored one; empty where it is not."""
     if run.status == "finished" and offered.status != "finished":
-        return "the offered one failed"
+        return "the offered run failed"
     if WEIGHTS in run.manifest["files"] and WEIGHTS not in offered.files:
         return (
-            f"the offered one has no weights (`softtargets runs delete {run.id}` and merge again to take it)"
+            f"the offered run has no weights (to take it nevertheless: `softtargets runs delete {run.id}`, then "
+            "merge again)"
         )
     return ""
 

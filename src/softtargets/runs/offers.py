@@ -96,8 +96,8 @@ def sources(path: Path) -> list[Path]:
                 f"`softtargets runs pack FILE.zip --runs-dir {path}`, with --with weights for all of them"
             )
         raise RunError(
-            f"{path} has no runs to merge: neither packs (FILE.zip, by `softtargets runs pack`) nor directories of "
-            f"results with {LOGS}"
+            f"{path} has no runs to merge: no packs (FILE.zip, written by `softtargets runs pack`) and no "
+            f"directories of results with {LOGS}"
         )
     return found
 
@@ -120,8 +120,8 @@ def offer_of(source: Path) -> Iterator[Offer]:
                 offer = _of_pack(source, opened.enter_context(Archive.open(source)))
         except ValueError as error:
             raise RunError(
-                f"{source} is no pack of runs, or is damaged: {error}. Nothing of it was merged; make it again with "
-                "`softtargets runs pack`"
+                f"{source} is not a pack of runs, or is damaged: {error}. Nothing was merged from it; make it again "
+                "with `softtargets runs pack`"
             ) from None
         yield offer
 
@@ -138,7 +138,7 @@ def _of_pack(source: Path, archive: Archive) -> Offer:
             one = about["runs"][run["id"]]
             known = {**one["files"], **one["left_out"]}
             if odd := [name for name in known if not _NAME.fullmatch(name)]:
-                raise ValueError(f"{odd[0]!r} is no file of a run")
+                raise ValueError(f"{odd[0]!r} is not a file of a run")
             files = _files(archive, run["id"], one["files"])
             parts = {"compact": predictions.get(run["id"], {}), "files": files, "known": known}
             found = _measures(measures.get(run["id"], {}))
@@ -162,7 +162,7 @@ def _check_names(names: Iterable[str], about: Mapping[str, Any]) -> None:
 def _checked(archive: Archive, name: str, told: Any) -> bytes:
     content = archive.read(name, _MOST)
     if checksum(content) != told:
-        raise ValueError(f"{name} has other content than when it was written")
+        raise ValueError(f"{name} has changed since it was written")
     return content
 
 
@@ -178,14 +178,14 @@ def _predictions(contents: Mapping[str, bytes]) -> dict[str, dict[str, CompactPr
 def _check_account(about: Any) -> None:
     """Refuse what is no account of a pack, was edited, or is of a version to come."""
     if not isinstance(about, dict) or about.get("sha256") != seal_of(about):
-        raise ValueError(f"{PACK} has other content than when it was written")
+        raise ValueError(f"{PACK} has changed since it was written")
     if about.get("format") != PACK_FORMAT:
         raise ValueError(f"its format is {about.get('format')}, and this version reads {PACK_FORMAT}")
     fits = all(isinstance(about.get(key), dict) for key in ("members", "runs", "unfinished"))
     fits = fits and {LOGS, MEASURES} <= about["members"].keys() <= {LOGS, MEASURES, *_PREDICTIONS.values()}
     fits = fits and all(_is_account(one) for key in ("runs", "unfinished") for one in about[key].values())
     if not fits:
-        raise ValueError(f"{PACK} is no account of a pack")
+        raise ValueError(f"{PACK} does not describe a pack")
 
 
 def _is_account(one: Any) -> TypeGuard[dict[str, Any]]:
@@ -199,7 +199,7 @@ def _files(archive: Archive, run: str, told: Mapping[str, Any]) -> dict[str, Cal
     """How to read the files of a run, all of which are checked now."""
     for name, expected in told.items():
         if archive.sha256(member(run, name), MOST_FILE) != expected.get("sha256"):
-            raise ValueError(f"its {name} has other content than when it was written")
+            raise ValueError(f"its {name} has changed since it was written")
     return {name: partial(archive.read, member(run, name), MOST_FILE) for name in told}
 
 
@@ -235,7 +235,7 @@ def measures_of_page(results: Any) -> dict[str, dict[str, Measured]]:
         made = results.get("provenance", {})
         code, at = str(made.get("softtargets", "")), str(made.get("made", ""))
         if not is_study_name(study):
-            raise ValueError(f"{study!r} is no name of a study")
+            raise ValueError(f"{study!r} is not the name of a study")
         found: dict[str, dict[str, Measured]] = {}
         for row in rows:
             if row["status"] == "finished":
@@ -244,7 +244,7 @@ def measures_of_page(results: Any) -> dict[str, dict[str, Measured]]:
                 found.setdefault(row["run"], {})[study] = Measured.from_dict(one)
         return found
     except (AttributeError, KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"{RESULTS} is of no study: {error!r}") from None
+        raise ValueError(f"{RESULTS} does not belong to a study: {error!r}") from None
 
 
 def measured_in(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,7 +274,7 @@ def _logged(content: bytes, refused: list[str]) -> list[dict[str, Any]]:
     for place, line in enumerate(content.splitlines(), 1):
         run = parse_json(line)
         if not isinstance(run, dict) or not isinstance(run.get("id"), str):
-            refused.append(f"line {place} of {LOGS} is of no run")
+            refused.append(f"line {place} of {LOGS} describes no run")
         else:
             found.append(run)
     return found
@@ -283,7 +283,7 @@ def _logged(content: bytes, refused: list[str]) -> list[dict[str, Any]]:
 def _recipe(tree: Any, identity: str) -> Recipe:
     recipe = Recipe.from_dict(tree)
     if recipe.id != identity:
-        raise ValueError(f"its recipe is that of run {recipe.id}")
+        raise ValueError(f"its recipe belongs to run {recipe.id}")
     return recipe
 
 
@@ -291,7 +291,7 @@ def _offered(run: Mapping[str, Any], **parts: Any) -> OfferedRun:
     history, status = run.get("history"), run.get("status")
     rows = isinstance(history, list) and all(isinstance(row, dict) for row in history)
     if not rows or not is_manifest({**run, "files": {}}):
-        raise ValueError("its line in the logs is of no run")
+        raise ValueError("its line in the logs does not describe a run")
     assert isinstance(history, list)
     if run["summary"] != (history[-1] if history else {}):
         raise ValueError("its summary is not its last row of metrics")
@@ -303,5 +303,5 @@ def _offered(run: Mapping[str, Any], **parts: Any) -> OfferedRun:
 
 def _measures(tree: Any) -> dict[str, Measured]:
     if not isinstance(tree, dict) or not all(map(is_study_name, tree)):
-        raise ValueError("its measures are not by study")
+        raise ValueError("its measures are not listed by study")
     return {study: Measured.from_dict(one) for study, one in tree.items()}

@@ -69,7 +69,7 @@ def pack_runs(runs: Iterable[Run], path: Path, include: Collection[str] = ()) ->
     begun = [part for part in found if isinstance(part, _Unfinished)]
     damaged = [part for part in found if isinstance(part, str)]
     if not ended and not begun:
-        why = "there is no finished run among those chosen; unfinished ones go with --with checkpoints"
+        why = "none of the chosen runs is finished; use --with checkpoints to pack unfinished runs"
         raise RunError(f"nothing to pack in {path}: {[*damaged, why][0]}")
     size = _write_pack(path, ended, begun)
     by_status: dict[str, list[str]] = {"finished": [], "failed": []}
@@ -81,12 +81,12 @@ def pack_runs(runs: Iterable[Run], path: Path, include: Collection[str] = ()) ->
 def check_pack_name(path: Path) -> None:
     """Refuse a name by which nobody would know the file."""
     if path.suffix.lower() != ".zip":
-        raise StorageError(f"{path} does not end in .zip; runs are packed into one such file")
+        raise StorageError(f"{path} does not end in .zip; runs are packed into a .zip file")
 
 
 def _check_extras(include: Iterable[str]) -> None:
     if unknown := set(include) - set(EXTRAS):
-        raise RunError(f"'{min(unknown)}' cannot be packed; runs go with {', '.join(EXTRAS)}")
+        raise RunError(f"'{min(unknown)}' cannot be packed; allowed: {', '.join(EXTRAS)}")
 
 
 @dataclass(frozen=True)

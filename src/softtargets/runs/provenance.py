@@ -72,23 +72,23 @@ def provenance_problem(provenance: Mapping[str, Any], unit: str) -> str:
 
     >>> told = {"softtargets": "0.1.0", "torch": "2.11", "python": "3.12", "device": "cuda", "seconds": 1.5}
     >>> provenance_problem(told, "images")
-    'its provenance does not tell the device_name'
+    'its provenance has no device_name'
     >>> provenance_problem({**told, "device_name": "H200", "engine": "six"}, "images")
-    "its provenance has the engine 'six', which is no whole number"
+    "its provenance has the engine 'six', which is not a whole number"
     """
     for key in ("softtargets", "torch", "python", "device", "device_name"):
         if not isinstance(provenance.get(key), str):
-            return f"its provenance does not tell the {key}"
+            return f"its provenance has no {key}"
     if "seconds" not in provenance:
-        return "its provenance does not tell the seconds"
+        return "its provenance has no seconds"
     parts = provenance.get("parts", [])
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
-        return "its provenance has parts that are none of a training"
+        return "its provenance has parts that are not parts of a training"
     if any(type(part.get("engine", 0)) is not int for part in parts):
-        return "its provenance has a part whose engine is no whole number"
+        return "its provenance has a part whose engine is not a whole number"
     for key in ("engine", unit):
         if type(provenance.get(key, 0)) is not int:
-            return f"its provenance has the {key} {provenance[key]!r}, which is no whole number"
+            return f"its provenance has the {key} {provenance[key]!r}, which is not a whole number"
     return ""
 
 

@@ -105,7 +105,7 @@ class Run:
         else:  # of a version that did not seal it
             genuine = manifest["summary"] == self._last_row(manifest)
         if not genuine:
-            raise self.damaged(path, "has other content than when it was written")
+            raise self.damaged(path, "has changed since it was written")
         return dict(manifest)
 
     @property
@@ -182,7 +182,7 @@ class Run:
             return Predictions(**kept)
         except TypeError:
             raise RunError(
-                f"run {self.id} kept {', '.join(sorted(kept))} on '{split}', not logits, labels and features of each "
+                f"run {self.id} has {', '.join(sorted(kept))} on '{split}', not logits, labels and features of each "
                 f"example; read them with Run.kept('{split}')"
             ) from None
 
@@ -212,7 +212,7 @@ class Run:
                 codes = np.concatenate((said["predicted"].numpy()[None], said["codes"].numpy()))
                 return CompactPredictions(labels, codes)
         if not self.has_compact(split):
-            raise RunError(f"run {self.id} has no predictions on '{split}', in full or compact")
+            raise RunError(f"run {self.id} has no predictions on '{split}', neither full nor compact")
         path = self._checked(compact_file(split))
         try:
             return CompactPredictions.from_bytes(path.read_bytes())
@@ -233,7 +233,7 @@ class Run:
                 )
             kept = [Path(name).stem for name in self.manifest["files"] if name.startswith("predictions/")]
             raise RunError(
-                f"run {self.id} kept no predictions on '{split}'; kept: {', '.join(kept) or 'none'}"
+                f"run {self.id} has no predictions on '{split}'; it has: {', '.join(kept) or 'none'}"
             )
         return self._tensors(predictions_file(split))
 
@@ -255,8 +255,8 @@ class Run:
     def damaged(self, path: Path, what: str) -> RunError:
         """The error for a file of this run that is not as it was written."""
         return RunError(
-            f"{path} {what}; run {self.id} is damaged. Other runs are not affected. "
-            f"Delete it with `softtargets runs delete {self.id}` and run again to make it anew"
+            f"{path} {what}; run {self.id} is damaged. Other runs are not affected. Delete it with `softtargets runs "
+            f"delete {self.id}` and train it again"
         )
 
     def _refuse_left_out(self, name: str, what: str, option: str) -> None:
@@ -306,7 +306,7 @@ def _problem(path: Path, expected: dict[str, Any] | None, thorough: bool) -> str
         same = not thorough or digest(path) == expected["sha256"]
     except StorageError as error:
         return f"cannot be read ({error})"
-    return "" if same else "has other content than when it was written"
+    return "" if same else "has changed since it was written"
 
 
 def sealed(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class RunStore:
         if not (run.directory / MANIFEST).exists():
             return None
         if problems := run.problems(thorough=False, of=recipe):
-            advice = f"`softtargets runs delete {run.id}` and run again to make it anew"
+            advice = f"`softtargets runs delete {run.id}`, then train it again"
             raise RunError(f"{problems[0]}; run {run.id} is damaged, other runs are not affected: {advice}")
         return run
 
@@ -97,7 +97,9 @@ class RunStore:
         """Delete one run, unless a process is writing it."""
         run = self.get(prefix)
         if run.directory.is_symlink():
-            raise RunError(f"{run.directory} is a link to a run kept elsewhere; remove the link yourself")
+            raise RunError(
+                f"{run.directory} is a link to a run that is stored elsewhere; remove the link yourself"
+            )
         if not run.directory.exists():
             raise RunError(f"run {run.id} is gone: another process deleted it")
         if not run.directory.is_dir():

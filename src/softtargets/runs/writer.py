@@ -108,17 +108,18 @@ class RunWriter:
             if about["format"] == "1":
                 # Refusing it would throw away what may be days of training, for a fault it most likely has not.
                 warnings.warn(
-                    f"{path} is of a version that kept no checksum; resumed unchecked", stacklevel=2
+                    f"{path} was written by a version without checksums; it is resumed unchecked",
+                    stacklevel=2,
                 )
             elif about["format"] != str(CHECKPOINT_FORMAT):
                 raise ValueError(f"its format is {about['format']}, not {CHECKPOINT_FORMAT}")
             elif about["crc32"] != _checksum(tensors, about["progress"]):
-                raise ValueError("it has other content than when it was written")
+                raise ValueError("it has changed since it was written")
             return Checkpoint(tensors, json.loads(about["progress"]))
         except (SafetensorError, OSError, KeyError, ValueError, TypeError, RecursionError) as error:
             raise RunError(
-                f"{path} cannot be read ({error}); delete it with "
-                f"`softtargets runs delete {self.run.id}` and run again to start this run anew"
+                f"{path} cannot be read ({error}); delete it with `softtargets runs delete {self.run.id}` and train "
+                "again to start this run from scratch"
             ) from None
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:

@@ -1,4 +1,4 @@
-"""Selective prediction: what is gained by leaving the least confident cases to a person, or to another model?"""
+"""Selective prediction: how much is gained by handing the least confident cases to a person or to another model?"""
 
 from softtargets.selection.confidence import POWERS, less_than_certain, normalised_logits
 from softtargets.selection.curve import RiskCoverage, risk_coverage

@@ -16,8 +16,8 @@ POWERS = tuple(range(1, 11))
 def less_than_certain(scores: Tensor, *, from_logits: bool) -> Tensor:
     """The maximum probability less 1 (n,), in double precision, of rows (n, K) that have been looked at.
 
-    What is missing to 1 keeps its digits where the probability itself is rounded to 1, as that of a confident network
-    in single precision is. Probabilities are taken as they are: those of exactly 1 are tied.
+    The distance to 1 keeps its digits where the probability itself would be rounded to 1, as for confident networks
+    in single precision. Probabilities are used as they are: those of exactly 1 are tied.
 
     >>> [f"{x:.1e}" for x in less_than_certain(torch.tensor([[40.0, 0.0], [50.0, 0.0]]), from_logits=True)]
     ['-4.2e-18', '-1.9e-22']
@@ -37,10 +37,9 @@ def certainty_and_class(scores: Tensor, *, from_logits: bool) -> tuple[Tensor, T
 def normalised_logits(logits: ArrayLike, p: float) -> Tensor:
     r"""The highest logit over the p-norm of all, :math:`\max_k \tilde z_k / \lVert \tilde z \rVert_p`, centred before.
 
-    With :math:`\tilde z = z - \bar z` (Cattelan & Silva, UAI 2024, MaxLogit-pNorm). The same for logits times any
-    number, so that a temperature makes no difference, and for logits plus a constant: log-probabilities do as well.
-    Logits that are all alike get 0, the least there is. With two classes all examples get the same and there is no
-    order.
+    With :math:`\tilde z = z - \bar z` (Cattelan & Silva, UAI 2024, MaxLogit-pNorm). Multiplying logits by a number,
+    as a temperature does, or adding a constant changes nothing, so log-probabilities work too. Rows of equal logits
+    get 0, the lowest value. With two classes all examples get the same value, so there is no order.
 
     Label smoothing suppresses the highest logit more where a prediction is likely to be right than where it is likely
     to be wrong, and this recovers the order of both (Xia et al., ICLR 2025). Any leading shape (..., K).

@@ -20,9 +20,9 @@ class RiskCoverage:
     `confidence` falls, and `errors` are the mistakes among the first k = 1 to n; `order` are the places in which these
     examples were given, `wrong` says which are wrong, in the order given; `group` numbers those of the same confidence.
 
-    **Ties**: examples of the same confidence have no order, so that every number here is the expectation over a random
-    order of them, exactly: each counts as the share of its group that is wrong. What duplicates are worth, or
-    probabilities that are all 1, is then no matter of luck.
+    **Ties**: examples of the same confidence have no order, so that every number here is the expectation over a
+    random order of them, exactly: each counts as the share of its group that is wrong. So duplicates, or
+    probabilities that are all 1, do not make the numbers depend on chance.
     """
 
     confidence: Numbers
@@ -68,7 +68,7 @@ class RiskCoverage:
     def excess_aurc(self) -> float:
         """E-AURC: the area less the least that so many mistakes allow (Geifman, Uziel & El-Yaniv 2019).
 
-        It says how well confidence tells mistakes from the rest, whatever their number.
+        It shows how well confidence separates mistakes from correct predictions, however many mistakes there are.
         """
         return max(self.aurc - self.best_aurc, 0.0)  # rounding
 
@@ -76,8 +76,8 @@ class RiskCoverage:
     def augrc(self) -> float:
         r"""The mean share :math:`\frac1n \sum_k \frac{k r_k}{n}` of all examples that are used and wrong.
 
-        Traub et al. 2024: the rate of mistakes that nobody looks at, over all coverages. The AURC divides by how many
-        are used and so gives much weight to the few most confident examples; this does not.
+        Traub et al. 2024: the rate of undetected mistakes, averaged over all coverages. The AURC divides by the
+        number of used predictions and so gives much weight to the few most confident examples; AUGRC does not.
         """
         return float(self.errors.mean()) / self.examples
 
@@ -117,9 +117,9 @@ class RiskCoverage:
 def risk_coverage(
     confidence: ArrayLike | list[float], correct: ArrayLike | list[bool] | list[int]
 ) -> RiskCoverage:
-    """The curve of examples with these confidences (n,), more is more confident, that are right (1) or wrong (0).
+    """The risk-coverage curve of examples with these confidences (n,) that are right (1) or wrong (0).
 
-    Any score will do, infinite ones too; NaN is refused.
+    A higher score must mean more confidence; it may be infinite, but not NaN.
 
     >>> curve = risk_coverage([0.9, 0.8, 0.8, 0.6], [1, 0, 1, 1])  # the second and third in a random order
     >>> curve.errors.tolist(), curve.aurc  # (0 + 1/4 + 1/3 + 1/4) / 4
@@ -128,7 +128,7 @@ def risk_coverage(
     score, right = _numbers(confidence), _numbers(correct)
     if score.ndim != 1 or score.shape != right.shape or len(score) == 0:
         raise ValueError(
-            "there must be one confidence for each example and whether it is right, at least one of each, not "
+            "confidence and correct must have one value for each example, at least one of each, not "
             f"{score.shape} and {right.shape}"
         )
     if np.isnan(score).any():
@@ -137,7 +137,7 @@ def risk_coverage(
         )
     if not np.isin(right, (0.0, 1.0)).all():
         raise ValueError(
-            f"an example is right (1) or wrong (0), not {right[~np.isin(right, (0.0, 1.0))][0]:g}"
+            f"each example must be right (1) or wrong (0), not {right[~np.isin(right, (0.0, 1.0))][0]:g}"
         )
     order = np.argsort(-score, kind="stable")
     return in_order(score[order], 1 - right, order)

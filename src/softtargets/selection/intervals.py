@@ -61,10 +61,11 @@ def area_intervals(curve: RiskCoverage, level: float = 0.95) -> dict[str, Interv
 def aurc_difference(a: RiskCoverage, b: RiskCoverage, level: float = 0.95) -> tuple[float, float, float]:
     """The AURC of B less that of A for the same examples in the same order, and the ends of its interval.
 
-    Where they differ in a few examples only, what has not been seen yet is most of the scatter: one mistake more of
-    each is allowed for, as in the interval of Bonett & Price 2012 for accuracies. In simulations (200 to 5000 examples,
-    error rates of 1 to 40 %, answers that differ for 3 % of them, 1000 repetitions each) intervals of 95 % held the
-    true difference in 93 to 97 % of cases (``python -m softtargets.selection.simulate``).
+    If the models differ in only a few examples, most of the scatter comes from cases that have not been seen. The
+    interval therefore allows for one more mistake of each model, as the interval of Bonett & Price 2012 for
+    accuracies does. In simulations (200 to 5000 examples, error rates of 1 to 40 %, answers that differ for 3 % of
+    them, 1000 repetitions each) intervals of 95 % held the true difference in 93 to 97 % of cases (``python -m
+    softtargets.selection.simulate``).
 
     >>> from softtargets.selection import risk_coverage
     >>> right = [1, 1, 1, 0] * 25

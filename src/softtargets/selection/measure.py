@@ -35,8 +35,9 @@ class AtCoverage:
 class AtAccuracy:
     """The largest share that a threshold can accept so that those accepted are as accurate as wanted.
 
-    All of the same confidence are accepted or none. At `low` even the lower end of the accuracy's interval is as
-    wanted, at `high` only the upper end; nothing is accepted (0, threshold None) where no threshold will do.
+    Examples of the same confidence are accepted together or not at all. At `low` even the lower end of the
+    accuracy's interval reaches the target, at `high` only the upper end. If no threshold reaches it, nothing is
+    accepted (0, threshold None).
     """
 
     accuracy: float
@@ -94,12 +95,12 @@ def measure_selection(
 ) -> Selection:
     """Selective prediction by the maximum probability, from scores (..., K) and labels (...).
 
-    Scores are read a piece at a time; what is kept are two numbers for each example. Rows whose label is `ignore_index`
-    are not counted. Predictions are those of argmax, of equal scores the first. See `RiskCoverage` for ties and
+    Scores are read piece by piece; only two numbers per example are kept. Rows whose label is `ignore_index` are
+    not counted. Predictions are those of argmax, of equal scores the first. See `RiskCoverage` for ties and
     `softtargets.selection.intervals` for intervals. In simulations (200 to 5000 examples, error rates of 1 to 40 %,
-    1000 repetitions each) intervals of 95 % held the true AURC in 93 to 98 % of cases, its excess in 93 to 99 %, the
-    AUGRC in 94 to 98 % and the accuracy at a coverage in 92 to 99 %, once 85 % (docs/selection.md; again by ``python -m
-    softtargets.selection.simulate``).
+    1000 repetitions each) intervals of 95 % held the true AURC in 93 to 98 % of cases, its excess in 93 to 99 %,
+    the AUGRC in 94 to 98 % and the accuracy at a coverage in 92 to 99 %, once 85 % (docs/selection.md; again by
+    ``python -m softtargets.selection.simulate``).
 
     >>> import torch
     >>> scores = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.4, 0.6]])
@@ -148,7 +149,7 @@ def _at_accuracy(
     curve: RiskCoverage, wanted: float, ends: Any, bands: tuple[Numbers, Numbers], origin: float
 ) -> AtAccuracy:
     if not 0 < wanted <= 1:
-        raise ValueError(f"a wanted accuracy must lie above 0 and be at most 1, such as 0.99, not {wanted}")
+        raise ValueError(f"a target accuracy must be above 0 and at most 1, such as 0.99, not {wanted}")
     accuracy = 1 - curve.errors[ends - 1] / ends
     low, value, high = (_last(ends, band >= wanted - 1e-12) for band in (bands[0], accuracy, bands[1]))
     threshold = origin + float(curve.confidence[value - 1]) if value else None
@@ -162,7 +163,7 @@ def _last(ends: Any, holds: Any) -> int:
 
 
 class ConfidenceRows:
-    """What is kept of rows of scores: the confidence of each and whether it is right; `normalised` logits on demand.
+    """The confidence of each row of scores and whether its prediction is right; `normalised` logits on demand.
 
     Of probabilities the logarithms are normalised, with that of `floor` for 0 (`logits_from_probabilities`).
     """

@@ -23,9 +23,9 @@ class LogitNormalisation:
     """Normalised logits against the maximum probability.
 
     `p` has the least AURC of all examples, None where that is the maximum probability's: then nothing is normalised
-    (the fall-back of Cattelan & Silva 2024). `held_out` are those chosen on all parts of the examples but one, and
-    `curve` orders the examples of each part by the one that they had no say in. `difference` is its AURC less that of
-    the maximum probability, with its interval. `why_not` says why none was tried, if none was.
+    (the fall-back of Cattelan & Silva 2024). `held_out` are the p chosen without each fold, and `curve` orders the
+    examples of a fold by the p chosen without them. `difference` is its AURC less that of the maximum probability,
+    with its interval. `why_not` says why none was tried, if none was.
     """
 
     p: int | None = None
@@ -84,19 +84,17 @@ def fit_normalisation(
 
 
 def normalisation_of(rows: ConfidenceRows, classes: int, *, seed: int = 0) -> LogitNormalisation:
-    """The same from rows that were added up."""
+    """The same for rows that were collected before."""
     plain = rows.curve()
     if classes < 3:
-        return LogitNormalisation(why_not="with two classes all normalised logits are alike")
+        return LogitNormalisation(why_not="with two classes all normalised logits are equal")
     if plain.examples < FEWEST:
         return LogitNormalisation(
-            why_not=f"{plain.examples} examples are too few to hold some out; {FEWEST} would do"
+            why_not=f"{plain.examples} examples are too few to hold some out; at least {FEWEST} are needed"
         )
     if plain.mistakes in (0, plain.examples):
         which = "wrong" if plain.mistakes else "right"
-        return LogitNormalisation(
-            why_not=f"all predictions are {which}, so that there is nothing to tell apart"
-        )
+        return LogitNormalisation(why_not=f"all predictions are {which}, so there is nothing to tell apart")
     fold = fold_of(0, plain.examples, NORMALISATION_FOLDS, seed).numpy()
     parts = [fold != held_out for held_out in range(NORMALISATION_FOLDS)]
     scores = rows.normalised()

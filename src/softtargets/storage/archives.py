@@ -35,7 +35,7 @@ class Archive:
         self.names = file.namelist()
         self._there = frozenset(self.names)  # a pack has thousands, and each is looked for
         if len(self._there) < len(self.names):
-            raise ValueError("it has two members of one name")
+            raise ValueError("it has two members with the same name")
 
     @classmethod
     @contextmanager

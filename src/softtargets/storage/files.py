@@ -50,8 +50,8 @@ def make_directory(path: Path) -> Path:
                 for part in (path, *path.parents):
                     if part.is_symlink() and not part.exists():
                         raise StorageError(
-                            f"cannot create {path}: {part} leads to {os.readlink(part)}, which is not there; mount "
-                            "its disk or choose another directory"
+                            f"cannot create {path}: {part} links to {os.readlink(part)}, which does not exist; mount "
+                            "its disk, or choose another directory"
                         ) from None
 
 
@@ -115,7 +115,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"it has {text}, which is no number")
+    raise ValueError(f"it has {text}, which is not a number")
 
 
 _JSON = json.JSONDecoder(parse_constant=_no_number)  # made once: stores have thousands of small files

@@ -46,8 +46,8 @@ def best(results: Results, points: list[Row], measure: str = "error") -> Row:
     finished = [labels for labels in points if results.sample(measure, **labels).n]
     if not finished:
         raise StudyError(
-            f"no finished run with {points[0]}, nor any beside it on its curve; "
-            "see the failed runs with `softtargets runs list`"
+            f"there is no finished run with {points[0]}, nor any other on its curve; `softtargets runs list` shows "
+            "the failed runs"
         )
     return min(finished, key=lambda labels: results.sample(measure, **labels).mean)
 

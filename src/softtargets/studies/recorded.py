@@ -76,13 +76,13 @@ def read_record(study: Study, directory: Path) -> Record:
     results = _results(directory / RESULTS)
     if results.get("study") != study.name:
         raise StudyError(
-            f"{directory / RESULTS} is of the study '{results.get('study')}', not of '{study.name}'"
+            f"{directory / RESULTS} belongs to the study '{results.get('study')}', not to '{study.name}'"
         )
     rows = results.get("tables", {}).get("runs", [])
     logs = {run.id: run for run in _logged(directory / LOGS)} if rows else {}
     if missing := [row["run"] for row in rows if row["run"] not in logs]:
         raise StudyError(
-            f"{directory / LOGS} has no line of run {missing[0]}, and of {len(missing)} of {len(rows)} runs in all; "
+            f"{directory / LOGS} has no line for {len(missing)} of {len(rows)} runs, the first of them {missing[0]}; "
             f"write it with `softtargets runs export {directory / LOGS}`"
         )
     details = results.get("kept", {}).get("details", {})

@@ -134,7 +134,7 @@ class Results:
         chosen = self.where(**labels).outcomes
         if not chosen:
             raise StudyError(
-                f"no finished run with {labels}; see the failed runs with `softtargets runs list`"
+                f"there is no finished run with {labels}; `softtargets runs list` shows the failed runs"
             )
         return min(chosen, key=lambda outcome: outcome.seed)
 

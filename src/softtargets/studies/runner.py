@@ -143,9 +143,9 @@ def _check_nothing_is_lost(page: Page, told: Mapping[str, Any], directory: Path)
     lost = [name for name in told.get("tables", {}) if name not in drawn]
     if lost:
         raise StudyError(
-            f"{directory} would lose {', '.join(lost)}, which cannot be made without the weights and predictions of "
-            f"its runs; write the page elsewhere with --out, or all of it from its runs with `softtargets study run "
-            f"{page.name}`"
+            f"the page in {directory} would lose {', '.join(lost)}, which cannot be made without the weights and "
+            "predictions of its runs; write the new page elsewhere with --out, or make the whole page from its runs "
+            f"with `softtargets study run {page.name}`"
         )
 
 
@@ -196,8 +196,8 @@ def _enough(study: Study, there: int, wanted: int) -> Iterator[None]:
         raise
     except Exception as error:
         raise StudyError(
-            f"{there} of {wanted} runs are too few for the page of '{study.name}'; without --no-train the others are "
-            "trained, unless they are light and were never measured by this study"
+            f"{there} of {wanted} runs are too few for the page of '{study.name}'; leave out --no-train to train the "
+            "others (light runs that this study never measured cannot be used)"
         ) from error
 
 
@@ -221,7 +221,7 @@ def _failures(study: Study, trained: list[Trained], wanted: int) -> list[str]:
 
 def _check_splits(study: Study, trials: list[Trial]) -> None:
     if "validation" in study.keep and not all("validation" in trial.recipe.data.splits for trial in trials):
-        raise StudyError(f"the study '{study.name}' needs validation examples; leave data.validation above 0")
+        raise StudyError(f"the study '{study.name}' needs validation examples; keep data.validation above 0")
 
 
 def _provenance(runs: list[Run], seconds: float) -> dict[str, Any]:

@@ -139,7 +139,7 @@ class Study:
         """The user's settings, refused where they make no sense for this study."""
         count = self.seeds if seeds is None else seeds
         if count < 1:
-            raise StudyError(f"--seeds {count}: a study needs at least one seed")
+            raise StudyError(f"--seeds must be at least 1, not {count}")
         changes = dict(changes or {})
         # Without sizes it is a field like any other, and recipes say that they have none of that name.
         size = self._size(changes.pop("size", self.sizes[0])) if self.sizes else ""
@@ -171,7 +171,7 @@ def find_study(studies: Iterable[Study], name: str) -> Study:
     known = {study.name: study for study in studies}
     found = known.get(name) or known.get(long_name(name))
     if found is None:
-        raise StudyError(f"no study '{name}'{nearest(name, known)}; there are: {', '.join(known)}")
+        raise StudyError(f"there is no study '{name}'{nearest(name, known)}; there are: {', '.join(known)}")
     return found
 
 

@@ -1,9 +1,10 @@
-"""How much smoothing is best when some labels are wrong: the theory of Chen et al. 2020, derived again and corrected.
+"""How much smoothing is best when some labels are wrong: the theory of Chen et al. 2020, re-derived and corrected.
 
-A model memorises its smoothed labels, some of which are wrong. `generalization_loss` is its test loss, and `optimal_p`
-the smoothing with the lowest one. Three types differ in the labels that the model is tested against: clean ones
-(``"alpha"``, or ``"clean"``), ones as wrong as those of the training (``"beta"``, or ``"noisy"``), or clean ones that
-are smoothed like them (``"gamma"``, or ``"smoothed"``). ERRATA.md lists what the paper prints and does not hold.
+A model memorises its smoothed labels, some of which are wrong. `generalization_loss` is its test loss, and
+`optimal_p` the smoothing with the lowest one. Three types differ in the labels that the model is tested against:
+clean ones (``"alpha"``, or ``"clean"``), ones as wrong as those of the training (``"beta"``, or ``"noisy"``), or
+clean ones that are smoothed like them (``"gamma"``, or ``"smoothed"``). ERRATA.md lists what is wrong in the
+printed paper.
 
 `labo_rests` is about another loss: where training with LABO (Lu et al. 2023) comes to rest.
 """

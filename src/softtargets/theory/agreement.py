@@ -10,11 +10,11 @@ from softtargets.theory.arguments import Array, Numbers, as_rates, as_result
 
 
 def agreement(a: Any, b: Any, classes: Any, limits: bool = False) -> Numbers:
-    r"""How often two noisy copies of a label are the same, of which one is right with probability a, the other with b.
+    r"""How often two noisy copies of a label agree, if one is right with probability a and the other with b.
 
     .. math:: w = ab + \frac{(1-a)(1-b)}{M-1}
 
-    Both are right, or both are wrong in the same way. a and b may be exchanged, and with b = 1 it is a.
+    Both are right, or both are wrong in the same way. The formula is symmetric in a and b, and gives a for b = 1.
 
     >>> round(agreement(0.8, 0.8, classes=2), 12)
     0.68

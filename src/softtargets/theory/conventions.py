@@ -66,7 +66,7 @@ def p_from_alpha(alpha: Any, classes: Any, spread: str = "all") -> Numbers:
 def uniform_matrix(p: Any, classes: int) -> Array:
     """The M x M matrix with p on the diagonal and (1 - p) / (M - 1) elsewhere: a smoothing, or uniform noise.
 
-    An array of p gives as many matrices.
+    An array of p gives one matrix for each.
 
     >>> uniform_matrix(0.8, classes=3)
     array([[0.8, 0.1, 0.1],

@@ -46,7 +46,7 @@ class Landscape:
 
     @property
     def best_p_on_grid(self) -> Array:
-        """For each a the p of the grid with the lowest loss; the larger of two that are as good."""
+        """For each a, the p of the grid with the lowest loss; the larger one if two are equally good."""
         as_good = self.loss <= self.loss.min(0) * (1 + 1e-12)  # but for rounding
         lowest = len(self.p) - 1 - as_good[::-1].argmax(0)
         return np.asarray(self.p[lowest])
@@ -66,8 +66,8 @@ class OptimumCurve:
 def landscape(classes: int, kind: str, a: Any = None, p: Any = None, limits: bool = False) -> Landscape:
     """`generalization_loss` over the plane of a and p. Without grids both are 0.01, 0.02 ... 0.99, as in figure 5.
 
-    With `limits` grids may contain 0 and 1, so that a training without noise or without smoothing has its
-    place; there the loss may be infinite.
+    With `limits` grids may contain 0 and 1, which stand for training without noise or without smoothing; there the
+    loss may be infinite.
 
     >>> found = landscape(10, "alpha", a=[0.5, 0.8], p=[0.3, 0.6, 0.9])
     >>> found.loss.round(3)
@@ -119,6 +119,6 @@ def _grid(name: str, values: Any) -> Array:
     found = as_numbers(name, values)
     if found.ndim != 1 or len(found) == 0 or not (np.diff(found) > 0).all():
         raise ValueError(
-            f"{name} must be a list of rising numbers, at least one, not {np.array2string(found, threshold=6)}"
+            f"{name} must be a list of increasing numbers, at least one, not {np.array2string(found, threshold=6)}"
         )
     return found

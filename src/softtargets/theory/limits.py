@@ -16,10 +16,9 @@ def limiting_loss(p: Any, a: Any, kind: str, limits: bool = False) -> Numbers:
 
     .. math:: -w_\infty \log p - (1-w_\infty) \log(1-p), \quad w_\infty = a \ (\alpha), \ a^2 \ (\beta), \ ap \ (\gamma)
 
-    What is left out of it is of order log M / M. The alpha and beta types keep a best p, a and a^2, because
-    their growing part does not depend on p. That of the gamma type is (1 - ap) log(M-1): it draws p towards 1.
-    What Chen et al. 2020 print for it in section 4.3 has the loss of two classes in place of this: ERRATA.md,
-    7.
+    What is left out of it is of order log M / M. The alpha and beta types keep a best p, a and a^2, because their
+    growing part does not depend on p. That of the gamma type is (1 - ap) log(M-1): it draws p towards 1. For the
+    gamma type, Chen et al. 2020 print the loss of two classes instead (section 4.3): ERRATA.md, 7.
 
     >>> round(limiting_loss(0.9, 0.8, "alpha"), 6)
     0.544805
@@ -31,11 +30,11 @@ def limiting_loss(p: Any, a: Any, kind: str, limits: bool = False) -> Numbers:
 
 
 def scaled_gamma_p(x: Any) -> Numbers:
-    r"""The best p of the gamma type for endlessly many classes where a log(M-1) = x stays the same: max(0, 1 - 1/x).
+    r"""The best p of the gamma type in the limit of many classes at fixed x = a log(M-1): max(0, 1 - 1/x).
 
-    The clean rate at which learning becomes worth while falls like 1 / log(M-1). In this scale the loss, less
-    log M, tends to :math:`-\log(1-p) - xp`, and the jump closes: p* bends away from 0 at x = 1. For a fixed a,
-    x grows, and p* tends to 1.
+    The clean rate from which learning pays off falls like 1 / log(M-1). In this scale the loss, less log M, tends
+    to :math:`-\log(1-p) - xp`, and the jump closes: p* bends away from 0 at x = 1. For a fixed a, x grows, and p*
+    tends to 1.
 
     >>> scaled_gamma_p([0.5, 1.0, 2.0, 4.0])
     array([0.  , 0.  , 0.5 , 0.75])

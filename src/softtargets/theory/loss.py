@@ -33,8 +33,8 @@ def generalization_loss(p: Any, a: Any, classes: Any, kind: str, limits: bool = 
 
     * ``"alpha"`` or ``"clean"``: clean labels, hard (equations 7 and 11);
     * ``"beta"`` or ``"noisy"``: hard labels, wrong as often as those of the training and independently (8 and 14);
-    * ``"gamma"`` or ``"smoothed"``: clean labels that are smoothed too, with the same p, which is taken for a belief
-      about how labels are distributed, not for a remedy (9 and 15).
+    * ``"gamma"`` or ``"smoothed"``: clean labels that are smoothed too, with the same p, which treats smoothing as a
+      belief about how labels are distributed, not as a remedy (9 and 15).
 
     All three equations are one, the cross-entropy of the output with a target that agrees with the trained
     label with probability w:
@@ -73,8 +73,9 @@ def matrix_loss(S: Any, T: Any, kind: str, prior: Any = None) -> Numbers:
 
     .. math:: \ell = -\sum_{kc} G_{kc} \log S_{kc}, \quad G = T^\top \mathrm{diag}(\pi) B,
 
-    G being how often label k is trained on and c tested. Equations 10 and 12, corrected: see ERRATA.md, 3 and
-    4. Stacks of matrices (..., M, M) give arrays. The loss is infinite where S excludes what happens.
+    G being how often label k is trained on and c tested. Equations 10 and 12, corrected: see ERRATA.md, 3 and 4.
+    Stacks of matrices (..., M, M) give arrays. The loss is infinite if S gives probability 0 to something that
+    happens.
 
     >>> from softtargets.theory import uniform_matrix
     >>> round(matrix_loss(uniform_matrix(0.9, 10), uniform_matrix(0.8, 10), "alpha"), 6)
@@ -83,7 +84,7 @@ def matrix_loss(S: Any, T: Any, kind: str, prior: Any = None) -> Numbers:
     S, T = as_stochastic("S", S), as_stochastic("T", T)
     if S.shape[-1] != T.shape[-1]:
         raise ValueError(
-            f"S and T must be for the same classes, but S is for {S.shape[-1]} and T for {T.shape[-1]}"
+            f"S and T must have the same number of classes, but S has {S.shape[-1]} and T has {T.shape[-1]}"
         )
     G = joint(T, tested_against(S, T, kind), as_prior(prior, T.shape[-1]))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -26,9 +26,9 @@ def optimal_p(a: Any, classes: Any, kind: str, limits: bool = False) -> Numbers:
 
     .. math:: (1-a)\frac{Mp-1}{p(1-p)} = (aM-1) \log \frac{(M-1)p}{1-p},
 
-    found to the last digits of double precision. (For two classes 1 - p* is as good: which class is which is
-    lost.) Below a = 1/M labels are wrong more often than chance, and the alpha type puts less on the label than
-    on others.
+    found to the last digits of double precision. (For two classes 1 - p* is equally good, since the two classes can
+    be swapped.) Below a = 1/M labels are wrong more often than chance, and the alpha type puts less on the label
+    than on others.
 
     a and classes may be arrays that broadcast. ``classes=math.inf`` gives the limits for more and more classes:
     a, a^2 (as the paper says), and 1 for the gamma type, where 1 - p* falls like (1-a) / (a log M). a = 0 and 1
@@ -77,15 +77,15 @@ def optimal_matrix(T: Any, kind: str, prior: Any = None) -> Array:
     .. math:: S_{kc}^* = \frac{G_{kc}}{\sum_c G_{kc}}, \quad
               G = T^\top \mathrm{diag}(\pi) \ (\alpha), \quad G = T^\top \mathrm{diag}(\pi)\, T \ (\beta)
 
-    Row k of T is what becomes of the clean label k. For ``"alpha"`` S* is the posterior of the clean label
-    given the one that was seen, for ``"beta"`` that of another label drawn for the same example.
-    ``LabelSmoothing(alpha=1, matrix=S)`` trains with it. With equal frequencies and a symmetric T these are T
-    and T T^t; Chen et al. 2020 print S* = T (section 4.1) and S* = T T^t / 2 (equation 13, in their transposed
-    notation): ERRATA.md, 1 and 3. Labels that never occur may be trained on anything; their rows are uniform.
-    Stacks of matrices are taken.
+    Row k of T is what becomes of the clean label k. For ``"alpha"`` S* is the posterior of the clean label given
+    the one that was seen, for ``"beta"`` that of another label drawn for the same example.
+    ``LabelSmoothing(alpha=1, matrix=S)`` trains with it. With equal frequencies and a symmetric T these are T and T
+    T^t; Chen et al. 2020 print S* = T (section 4.1) and S* = T T^t / 2 (equation 13, in their transposed notation):
+    ERRATA.md, 1 and 3. Labels that never occur may be trained on anything; their rows are uniform. T may be a stack
+    of matrices.
 
-    There is no such matrix for ``"gamma"``: to train every label, and test, on one and the same class has loss
-    0, whatever T. Within smoothings by one p there is: `mean_field_p`.
+    There is no useful matrix for ``"gamma"``: training and testing every label on the same class has loss 0,
+    whatever T. Among smoothings with a single p there is a best one: `mean_field_p`.
 
     >>> import numpy as np
     >>> T = np.array([[1.0, 0.0], [0.2, 0.8]])  # one in five of the second class is labelled as the first
@@ -99,8 +99,8 @@ def optimal_matrix(T: Any, kind: str, prior: Any = None) -> Array:
     kind = as_kind(kind)
     if kind == "gamma":
         raise ValueError(
-            "kind 'gamma' has no optimal matrix worth having: to map every label to one class has loss 0; "
-            "use mean_field_p(T, 'gamma') for the best p, or kind 'alpha' or 'beta'"
+            "kind 'gamma' has no useful optimal matrix: mapping every label to the same class has loss 0; use "
+            "mean_field_p(T, 'gamma') for the best p, or kind 'alpha' or 'beta'"
         )
     T = as_stochastic("T", T)
     G = joint(T, tested_against(T, T, kind), as_prior(prior, T.shape[-1]))

@@ -86,7 +86,8 @@ def labo_rests(
     reading: Reading = "literal",
     hypergradient: bool = False,
 ) -> tuple[Rest, ...]:
-    """Where training with LABO rests, by rising probability of the label; nothing where it is pulled on towards 1.
+    """Where training with LABO comes to rest, by increasing probability of the label; empty if it is pulled on
+    towards 1.
 
     The options are those of `softtargets.losses.LABO`. With the literal alpha of equation 16 the vocabulary of a
     translation model makes that 0.40, which figure 2 of the paper shows; with a fixed alpha, or the reversed reading,
@@ -117,7 +118,8 @@ def labo_pull(
 ) -> Numbers:
     """By how much LABO pulls the logit of the label up where it has probability p, and all others are alike.
 
-    That is the gradient of the loss of one example by that logit, turned around: above 0 the label becomes more likely.
+    This is minus the gradient of the loss of one example with respect to that logit: above 0 the label becomes more
+    likely.
 
     >>> labo_pull([0.2, 0.404, 0.8], 10_000).round(3)
     array([ 0.256, -0.   , -0.39 ])

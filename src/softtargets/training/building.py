@@ -64,7 +64,8 @@ def _prior(recipe: Recipe, name: str, frequencies: Tensor | None) -> Tensor | No
         return None
     if frequencies is None:
         raise RecipeError(
-            f"{name} needs to know how often each class is a label, which nobody counts for {recipe.data.name}",
+            f"{name} needs the number of labels of each class, which is not counted for {recipe.data.name}; choose "
+            "another prior",
             "regulariser.prior",
         )
     return frequencies.float().cpu()

@@ -251,9 +251,9 @@ class DeviceState:
             single.share(self._whole)
             if foreign and draws:
                 raise RecipeError(
-                    f"{recipes[0].regulariser.name} draws for all rows of a batch, and {recipes[0].model.name} has "
-                    "dropouts that draw for those of one process: several ranks cannot train both together; train it "
-                    "in one process",
+                    f"several ranks cannot train {recipes[0].regulariser.name} with {recipes[0].model.name}: the "
+                    "first draws random numbers for all rows of a batch, and the dropouts of the second for those "
+                    "of one process; train the recipe in one process",
                     "regulariser",
                 )
             rank = self._whole.crew.share.rank

@@ -19,10 +19,13 @@ def choose_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise SofttargetsError(f"no such device: '{name}'; allowed: auto, cpu, cuda, cuda:0, ...") from None
+        raise SofttargetsError(
+            f"there is no device '{name}'; allowed: auto, cpu, cuda, cuda:0, ..."
+        ) from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise SofttargetsError(
-            f"device '{name}' is not here: torch sees {torch.cuda.device_count()} CUDA devices"
+            f"there is no device '{name}' here: torch sees {torch.cuda.device_count()} CUDA devices; allowed: auto, "
+            "cpu, or a device that torch sees"
         )
     if device.type not in ("cpu", "cuda"):
         raise SofttargetsError(f"device '{name}' is not supported; allowed: auto, cpu, cuda, cuda:0, ...")

@@ -47,27 +47,28 @@ def train(
 ) -> list[Run]:
     """Train every recipe that has no finished run yet, teachers first, and return the runs in order.
 
-    keep:     the splits on which predictions are kept (those that the recipe's data has); "test:scores" without
-              penultimate activations. Or these for each recipe by its id; of others none.
-    progress: show a line of progress on standard error. Without it, one is shown on a terminal, unless there is a
-              `watcher`, which is told all that happens and shows what it likes.
-    workers:  processes that share the recipes out among them, this one included.
-    sharing:  how many processes there are in all, where others were started elsewhere: none takes more than its
-              share at a time.
-    beside:   how many processes share the memory of the device; without it, all that share the work.
-    until:    a moment of `time.monotonic`: afterwards no pack is begun, and those under way stop between two steps,
-              with checkpoints. `Unfinished` then says what is left; nothing is raised if all runs ended in time.
-    wait:     for recipes that other processes are training; without it `Unfinished` is raised as soon as nothing else
-              is left.
-    resources: what earlier calls on the same store loaded and compiled; `device` and `data_dir` must be as they were.
-    afresh:   ids of recipes whose runs, if they are light, are trained once more for their weights and predictions.
-    stop:     an event that asks for the end as Ctrl-C does, for calls that are not in a program's main thread.
-    Finished runs are reused; interrupted ones go on where they stopped; a recipe that another process is
-    training is waited for. A diverged run comes back with status ``failed``.
+    keep:     the splits on which predictions are kept, if the recipe's data has them; "test:scores" keeps no
+              penultimate activations. Or a mapping from a recipe's id to its splits; other recipes keep none.
+    progress: True shows a line of progress on standard error, False shows none. By default one is shown on a terminal,
+              unless there is a `watcher`.
+    watcher:  is told everything that happens, and may show it.
+    workers:  the number of processes that train at the same time, this one included.
+    sharing:  the number of processes in all, if others were started elsewhere: none takes more than its share at a
+              time.
+    beside:   how many processes share the memory of the device; by default all that share the work.
+    until:    a moment of `time.monotonic`. After it no pack is started, and packs under way stop between two steps,
+              with checkpoints. `Unfinished` then says what is left; it is not raised if all runs ended in time.
+    wait:     wait for recipes that other processes are training; if False, `Unfinished` is raised as soon as nothing
+              else is left.
+    resources: what earlier calls on the same store loaded and compiled; `device` and `data_dir` must be the same.
+    afresh:   ids of recipes whose runs, if they are light, are trained again for their weights and predictions.
+    stop:     an event that stops the training as Ctrl-C does, for calls outside a program's main thread.
 
-    In processes that torchrun has started, all of which must call this with the same recipes, every run is trained by
-    all of them, one run after another (docs/ranks.md). The first one reads and writes runs, and watches; ``workers`` is
-    of no effect then.
+    Finished runs are reused, and interrupted ones are resumed. A run that diverged is returned with status ``failed``.
+
+    In processes that torchrun has started, all of which must call this with the same recipes, all processes train every
+    run together, one run after another (docs/ranks.md). The first process reads and writes runs, and calls the watcher;
+    ``workers`` then has no effect.
     """
     recipes = list(recipes)
     crew = join(device)
@@ -104,8 +105,8 @@ def _check_restarts(crew: Crew, until: float | None) -> None:
     """Refuse a time limit where torchrun would start everything again when it is over."""
     if until is not None and crew.seat.restarts:
         raise SofttargetsError(
-            f"torchrun --max-restarts {crew.seat.restarts} would begin again when the time is up; leave out either the "
-            "limit of time or the restarts"
+            f"torchrun --max-restarts {crew.seat.restarts} would start again when the time is up; leave out either "
+            "the time limit or the restarts"
         )
 
 

@@ -48,13 +48,13 @@ def check_can_teach(student: Recipe, run: Run) -> None:
         )
     if asked_through(student) is not None:
         raise RunError(
-            f"run {run.id} cannot teach run {student.id}: it has no weights, and is asked about augmented images; "
-            f"{advice}, or give the student regulariser.view: stored"
+            f"run {run.id} cannot teach run {student.id}: it has no weights, which it needs to predict augmented "
+            f"images; {advice}, or give the student regulariser.view: stored"
         )
     if _examples(student) != _examples(run.recipe):
         raise RunError(
-            f"run {run.id} cannot teach run {student.id}: it has no weights, and its predictions are for other "
-            f"training examples than the student's; {advice}"
+            f"run {run.id} cannot teach run {student.id}: it has no weights, and its predictions are not for the "
+            f"student's training examples; {advice}"
         )
 
 

@@ -45,7 +45,7 @@ class TensorBoard(Watcher, AbstractContextManager["TensorBoard"]):
             self._directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SofttargetsError(
-                f"{self._cannot(error)}; choose another directory, or train without"
+                f"{self._cannot(error)}; choose another directory, or train without --tensorboard"
             ) from None
 
     def __exit__(self, *_: object) -> None:
@@ -119,7 +119,10 @@ class TensorBoard(Watcher, AbstractContextManager["TensorBoard"]):
             yield
         except OSError as error:
             if not self._stopped:
-                warnings.warn(f"{self._cannot(error)}; the training goes on without", stacklevel=4)
+                warnings.warn(
+                    f"{self._cannot(error)}; the training continues without logging for TensorBoard",
+                    stacklevel=4,
+                )
             self._stopped = True
 
     def _cannot(self, error: OSError) -> str:

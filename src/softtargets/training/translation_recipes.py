@@ -136,7 +136,7 @@ def _reasons(
     if not gpu and hours >= 1:
         said.append(
             f"There is no GPU here: we estimate that this takes {_hours(hours)} on a CPU. --size tiny and fewer "
-            "--epochs take less, and --for 30m stops after a while and goes on with the same command."
+            "--epochs take less time; --for 30m stops after 30 minutes, and the same command resumes."
         )
     return said
 

@@ -22,8 +22,8 @@ def load_translator(run: Run, device: torch.device | str = "auto") -> Translator
     data = run.recipe.data
     if not isinstance(data, TranslationDataset):
         raise RunError(
-            f"run {run.id} was trained on {data.name}, which is made of {data.unit}, and cannot translate; choose a "
-            "run of softtargets translate train: softtargets runs list --where model=transformer"
+            f"run {run.id} was trained on {data.name}, which has {data.unit}, so it cannot translate; choose a run "
+            "of softtargets translate train: softtargets runs list --where model=transformer"
         )
     if run.status != "finished":
         raise RunError(
@@ -32,7 +32,7 @@ def load_translator(run: Run, device: torch.device | str = "auto") -> Translator
     kept = run.about_weights()
     if TOKENISER not in kept:
         raise RunError(
-            f"run {run.id} has no tokeniser beside its weights: it was made by an older version; delete it with "
+            f"run {run.id} has no tokeniser beside its weights, as it was made by an older version; delete it with "
             f"`softtargets runs delete {run.id}` and train it again"
         )
     tokeniser = Tokeniser.from_json(kept[TOKENISER])

@@ -23,8 +23,7 @@ COLDEST = 1e-30  # temperature: in single precision logits divided by less are i
 # A log-probability may be so much above 0: log_softmax in bfloat16 rounds.
 ROUNDING = 1e-3
 NO_LOG_PROBS = (
-    "next_log_probs gave numbers that are no log-probabilities: NaN, or more than 0;"
-    " give log_softmax of logits"
+    "next_log_probs returned NaN or numbers above 0, not log-probabilities; return log_softmax of logits"
 )
 
 
@@ -344,12 +343,12 @@ def checked(log_probs: Any, rows: int) -> Tensor:
     """What `next_log_probs` gave, if it can be log-probabilities of so many rows."""
     if not isinstance(log_probs, Tensor):
         raise SofttargetsError(
-            f"next_log_probs must give a tensor ({rows}, V) of log-probabilities, not {type(log_probs).__name__}"
+            f"next_log_probs must return a tensor ({rows}, V) of log-probabilities, not {type(log_probs).__name__}"
         )
     if log_probs.shape[:-1] != (rows,) or not log_probs.is_floating_point():
         raise SofttargetsError(
-            f"next_log_probs must give log-probabilities ({rows}, V), not {tuple(log_probs.shape)} of"
-            f" {log_probs.dtype}"
+            f"next_log_probs must return log-probabilities ({rows}, V), not {tuple(log_probs.shape)} of "
+            f"{log_probs.dtype}"
         )
     return log_probs
 
@@ -400,6 +399,6 @@ def _penalties(most: int, length_penalty: float, penalty: Penalty) -> Tensor:
     table = torch.pow(lengths if penalty == "length" else (5 + lengths) / 6, length_penalty)
     if not (table.isfinite() & (table > 0)).all():
         raise SofttargetsError(
-            f"of {length_penalty} is too much for {most} tokens; 0 to 2 are usual", argument="length_penalty"
+            f"of {length_penalty} is too large for {most} tokens; 0 to 2 is usual", argument="length_penalty"
         )
     return table

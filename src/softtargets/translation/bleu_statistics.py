@@ -155,7 +155,9 @@ def _bleu(sums: NDArray[np.int64]) -> Floats:
 def _as_statistics(given: Any, references: References | None, lowercase: bool) -> NDArray[Any]:
     if references is None:
         if not isinstance(given, np.ndarray):
-            raise SofttargetsError("references are missing; only sentence_statistics go without")
+            raise SofttargetsError(
+                "references are missing; they can only be left out with the result of sentence_statistics"
+            )
         return _checked(given)
     return sentence_statistics(given, references, lowercase)
 

@@ -80,7 +80,7 @@ def decode(
 
 
 class Searcher:
-    """`decode` for one model, again and again: what a GPU has recorded for batches of some shape is kept for others.
+    """`decode` for repeated use of one model: a GPU reuses the graphs recorded for earlier batches of the same shape.
 
     Weights may be trained on between two calls. On a CPU nothing is kept, and it is no faster than `decode`.
 

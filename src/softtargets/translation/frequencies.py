@@ -66,7 +66,7 @@ def frequency_splits(sentences: Sequence[Sequence[int]], counts: NDArray[Any]) -
     [[1, 3], [2], [0]]
     """
     if len(sentences) < 3:
-        raise SofttargetsError(f"three parts need at least three sentences, not {len(sentences)}")
+        raise SofttargetsError(f"at least three sentences are needed for three groups, not {len(sentences)}")
     order = np.argsort(-frequency_scores(sentences, counts), kind="stable")
     return FrequencySplits(*np.array_split(order, 3))
 
@@ -110,7 +110,7 @@ def chosen_token_probabilities(
     """
     bins = round(1 / width) if 0 < width <= 1 else 0
     if not bins or not math.isclose(bins * width, 1, rel_tol=1e-9):
-        raise SofttargetsError(f"must divide 1 into equal bins, such as 0.05, not {width}", argument="width")
+        raise SofttargetsError(f"must divide 1 into equal bins, as 0.05 does, not {width}", argument="width")
     values = np.array([value for one in log_probs for value in one], dtype=np.float64)
     if not len(values):
         raise SofttargetsError("there are no chosen tokens: every list of log-probabilities is empty")

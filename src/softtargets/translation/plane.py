@@ -57,8 +57,8 @@ def choose_tokens(
     chosen = order[frequency[order] >= max(fewest, 1)]
     if len(chosen) < 3:
         raise SofttargetsError(
-            f"three tokens with at least {fewest} occurrences are needed, and only {len(chosen)} have as many; show "
-            "more sentences or lower fewest"
+            f"three tokens with at least {fewest} occurrences are needed, but only {len(chosen)} have as many; add "
+            "more sentences, or lower fewest"
         )
     found: Triple = getattr(pick_triples(templates.detach(), chosen.tolist()), kind)
     return found

@@ -32,7 +32,7 @@ def greedy(
     max_length: int,
     device: torch.device | str = "cpu",
 ) -> list[Hypothesis]:
-    """For each input the sequence that takes the likeliest token at every step, of equals the lowest.
+    """For each input, the sequence of the most probable token at every step; ties go to the lowest token.
 
     ``next_log_probs`` is as in `beam_search`, with one row for each input; a score is the log-probability.
 
@@ -64,9 +64,9 @@ def sample(
 
     With `top_k` only so many of the likeliest tokens are drawn from. `max_length` is one number or one for each input.
 
-    What is drawn depends on the seed, the number of the input and of the step, and the probabilities, and on nothing
-    else. Inputs are numbered from 0, or by `numbers`, so that parts of a whole are drawn as the whole is. Scores are
-    the model's own log-probabilities, at temperature 1.
+    The draws depend only on the seed, the number of the input and of the step, and the probabilities. Inputs are
+    numbered from 0, or by `numbers`, so that parts of a whole are drawn as the whole is. Scores are the model's own
+    log-probabilities, at temperature 1.
 
     >>> table = torch.tensor([[0.0, 0.6, 0.4], [0.5, 0.1, 0.4]]).log()
     >>> drawn = sample(lambda prefixes: table[prefixes[:, -1].clamp(max=1)], 500, bos=0, eos=2, max_length=3)
@@ -148,6 +148,6 @@ def _refuse_others(tokens: Sequence[int], log_probs: Sequence[float]) -> None:
     if -math.inf in log_probs:
         before = list(tokens[: log_probs.index(-math.inf)])
         raise SofttargetsError(
-            f"next_log_probs gives every token probability 0 after {before}, so that nothing can follow; give the end"
-            " a probability there"
+            f"next_log_probs gives every token probability 0 after {before}, so nothing can follow; give the end a "
+            "probability there"
         )

@@ -91,7 +91,7 @@ def sentence_scores(
 def checked_texts(hypotheses: Sequence[str], references: References) -> tuple[list[str], list[list[str]]]:
     """Hypotheses, and one list of references for each translator, all of the same length; or a refusal."""
     if isinstance(hypotheses, str) or isinstance(references, str):
-        raise SofttargetsError("hypotheses and references must be lists of sentences, not one text")
+        raise SofttargetsError("hypotheses and references must be lists of sentences, not a single text")
     hyps = list(hypotheses)
     given: list[Any] = list(references)
     streams: list[list[str]] = [list(one) for one in given] if _several(given) else [given]

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SequenceCalibration:
-    """What the probabilities of translations come to; made by `sequence_calibration`.
+    """The calibration of whole translations; made by `sequence_calibration`.
 
     `exact` is the calibration of the probability of a translation as that of an exact match; `expected_exact` is how
     many exact matches the probabilities add up to, `observed_exact` how many there are. `graded` has the mean score in
@@ -55,7 +55,7 @@ def sequence_calibration(
     scores: Sequence[float] | NDArray[Any],
     bins: int = 15,
 ) -> SequenceCalibration:
-    r"""Probabilities of translations against what they are worth.
+    r"""Compare the probabilities of translations with their quality.
 
     `log_probs` are :math:`\log p(y|x) = \sum_t \log p(y_t | x, y_{<t})` of the chosen translations, before any length
     penalty; `lengths` how many tokens each has, EOS included; `exact` whether each is its reference; `scores` their

@@ -95,8 +95,8 @@ def packed_sources(model: Transformer, sources: Sequence[Sequence[int]], stackle
     too_long = given.lengths > model.longest
     if cut := int(too_long.sum()):
         warnings.warn(
-            f"{cut} of {len(given)} sources have more than the {model.longest} tokens that the model can take;"
-            " their ends were cut off",
+            f"{cut} of {len(given)} sources have more than the {model.longest} tokens that the model can take; their "
+            "ends were cut off",
             stacklevel=stacklevel,
         )
         lengths = np.minimum(given.lengths, model.longest)

@@ -60,7 +60,8 @@ class Tokeniser:
         least = len(SYMBOLS) + 1
         if size < least:
             raise SofttargetsError(
-                f"must be at least {least}, and all characters besides, not {size}", argument="size"
+                f"must be at least {least} plus the number of different characters, not {size}",
+                argument="size",
             )
         learner = tokenizers.Tokenizer(tokenizers.models.BPE())
         learner.pre_tokenizer = _splitter(tokenizers)
@@ -76,7 +77,7 @@ class Tokeniser:
         model = json.loads(learner.to_str())["model"]
         learnt = sorted(model["vocab"], key=model["vocab"].__getitem__)
         if not learnt:
-            raise SofttargetsError("hold no text to learn from", argument="texts")
+            raise SofttargetsError("have no text to learn from", argument="texts")
         characters = sum(len(piece) == 1 for piece in learnt)
         if characters + len(SYMBOLS) > size:
             raise SofttargetsError(
@@ -87,7 +88,8 @@ class Tokeniser:
         pieces = (*SYMBOLS, *learnt)
         if len(pieces) < size:
             warnings.warn(
-                f"the vocabulary has {len(pieces):,} pieces instead of {size:,}; the texts repeat nothing more",
+                f"the vocabulary has {len(pieces):,} pieces instead of {size:,}, because nothing else repeats in the "
+                "texts",
                 stacklevel=2,
             )
         number = {piece: token for token, piece in enumerate(pieces)}
@@ -107,7 +109,7 @@ class Tokeniser:
         return hash(self.digest)
 
     def normalise(self, text: str) -> str:
-        """Return the text as decoding gives it back: NFC, any white space as single spaces, none at the ends.
+        """Return the text as decoding will return it: NFC, white space as single spaces, none at the ends.
 
         >>> Tokeniser((), (), lowercase=True).normalise(" Cafe\u0301 au  LAIT ")
         'café au lait'
@@ -141,7 +143,8 @@ class Tokeniser:
         for token in takewhile(lambda token: token != EOS, row):
             if not 0 <= token < len(self.pieces):
                 raise SofttargetsError(
-                    f"hold {int(token)}, but the vocabulary has {len(self)} tokens from 0", argument="tokens"
+                    f"contain {int(token)}, but the vocabulary has {len(self)} tokens, counted from 0",
+                    argument="tokens",
                 )
             if token not in (PAD, BOS):
                 said.append(UNKNOWN if token == UNK else self.pieces[token])
@@ -221,10 +224,12 @@ def _splitter(tokenizers: Any) -> Any:
 
 def _numbered(texts: Iterable[str], lowercase: bool) -> Iterable[tuple[int, str]]:
     if isinstance(texts, str):
-        raise SofttargetsError("must be a list of texts, not one text; write [text]", argument="texts")
+        raise SofttargetsError("must be a list of texts, not a single text; write [text]", argument="texts")
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise SofttargetsError(f"hold a {type(text).__name__} at {number}, not a text", argument="texts")
+            raise SofttargetsError(
+                f"contain a {type(text).__name__} at {number}, not a text", argument="texts"
+            )
         yield number, _normalised(text, lowercase)
 
 
@@ -238,7 +243,8 @@ def _written(text: str, number: int) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise SofttargetsError(
-            f"hold half a character (a lone surrogate) at {number}; read the file as UTF-8", argument="texts"
+            f"contain half a character (a lone surrogate) at {number}; read the file as UTF-8",
+            argument="texts",
         ) from None
     return f" {text}".translate(_WRITTEN) if text else ""
 
@@ -251,7 +257,7 @@ def _damage(content: dict[str, Any]) -> str:
     """What is wrong with the content of a tokeniser, or an empty text."""
     pieces, merges = content.get("pieces"), content.get("merges")
     if type(content.get("lowercase")) is not bool:
-        return "it does not say whether it is of lower case"
+        return "it does not say whether it lowercases text"
     if not isinstance(pieces, list) or not all(isinstance(piece, str) and piece for piece in pieces):
         return "its pieces are not texts"
     if tuple(pieces[: len(SYMBOLS)]) != SYMBOLS or len(set(pieces)) != len(pieces):

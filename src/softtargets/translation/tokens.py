@@ -165,7 +165,7 @@ class TokenPredictions:
             return cls(**arrays)
         except Exception as error:  # whatever a library says of damaged bytes
             raise SofttargetsError(
-                f"{called} holds no token predictions: {error}; make the file again"
+                f"{called} has no token predictions: {error}; make the file again"
             ) from None
 
     @classmethod

@@ -15,7 +15,7 @@ _AT_ONCE = 65_536  # sentences
 
 
 def frequencies(tokens: Iterable[Sequence[int]], size: int) -> NDArray[np.int64]:
-    """Count each of `size` tokens over sentences, with one ``EOS`` for the end of each.
+    """Count each of `size` tokens over sentences, with one ``EOS`` for the end of each sentence.
 
     These are the counts of the labels that a decoder is trained on. Divided by their sum they are the unigram prior,
     q(v) = count(v) / sum of counts, of unigram label smoothing (Pereyra et al., Regularizing Neural Networks by
@@ -31,7 +31,7 @@ def frequencies(tokens: Iterable[Sequence[int]], size: int) -> NDArray[np.int64]
         wrong = flat[(flat < 0) | (flat >= size)]
         if len(wrong):
             raise SofttargetsError(
-                f"hold {wrong[0]}, but the vocabulary has {size} tokens from 0", argument="tokens"
+                f"contain {wrong[0]}, but the vocabulary has {size} tokens, counted from 0", argument="tokens"
             )
         counts += np.bincount(flat, minlength=size)
         counts[EOS] += len(block)

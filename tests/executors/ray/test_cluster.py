@@ -88,11 +88,11 @@ def test_what_ray_says_when_it_cannot_connect(ray, listening, monkeypatch):
     )
     with pytest.raises(SofttargetsError) as told:
         Cluster.connect(listening, 1)
-    assert "has other versions than this program" in str(told.value)
+    assert "has different versions from this program" in str(told.value)
     assert "Ray: 2.1.0 Python: 3.9.1" in str(told.value)
     assert "\n" not in str(told.value)
     ray.error = Fake.exceptions.AuthenticationError("long advice")
-    with pytest.raises(SofttargetsError, match="does not take our token"):
+    with pytest.raises(SofttargetsError, match="does not accept our token"):
         Cluster.connect(listening, 1)
 
 

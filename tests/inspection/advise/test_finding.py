@@ -233,7 +233,7 @@ def test_what_is_refused_in_a_sample_says_that_it_is_one():
 
 
 def test_too_many_classes_are_refused_before_anything_is_estimated():
-    with pytest.raises(SofttargetsError, match=r"a.npz has 2,001 classes; advice is for at most 2,000"):
+    with pytest.raises(SofttargetsError, match=r"a.npz has 2,001 classes; advise works with at most 2,000"):
         advise(given(np.zeros((3, 2001)), np.arange(3)))
 
 

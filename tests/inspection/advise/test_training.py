@@ -62,10 +62,10 @@ def test_defaults_suit_the_device_and_the_number_of_examples():
         (0, {"folds": 1}, "folds must be at least 2 folds, not 1"),
         (0, {"folds": 61}, "folds must lie between 2 and the number of examples, 60, not 61"),
         (0, {"epochs": 0}, "epochs must be at least 1 epoch, not 0"),
-        (0, {"epochs": 3, "model": "logistic"}, "epochs is for --model cnn"),
+        (0, {"epochs": 3, "model": "logistic"}, "epochs is only for --model cnn"),
         (0, {"device": "tpu"}, "device must be auto, cpu or cuda, not tpu"),
         (0, {"device": "cuda:99"}, "device must be auto, cpu or cuda, not cuda:99"),
-        (3, {}, r"class 'd' has no label among 60 examples; .* raise --limit"),
+        (3, {}, r"class 'd' has no label among 60 examples; .* Raise --limit"),
         (4, {}, r"class 'd' has only 1 label among 60 examples"),
     ],
 )

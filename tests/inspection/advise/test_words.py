@@ -40,7 +40,7 @@ def test_uniform_noise_gets_a_number(plain):
     assert words.startswith(f"We estimate that {wrong} of the labels are wrong (95 % interval ")
     alpha = plain.alpha_all
     assert f"alpha = {alpha.value:.3f} (95 % interval {alpha.low:.3f} to {alpha.high:.3f})" in words
-    assert f"Shared among the other classes only, alpha is {plain.alpha_others.value:.3f}" in words
+    assert f"If it is shared among the other classes only, alpha is {plain.alpha_others.value:.3f}" in words
     assert f"{plain.expected['recommended'].by_heart.value:.3f} nats" in words
     assert "grows without bound" in words
     assert "with clean labels" in words
@@ -159,7 +159,7 @@ def test_labels_that_may_all_be_right_are_called_so(plain):
 
 def test_whoever_suspects_nothing_says_so(plain):
     nothing = replace(plain.suspects, row=plain.suspects.row[:0])
-    assert "none is suspicious" in told(replace(plain, suspects=nothing))[2]
+    assert "no label is suspicious" in told(replace(plain, suspects=nothing))[2]
 
 
 def test_hardly_any_wrong_label_asks_for_nothing(plain):

@@ -100,7 +100,7 @@ def test_predictions_that_are_all_right_are_left_as_they_are_and_why(tmp_path):
     assert not vector.helps
     told = advice(found)
     assert told[0] == "Leave the model as it is."
-    assert "one mistake more would undo that: 0 mistakes in 100 examples cannot show" in told[1]
+    assert "one more mistake would undo that: 0 mistakes in 100 examples cannot show" in told[1]
 
 
 def test_the_gain_with_one_mistake_more_is_that_of_the_examples_and_the_second_class(tmp_path):

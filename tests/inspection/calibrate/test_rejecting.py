@@ -109,7 +109,7 @@ def test_the_page_has_the_curve_and_its_tables(broken):
 
 
 def test_why_normalised_logits_were_not_tried_is_said(found):
-    none = LogitNormalisation(why_not="with two classes all normalised logits are alike")
+    none = LogitNormalisation(why_not="with two classes all normalised logits are equal")
     section = rejecting.section(replace(found, normalisation=none))
     assert "were not tried: with two classes" in text(section)
 

@@ -52,4 +52,10 @@ def test_a_file_of_copies_is_warned_of(tmp_path, copies, told):
     logits, labels = torch.cat([logits, logits[:copies]]), torch.cat([labels, labels[:copies]])
     found = inspect(saved(tmp_path / "a.npz", logits, labels))
     assert found.numbers()["repeated_rows"] == found.repeated == copies
-    assert any("30 rows of 230 are equal to an earlier one" in one for one in warnings_on(found)) == told
+    assert (
+        any(
+            "30 rows of 230 have the same scores and label as an earlier row" in one
+            for one in warnings_on(found)
+        )
+        == told
+    )

@@ -161,9 +161,9 @@ def test_what_the_model_has_never_seen_is_said(translator, found):
     strange = assess(translator, sources, references)
     said = words.warnings_on(strange)
     assert said[:2] == [
-        "2 of 3 sources have characters that the training text did not have: Q (U+0051), ! (U+0021). The model reads "
+        "2 of 3 sources have characters that the training text does not have: Q (U+0051), ! (U+0021). The model reads "
         "them as unknown.",
-        "1 of 3 references has characters that the training text did not have: U+0000. The model reads "
+        "1 of 3 references has characters that the training text does not have: U+0000. The model reads "
         "them as unknown.",
     ]
     many = assess(translator, ["QWERTUI"], ["x"])

@@ -189,7 +189,9 @@ def test_outputs_without_logits_name_what_there_is():
 
 
 def test_several_labels_of_an_example_are_refused_by_their_name():
-    with pytest.raises(ValueError, match=r"not \(2, 3\); several labels for each example"):
+    with pytest.raises(
+        ValueError, match=r"not \(2, 3\); softtargets' losses are not for several labels per example"
+    ):
         loss_function(LabelSmoothing(0.1))(
             {"logits": torch.zeros(2, 3)}, torch.tensor([[1, 0, 1], [0, 1, 0]])
         )
@@ -240,7 +242,7 @@ def test_losses_that_cannot_be_are_refused_when_they_are_made():
         loss_function(LabelSmoothing(ignore_index=0))
     with pytest.raises(TypeError, match="not CrossEntropyLoss"):
         loss_function(torch.nn.CrossEntropyLoss())
-    with pytest.warns(UserWarning, match="Trainer's optimiser does not know"):
+    with pytest.warns(UserWarning, match="are not in Trainer's optimiser"):
         loss_function(LabelSmoothing(torch.nn.Parameter(torch.tensor(0.1))))
 
 
@@ -488,7 +490,7 @@ def test_a_resumed_training_without_the_state_says_so(tmp_path):
     first.train()
     (tmp_path / "checkpoint-6" / "softtargets_loss.safetensors").unlink()
     second, _ = learning(tmp_path, OnlineLabelSmoothing(3), steps=8, **saving)
-    with pytest.warns(UserWarning, match="it begins anew, unless you have loaded it before"):
+    with pytest.warns(UserWarning, match="unless you have loaded it, it starts from scratch"):
         second.train(resume_from_checkpoint=True)
 
 

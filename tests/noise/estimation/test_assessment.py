@@ -163,7 +163,7 @@ REFUSED = {
     "weak": (lambda: _clean(3000, 3, 1.0), "The model is too weak: "),
     "majority": (_majority, "The model rarely predicts the classes"),
     "overconfident": (lambda: _sharpened(6, 2.5), "The model is overconfident (temperature scaling divides"),
-    "close": (lambda: _noisy(pair, 0.42, 3000, 4, 5.0), "Of the labels of a class, the second"),
+    "close": (lambda: _noisy(pair, 0.42, 3000, 4, 5.0), "In at least one class, the two most"),
     "uneven": (_uneven, "Labels differ from 1"),
 }
 

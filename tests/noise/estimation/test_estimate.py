@@ -185,7 +185,7 @@ def test_few_labels_of_a_class_and_a_class_that_is_never_predicted_are_named():
     predictions = np.repeat([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]], [50, 53], axis=0)
     found = estimate_noise(noisy, predictions, "naive", resamples=4)
     assert found.warnings[0] == "class 2 has only 3 labels; its row and column are mostly chance"
-    assert found.warnings[1] == "no example is taken for class 2; its row of T is not known"
+    assert found.warnings[1] == "no example seems to belong to class 2, so its row of T is unknown"
     assert np.isnan(found.matrix[2]).all()
     assert (found.interval.matrix_low[2].tolist(), found.interval.matrix_high[2].tolist()) == (
         [0] * 3,
@@ -216,7 +216,7 @@ EVEN = np.full((4, 2), 0.5)
         (np.array([0, 0, 0, 0]), EVEN, {}, "no example is labelled 1"),
         (np.array([0, 1, 1, 0]), np.full((4, 2), np.nan), {}, "not all finite: nan"),
         (np.array([0, 1, 1, 0]), np.full((4, 2), 3.0), {}, "pass softmax"),
-        (np.array([0, 1, 1, 0]), EVEN, {}, "every example has the same probabilities"),
+        (np.array([0, 1, 1, 0]), EVEN, {}, "all examples have the same probabilities"),
         (
             np.array([0, 1, 1, 0]),
             EVEN,

@@ -38,15 +38,15 @@ def test_other_recipes_are_told_apart(file, tmp_path):
     line = refused(as_others, tmp_path, ("--set", "seed=1"), *words, ranks=3)
     other = BASE.replace({"seed": 1}).id
     assert line == (
-        f"error: rank 1 has another recipe than rank 0: {other} instead of {BASE.id}; all ranks must be given the same"
-    ) or line.startswith("error: rank 2 has another recipe")
+        f"error: rank 1 has a different recipe from rank 0: {other} instead of {BASE.id}; start all ranks with the same"
+    ) or line.startswith("error: rank 2 has a different recipe")
     assert not (tmp_path / "runs").exists()
 
 
 def test_so_are_other_directories_of_runs(file, tmp_path):
     words = ("train", file, "--device", "cpu", "--runs-dir", tmp_path / "runs")
     line = refused(as_others, tmp_path, ("--runs-dir", str(tmp_path / "other")), *words)
-    assert f"rank 1 has another directory of runs than rank 0: {tmp_path}/other instead of" in line
+    assert f"rank 1 has a different directory of runs from rank 0: {tmp_path}/other instead of" in line
 
 
 def of_other_version(*words):
@@ -59,7 +59,7 @@ def of_other_version(*words):
 
 def test_so_are_other_versions(file, tmp_path):
     words = ("train", file, "--device", "cpu", "--runs-dir", tmp_path / "runs")
-    assert "rank 1 has another version of softtargets than rank 0: 0.0.1, " in refused(
+    assert "rank 1 has a different version of softtargets from rank 0: 0.0.1, " in refused(
         of_other_version, tmp_path, *words
     )
 
@@ -89,19 +89,19 @@ def test_so_are_other_data(file, tmp_path):
 def test_more_processes_than_rows_of_a_batch_are_refused(file, tmp_path):
     words = ("train", file, "--device", "cpu", "--runs-dir", tmp_path / "runs", "--set", "batch=2")
     assert refused(commanded, tmp_path, *words, ranks=3) == (
-        "error: batch: a batch has 2 rows at most, fewer than the 3 ranks that are to share it; start fewer, or give "
+        "error: batch: a batch has at most 2 rows, fewer than the 3 ranks that share it; start fewer ranks, or give "
         "the recipe larger batches"
     )
 
 
 def test_torchrun_and_other_ways_to_have_many_processes_are_told_apart(tmp_path):
     words = ("study", "run", "quickstart", "--device", "cpu", "--runs-dir", tmp_path / "runs")
-    assert "--workers 3: torchrun has started the processes" in refused(
+    assert "--workers 3 cannot be used under torchrun" in refused(
         commanded, tmp_path, *words, "--workers", "3"
     )
     line = refused(commanded, tmp_path, *words, "--executor", "ranks", "--ranks", "2")
     assert line.startswith(
-        "error: --executor ranks starts processes of its own, and torchrun has started these"
+        "error: --executor ranks starts processes of its own, but torchrun has already started these"
     )
 
 

@@ -82,7 +82,7 @@ def test_ctrl_c_on_torchrun_saves_and_says_so(tmp_path):
     launcher.send_signal(signal.SIGINT)
     _, told = launcher.communicate(timeout=60)
     assert launcher.returncode != 0
-    assert f"interrupted; run {RECIPE.id} is saved and goes on when you give the same command again" in told
+    assert f"interrupted; run {RECIPE.id} is saved; the same command resumes it" in told
     assert 5 <= step_on_disk(store, RECIPE) < 200
 
 

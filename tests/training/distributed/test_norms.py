@@ -93,7 +93,7 @@ def test_layers_that_normalise_in_a_way_of_their_own_are_refused():
         pass
 
     with pytest.raises(
-        RecipeError, match=r"model: its layer 0, Own, normalises over a batch in a way that several"
+        RecipeError, match=r"model: the layer 0 \(Own\) normalises over the batch in a way that several"
     ):
         share_norms(nn.Sequential(Own(3)), WholeBatch(None))
     with pytest.raises(RecipeError, match="several ranks cannot share"):

@@ -46,8 +46,8 @@ def test_every_rank_takes_the_gpu_of_its_number(monkeypatch):
     own = seat(WHOLE)
     assert device_of(own, "auto") == device_of(own, "cuda") == torch.device("cuda", 1)
     assert device_of(own, "cpu") == torch.device("cpu")
-    with pytest.raises(SofttargetsError, match=r"device 'cuda:0' is for one process"):
+    with pytest.raises(SofttargetsError, match=r"device 'cuda:0' can only be used by one process"):
         device_of(own, "cuda:0")
     third = seat(WHOLE | {"LOCAL_RANK": "2"})
-    with pytest.raises(SofttargetsError, match=r"which has 2 GPUs: .* give torchrun --nproc-per-node 2"):
+    with pytest.raises(SofttargetsError, match=r"which has 2 GPUs, .* give torchrun --nproc-per-node 2"):
         device_of(third, "auto")

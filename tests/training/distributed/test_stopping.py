@@ -75,7 +75,7 @@ def test_a_killed_process_stops_the_others_with_a_line_and_the_run_goes_on_exact
         assert codes[victim] == -signal.SIGKILL
         assert codes[1 - victim] == 2
         line = said(tmp_path, 1 - victim).splitlines()[-1]
-        assert line.startswith(f"error: rank {victim} is gone; what is saved of the run is sound")
+        assert line.startswith(f"error: rank {victim} is gone; the saved part of the run is intact")
         assert "Traceback" not in said(tmp_path, 1 - victim)
         assert store.find(RECIPE) is None
     assert together(2, trained, [RECIPE], store.root) == [0, 0]
@@ -135,7 +135,7 @@ def test_whoever_is_asked_to_stop_all_stop_at_the_same_step_and_save(whole, file
             time.sleep(0.003)
     assert ended(children) == [130, 130]
     assert said(tmp_path, 0).splitlines()[-1] == (
-        f"interrupted; run {RECIPE.id} is saved and goes on when you give the same command again"
+        f"interrupted; run {RECIPE.id} is saved; the same command resumes it"
     )
     assert said(tmp_path, 1) == ""
     assert 0 < step_on_disk(store, RECIPE) < STEPS
@@ -157,7 +157,7 @@ def test_a_time_limit_and_restarts_are_refused_together(file, tmp_path):
     words = ("train", file, "--device", "cpu", "--runs-dir", tmp_path / "runs", "--for", "1s")
     given = {"TORCHELASTIC_MAX_RESTARTS": "3"}
     assert together(2, commanded, *words, folder=tmp_path, environment=given) == [2, 2]
-    assert "torchrun --max-restarts 3 would begin again when the time is up" in said(tmp_path, 0)
+    assert "torchrun --max-restarts 3 would start again when the time is up" in said(tmp_path, 0)
 
 
 def test_a_run_that_is_no_longer_made_of_numbers_fails_in_all_processes_alike(file, tmp_path):

@@ -70,7 +70,7 @@ def test_predictions_not_kept_before_are_added_from_the_weights(recipe, tmp_path
     (at_once,) = train([recipe], RunStore(tmp_path / "once"), keep=("train", "test"))
     assert torch.equal(later.predictions("train").logits, at_once.predictions("train").logits)
     assert later.problems() == []
-    with pytest.raises(RunError, match="kept no predictions on 'validation'; kept: test, train"):
+    with pytest.raises(RunError, match="has no predictions on 'validation'; it has: test, train"):
         later.predictions("validation")
 
 

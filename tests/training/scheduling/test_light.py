@@ -134,7 +134,7 @@ def test_other_numbers_than_the_light_runs_are_told_and_its_measures_forgotten(
     assert again.history() == whole.history()
     assert again.problems() == []
     assert read_measures(again) == {}
-    assert f"Run {teacher.id}, trained again for its weights, came to other numbers" in watcher.notes[1]
+    assert f"Run {teacher.id}, trained again for its weights, has different numbers" in watcher.notes[1]
 
 
 def test_a_light_teacher_that_fails_here_stays_and_its_students_fail(teacher, store, elsewhere, tmp_path):
@@ -152,7 +152,7 @@ def test_a_light_teacher_that_fails_here_stays_and_its_students_fail(teacher, st
     assert pupil.status == "failed"
     assert "failed when it was trained again for its weights" in pupil.provenance["reason"]
     assert other.status == "finished"
-    assert any("The light one stays." in note for note in watcher.notes)
+    assert any("The light run stays." in note for note in watcher.notes)
 
 
 def test_an_interrupted_second_training_goes_on_and_the_light_run_stays_until_its_end(

@@ -52,13 +52,13 @@ def test_finished_runs_are_never_recomputed(recipe, store):
         ({"augmentation": [Crop(size=3)], "model": "cnn"}, "model: images of 3 x 3 are too small"),
         (
             {"augmentation": [{"name": "shift", "pixels": 8}]},
-            "augmentation.0.pixels: 8 is as large as the image",
+            "augmentation.0.pixels: 8 is too large for images",
         ),
         (
             {"augmentation": ["flip", {"name": "crop", "padding": 99}]},
-            "augmentation.1.padding: 99 is as large",
+            "augmentation.1.padding: 99 is too large",
         ),
-        ({"data.limit": 5000}, "data.limit: 5000 is more than the 1197 training examples there are"),
+        ({"data.limit": 5000}, "data.limit: 5000 is more than the 1197 training examples"),
     ],
 )
 def test_recipes_that_cannot_run_are_refused_before_anything_is_trained(recipe, changes, message, store):

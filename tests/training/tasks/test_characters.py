@@ -315,7 +315,7 @@ def test_nets_with_a_fused_head_are_not_stacked(recipe, stacking, tmp_path):
     [
         (
             {"augmentation": [Shift()]},
-            "augmentation: shift is for images, and characters is made of characters",
+            "augmentation: shift is for images, but characters has characters",
         ),
         ({"noise": Symmetric()}, "noise: symmetric is for images"),
         ({"probes": [Calibration()]}, "probes: calibration is for images"),

@@ -36,9 +36,7 @@ class View:
         self.shapes = [shape]
         for kind in self.kinds:
             if kind.blocks > _BLOCKS_PER_KIND:
-                raise ValueError(
-                    f"{kind} takes {kind.blocks} blocks, more than the {_BLOCKS_PER_KIND} there are"
-                )
+                raise ValueError(f"{kind} needs {kind.blocks} blocks, but there are only {_BLOCKS_PER_KIND}")
             self.shapes.append(kind.output_shape(self.shapes[-1]))
 
     @property

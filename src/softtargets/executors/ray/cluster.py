@@ -120,7 +120,7 @@ def _check(address: str | None) -> None:
         return
     if str(address).startswith("ray://"):
         raise SofttargetsError(
-            f"{address} is an address of Ray Client, through which no runs travel; give the command on a node of the "
+            f"{address} is an address of Ray Client, which cannot transfer runs; give the command on a node of the "
             "cluster with --address auto, or submit it: ray job submit -- softtargets ... --executor ray"
         )
     match = _HOST_AND_PORT.fullmatch(str(address))
@@ -133,8 +133,8 @@ def _check(address: str | None) -> None:
         socket.create_connection((match["host"].strip("[]"), int(match["port"])), _REACH_SECONDS).close()
     except OSError as error:
         raise SofttargetsError(
-            f"no Ray cluster answers at {address} ({error.strerror or error}); `ray start --head` prints the address, "
-            "and `ray status --address HOST:PORT` asks for it"
+            f"no Ray cluster answers at {address} ({error.strerror or error}); `ray start --head` prints the "
+            "address, and `ray status --address HOST:PORT` checks it"
         ) from None
 
 
@@ -153,14 +153,14 @@ def _join(ray: Any, address: str, how: dict[str, Any]) -> None:
         ) from None
     except ray.exceptions.AuthenticationError:
         raise SofttargetsError(
-            f"the Ray cluster at {address} does not take our token: give that of the cluster in RAY_AUTH_TOKEN_PATH or "
-            "RAY_AUTH_TOKEN, with RAY_AUTH_MODE=token"
+            f"the Ray cluster at {address} does not accept our token; put the cluster's token into "
+            "RAY_AUTH_TOKEN_PATH or RAY_AUTH_TOKEN, with RAY_AUTH_MODE=token"
         ) from None
     except RuntimeError as error:
         if "ersion mismatch" in str(error):
             raise SofttargetsError(
-                f"the Ray cluster at {address} has other versions than this program: {_versions(str(error))}; install "
-                "the same Ray and Python on both"
+                f"the Ray cluster at {address} has different versions from this program: {_versions(str(error))}; "
+                "install the same Ray and Python on both"
             ) from None
         raise SofttargetsError(
             f"the Ray cluster at {address} cannot be used: {_first_line(error)}"

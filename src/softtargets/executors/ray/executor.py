@@ -163,7 +163,7 @@ class RayExecutor(Executor):
         room = self._cluster.room_for(sized)
         if not (size := self.workers or workers or room):
             needs = " and ".join(f"{amount:g} {name}" for name, amount in sized.items())
-            raise SofttargetsError(f"no node of the cluster has {needs}, which a worker needs")
+            raise SofttargetsError(f"a worker needs {needs}, which no node of the cluster has")
         return self._cluster, size, room, sized
 
     @contextmanager
@@ -177,8 +177,8 @@ class RayExecutor(Executor):
                 self._staff = Staff(cluster, size, sized)
                 if size > room:
                     watcher.noted(
-                        f"{size} workers are wanted, and the cluster has room for {room}; the others start when "
-                        "there is room for them."
+                        f"{size} workers were requested, but the cluster has room for {room}; the others start when "
+                        "there is room."
                     )
             yield self._staff
         finally:
@@ -189,7 +189,8 @@ class RayExecutor(Executor):
         """What a worker needs, by Ray's names."""
         if device not in ("auto", "cpu", "cuda"):
             raise SofttargetsError(
-                f"device '{device}': Ray gives each worker a device of its own; write auto, cuda or cpu"
+                f"device '{device}' cannot be used with Ray, which gives each worker its own device; write auto, "
+                "cuda or cpu"
             )
         gpus = 0.0 if device == "cpu" else cluster.has("GPU")
         if device == "cuda" and not gpus:

@@ -142,7 +142,7 @@ class Head:
         free = ", ".join(f"{self._staff.cluster.free(name):g} {name}" for name in self._staff.sized)
         self._watcher.noted(
             f"No worker has started yet: each needs {needs}, and the cluster has {free} free. Waiting for room; "
-            "Ctrl-C ends it."
+            "Ctrl-C stops waiting."
         )
 
     def _needs(self, key: str) -> str | None:
@@ -235,7 +235,7 @@ class Head:
         if teacher.id not in self._taught:
             content = packed(Run(self._store.root / teacher.id))
             if content is None:
-                raise RunError(f"run {teacher.id}, a teacher, is not in {self._store.root} any more")
+                raise RunError(f"run {teacher.id}, a teacher, is no longer in {self._store.root}")
             self._taught[teacher.id] = self._ray.put(content)
         return self._taught[teacher.id]
 
@@ -345,7 +345,7 @@ class Head:
         while (run := self._store.find(recipe)) is None:
             if time.monotonic() > patient_until:
                 raise RunError(
-                    f"a worker has finished run {key}, and it cannot be seen in {self._store.root}"
+                    f"a worker has finished run {key}, but the run does not appear in {self._store.root}"
                 )
             time.sleep(POLL_SECONDS)  # a network file system may take a while to show it
         self.todo.pop(key)
@@ -379,9 +379,9 @@ class Head:
             if key not in self.given_up and self._needs(key) in self.given_up:
                 self.given_up[key] = f"its teacher {self._needs(key)} was left out"
         on = (
-            "its run goes on from its checkpoint"
+            "its run is resumed from its checkpoint"
             if len(steps) == 1
-            else "its runs go on from their checkpoints"
+            else "its runs are resumed from their checkpoints"
         )
         self._watcher.noted(f"A worker on {node} died: {why}; {on}.")
 

@@ -143,7 +143,7 @@ def check_versions(hello: Hello) -> None:
     ours = versions()
     if differing := [name for name in ours if hello.versions.get(name) != ours[name]]:
         told = ", ".join(f"{name} {hello.versions.get(name)} instead of {ours[name]}" for name in differing)
-        raise SofttargetsError(f"the worker on {hello.node} has {told}; install the same there as here")
+        raise SofttargetsError(f"the worker on {hello.node} has {told}; install the same version on both")
 
 
 def _environment() -> dict[str, Any]:
@@ -169,5 +169,5 @@ def why_died(ray: Any, error: BaseException) -> str:
             f"'softtargets[ray]=={softtargets.__version__}' on every node"
         )
     if isinstance(error, ray.exceptions.RuntimeEnvSetupError):
-        return f"its environment could not be made ({said[:200]})"
+        return f"its environment could not be set up ({said[:200]})"
     return "its process was killed or crashed"

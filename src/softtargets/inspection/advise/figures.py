@@ -56,9 +56,9 @@ def matrix_figure(found: Advice) -> Figure:
         "Which labels the classes were given.",
         lambda: _draw_matrix(found),
         matrix_table(found),
-        "How often an example of one class (row) was given each label (column), in per cent of the class. Perfect "
-        "labels have 100 on the diagonal. Right: the share of right labels of each class with 95 % intervals, and the "
-        "mean over all examples as a dashed line.",
+        "Left: how often an example of each class (row) was given each label (column), in per cent of the class. "
+        "Perfect labels have 100 on the diagonal. Right: the share of right labels in each class with 95 % "
+        "intervals, and the mean over all examples as a dashed line.",
         "A matrix of clean classes against given labels.",
     )
 
@@ -93,8 +93,8 @@ def loss_figure(found: Advice) -> Figure:
         lambda: _draw_losses(found, rows),
         rows,
         f"For {JUDGED[found.test_labels]} and the noise found here; p = 1 is no smoothing. The upper curve is for a "
-        "network that memorises every label, as the theory assumes, the lower one for a network that memorises none. "
-        "Real networks lie between the two, the nearer to the upper curve the longer they are trained.",
+        "network that memorises every label, as the theory assumes, the lower one for a network that memorises "
+        "none. Real networks lie between the two, nearer to the upper curve the longer they are trained.",
         "Two curves of expected loss over p, with the recommended and the usual smoothing marked.",
         table="expected_loss_over_p",
     )

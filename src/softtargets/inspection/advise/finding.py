@@ -246,8 +246,8 @@ def _assessed(given: Evidence, resamples: int | None) -> tuple[NoiseAssessment, 
     name, classes = given.understood.path.name, given.probabilities.shape[1]
     if classes > MOST_CLASSES:
         raise SofttargetsError(
-            f"{name} has {classes:,} classes; advice is for at most {MOST_CLASSES:,}, "
-            "since a matrix of all classes is estimated many times over"
+            f"{name} has {classes:,} classes; advise works with at most {MOST_CLASSES:,}, since it estimates a "
+            "matrix of all classes many times"
         )
     if resamples is None:
         resamples = min(RESAMPLES, max(FEWEST_RESAMPLES, RESAMPLED // classes**2))

@@ -20,10 +20,10 @@ NAMES = {
     "matrix": "a target for each label (matrix)",
 }
 METHODS = {
-    "anchors": "disagreement where the model is most confident; its own errors are fewest there",
-    "confident": "confident learning: counts where the model is as confident as usual; too many where classes overlap",
+    "anchors": "disagreement where the model is most confident and its own errors are fewest",
+    "confident": "confident learning: counts where the model is as confident as usual; too high where classes overlap",
     "disagreement": "every disagreement with the model; counts its errors as label errors too: an upper bound",
-    "likelihood": "each class a cluster of predictions; separates model errors from label errors by their shape",
+    "likelihood": "models each class as a cluster of predictions; separates model errors from label errors by shape",
     "naive": "every disagreement with the model; counts its errors as label errors too",
 }
 
@@ -35,7 +35,7 @@ def advise_page(found: Outlook) -> Page:
         name=name,
         title=f"How many labels of {name} are wrong?",
         lead=(
-            f"How many labels are wrong, how much label smoothing is best for that, and which labels to check. "
+            "How many labels are wrong, how much label smoothing suits that, and which labels to check. "
             f"{count(found.examples, 'example')}, {count(found.classes, 'class')}, judged by "
             f"{words.JUDGED[found.test_labels]}. All intervals are 95 % intervals."
         ),
@@ -69,7 +69,7 @@ def _what_to_do(found: Advice) -> Iterator[str | Table | Code]:
         lines = loss_code(found.alpha_all.value, found.alpha_others.value)
         yield from (_recommended(found), Code(lines, title="One line for each library"))
     elif found.purpose != "classify":
-        yield "Train on hard labels. Where many are wrong, use forward correction with the noise found here."
+        yield "Train on hard labels. If many of them are wrong, use forward correction with the noise found here."
         yield Code("torch.nn.CrossEntropyLoss()  # hard labels", title="PyTorch")
     else:
         yield words.NO_REASON
@@ -88,7 +88,7 @@ def _suspects(found: Outlook) -> Iterator[str | Table | Figure]:
     if not len(found.suspects):
         return
     yield (
-        "The list holds errors of the model too. The score, from 0 to 1, puts the labels in order and is no "
+        "The list includes errors of the model. The score, from 0 to 1, puts the labels in order; it is not a "
         "probability. Rows are counted from 0, in the order of the file or dataset. "
         "softtargets.noise.suspicious_examples gives the same list in Python."
     )
@@ -101,7 +101,7 @@ def _suspects(found: Outlook) -> Iterator[str | Table | Figure]:
         "Labels to check.",
         "row | given_name: given label | likely_name: likely label | score .3f",
         [row | {"row": str(row["row"])} for row in found.suspects.rows(SHOWN)],
-        f"{which}. The whole list is {found.suspects.file}, beside this page.",
+        f"{which}. The whole list is in {found.suspects.file}, beside this page.",
     )
 
 
@@ -208,7 +208,7 @@ def _largest_table(found: Advice) -> Table:
         "The most frequent label errors.",
         "clean: examples of | label: are labelled | share .1% | low .1%: at least | high .1%: at most",
         rows,
-        "Shares of a class; the largest of many look larger than they are.",
+        "Shares of a class; the largest of many shares look larger than they are.",
     )
 
 
@@ -240,9 +240,7 @@ def _methods(found: Outlook) -> Table:
     rows = [
         {"method": name, "error_rate": rate, "meaning": METHODS.get(name, "")} for name, rate in rates.items()
     ]
-    caption = (
-        "They differ by the model's own errors. Where they differ too much, we do not choose between them."
-    )
+    caption = "They differ because of the model's own errors. If they differ too much, we do not choose between them."
     columns = "method | error_rate .1%: wrong labels | meaning: what is counted"
     return Table.of("methods", "Wrong labels, by estimator.", columns, rows, caption)
 

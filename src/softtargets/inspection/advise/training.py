@@ -45,7 +45,9 @@ class Training:
             if value is not None and value < least:
                 raise SofttargetsError(f"must be at least {least} {what}, not {value}", argument=name)
         if self.epochs is not None and self.model != "cnn":
-            raise SofttargetsError("is for --model cnn; logistic regression has no epochs", argument="epochs")
+            raise SofttargetsError(
+                "is only for --model cnn; logistic regression has no epochs", argument="epochs"
+            )
         self.where()
 
     def where(self) -> torch.device:
@@ -138,8 +140,8 @@ def _refuse_rare(name: str, labels: NDArray[np.int64], class_names: tuple[str, .
     if counts.min() < 2:
         found = "no label" if counts.min() == 0 else f"only {counts.min()} label"
         raise SofttargetsError(
-            f"{name}: class '{class_names[int(counts.argmin())]}' has {found} among {len(labels):,} examples; "
-            "at least 2 of each class are needed, one to learn from and one to predict: raise --limit"
+            f"{name}: class '{class_names[int(counts.argmin())]}' has {found} among {len(labels):,} examples; each "
+            "class needs at least 2, one to learn from and one to predict. Raise --limit"
         )
 
 

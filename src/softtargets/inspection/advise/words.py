@@ -69,8 +69,8 @@ def remedy(found: Outlook) -> str:
 def steps(found: Outlook) -> tuple[str, ...]:
     """How to get out-of-fold probabilities of a stronger model."""
     ours = (
-        "The models trained here are small, so that they take minutes. --epochs, --limit and --device say how long, on "
-        "how many examples and where they are trained."
+        "The models trained here are small, so that they take minutes. Set --epochs, --limit and --device to train "
+        "them longer, on more examples or on a GPU."
     )
     own = (
         "softtargets.noise.out_of_fold calls your own training once for each fold and puts the predictions together: "
@@ -78,8 +78,8 @@ def steps(found: Outlook) -> tuple[str, ...]:
         "the labels by numpy.savez, as probs and labels, and run softtargets advise on that file."
     )
     checked = (
-        "Or check a random hundred labels by hand: the share of wrong ones among them is an estimate that no model has "
-        "to make, within about 10 points."
+        "Or check a hundred randomly chosen labels by hand: the share of wrong ones estimates the error rate to "
+        "within about 10 points, without any model."
     )
     return (ours, own, checked) if found.trained else (own, checked)
 
@@ -87,11 +87,11 @@ def steps(found: Outlook) -> tuple[str, ...]:
 def suspects_words(found: Outlook) -> str:
     """How long the list of suspicious labels is."""
     if not len(found.suspects):
-        return "The model predicts every label as it was given, so that none is suspicious."
+        return "The model predicts every label as it was given, so no label is suspicious."
     caution = "" if isinstance(found, Advice) else " Many of these may be errors of the model."
     return (
         f"The model predicts another label for {count(len(found.suspects), 'example')}.{caution} Check them by hand, "
-        f"the most suspicious first: the page shows the first ones, and {found.suspects.file} has all."
+        f"the most suspicious first: the page shows the first ones, and {found.suspects.file} lists them all."
     )
 
 
@@ -170,10 +170,11 @@ def with_interval(one: Estimate, digits: int = 3) -> str:
 
 def _recommended(found: Advice) -> str:
     return (
-        f"For {JUDGED[found.test_labels]} theory recommends alpha = {with_interval(found.alpha_all)}, shared among all "
-        f"classes as in PyTorch. Shared among the other classes only, alpha is {number(found.alpha_others.value)}. "
-        "This is best for a network that memorises every label. A network that is stopped early or sees augmented "
-        f"examples needs less, possibly none: try {_tries(found.alpha_all.value)} on held-out examples."
+        f"For {JUDGED[found.test_labels]}, theory recommends alpha = {with_interval(found.alpha_all)}, shared among "
+        "all classes as in PyTorch. If it is shared among the other classes only, alpha is "
+        f"{number(found.alpha_others.value)}. This is best for a network that memorises every label. A network that "
+        f"is stopped early or sees augmented examples needs less, possibly none: try {_tries(found.alpha_all.value)} "
+        "on held-out examples."
     )
 
 
@@ -249,9 +250,9 @@ def uniformity_words(found: Advice) -> str:
     shape = found.uniformity
     test = (
         "We compare each entry of the noise matrix with uniform noise of the same rate, with intervals wide enough for "
-        "all entries at once, and the wrong labels of all classes together with an even spread. Noise counts as not "
-        f"uniform if either differs and rows differ by more than {percent(FAR, 0)} on average, since they are not "
-        f"known better than that. Here rows differ by {percent(shape.distance)}."
+        "all entries at once. We also compare the wrong labels of all classes together with an even spread. Noise "
+        f"counts as not uniform if either differs and rows differ by more than {percent(FAR, 0)} on average, which is "
+        f"about how well they are known. Here rows differ by {percent(shape.distance)}."
     )
     if shape.is_uniform and not shape.contradicted and shape.distance > FAR:
         return (
@@ -259,7 +260,7 @@ def uniformity_words(found: Advice) -> str:
             f"and mistakes of the model explain. {test}"
         )
     if shape.is_uniform and not shape.contradicted:
-        return f"The noise is indistinguishable from uniform noise, so that one alpha is enough. {test}"
+        return f"The noise is indistinguishable from uniform noise, so one alpha is enough. {test}"
     if shape.is_uniform:
         return f"The noise is close enough to uniform for one alpha: {shape_words(found)} {test}"
     return f"The noise is not uniform: {shape_words(found)} {test}"
@@ -271,7 +272,7 @@ def warnings_on(found: Outlook) -> list[str]:
     if found.examples < found.understood.examples and not found.trained:
         told.append(
             f"Estimated from a sample of {count(found.examples, 'example')} of {found.understood.examples:,}, chosen "
-            "by a hash of their place; the same file gives the same sample."
+            "by a hash of their row number; the same file gives the same sample."
         )
     if isinstance(found, Advice) and found.recommends:
         told.append(REJECTING)
@@ -286,12 +287,13 @@ REJECTING = (
 
 
 NOT_SAID = (
-    "The theory is about the test loss. The alpha that is best for accuracy is a different one: Chen et al. found a "
-    "wide discrepancy on MNIST (figure 8), and have no theory of it. If you are judged by accuracy, choose alpha on "
+    "The theory is about the test loss. The best alpha for accuracy is a different one: Chen et al. found a wide "
+    "discrepancy on MNIST (figure 8), and have no theory for it. If you are judged by accuracy, choose alpha on "
     "held-out examples.",
-    "The error can have two minima over p (figure 10). On MNIST with a clean rate of 85 % or less, the lowest was at "
-    "small p, and no smoothing was another. Weak smoothing in between (p of 0.95 or 0.9) cost up to 8 points of "
-    "accuracy compared with none (figure 11). A search in small steps from 0 does not find the other side.",
+    "The error can have two minima over p (figure 10). On MNIST with a clean rate of 85 % or less, the lower one "
+    "was at small p, and no smoothing was the other. Weak smoothing in between (p of 0.95 or 0.9) cost up to 8 "
+    "points of accuracy compared with no smoothing (figure 11). A search in small steps from alpha = 0 does not "
+    "reach the lower minimum.",
     "The theory assumes a network that memorises every label. With early stopping smoothing may not be needed at all "
     "(appendix A.1, figure 9).",
     "Label noise is not the only reason to smooth. On clean labels smoothing can improve accuracy and calibration "
@@ -300,17 +302,18 @@ NOT_SAID = (
 )
 
 FAILURES = (
-    "Predictions must be out of fold: from models that were not trained on the example. A model that has memorised its "
-    "labels makes them all look right. We notice that only if nearly all labels are predicted.",
+    "Predictions must be out of fold: from models that were not trained on the example. A model that has memorised "
+    "its labels makes them all look right. We notice this only if the model predicts nearly all labels.",
     "Labels that are wrong because an example looks like another class are indistinguishable from errors of the model. "
     "People "
     "make such mistakes; the interval allows for some of them.",
-    "In each class the right label must be the most frequent one.",
+    "In each class, the right label must be the most frequent one.",
 )
 
 MEMORISED = (
-    "The theory assumes a network that memorises every label, so that each wrong label costs as much as its target "
-    "withholds from the right one. Without smoothing that is everything, hence the infinite loss: no network gets "
-    "there, but the more confident it becomes of wrong labels, the worse its loss. The other extreme memorises no "
-    "label and predicts for each class what its targets are on average. Such a network gains nothing from smoothing."
+    "The theory assumes a network that memorises every label, so each wrong label costs as much as its target "
+    "withholds from the right one. Without smoothing the target withholds everything, hence the infinite loss: no "
+    "network gets there, but the more confident a network becomes of wrong labels, the worse its loss. The other "
+    "extreme is a network that memorises no label and predicts for each class the average of its targets. Such a "
+    "network gains nothing from smoothing."
 )

@@ -47,20 +47,20 @@ def check_fits(correction: Correction, predictions: Predictions) -> None:
     """Refuse scores of another kind or of other classes than those the correction was fitted to."""
     if correction.classes != predictions.classes:
         raise SofttargetsError(
-            f"{predictions.path} has {predictions.classes} classes, and the correction was fitted to "
-            f"{correction.classes}; it fits predictions of the same model only"
+            f"{predictions.path} has {predictions.classes} classes, but the correction was fitted to "
+            f"{correction.classes}; give predictions of the same model"
         )
     if correction.kind != predictions.kind:
         raise SofttargetsError(
-            f"{predictions.path} has {predictions.kind}, and the correction was fitted to {correction.kind}; give "
+            f"{predictions.path} has {predictions.kind}, but the correction was fitted to {correction.kind}; give "
             f"{correction.kind} of the same model, or fit the correction again ({predictions.reason})"
         )
     known = zip(correction.class_names or (), predictions.class_names or (), strict=False)
     for place, (one, two) in enumerate(known):
         if one != two:
             raise SofttargetsError(
-                f"class {place} is '{two}' in {predictions.path} and was '{one}' when the correction was fitted; bring "
-                "the columns into that order"
+                f"class {place} is '{two}' in {predictions.path}, but was '{one}' when the correction was fitted; "
+                "put the columns into that order"
             )
 
 

@@ -22,9 +22,9 @@ def before_and_after(found: Diagnosis) -> Figure:
         {"predictions": found},
         shown,
         lambda: _draw(shown),
-        "How often predictions of a given confidence are right. On the dashed line confidence means what it says; thin "
-        "lines are 95 % intervals of the accuracy. Move the temperature to see what scaling does. The fitted one has "
-        "seen these examples: quote the held-out numbers of the table.",
+        "How often predictions of a given confidence are right. On the dashed line confidence means what it says; "
+        "thin lines are 95 % intervals of the accuracy. Move the temperature to see what scaling does. The best "
+        "temperature was fitted to these very examples: quote the held-out numbers of the table.",
         "Accuracy over confidence before and after scaling, with a histogram of confidences beneath.",
     )
 

@@ -204,8 +204,8 @@ def _brier_parts(found: Diagnosis) -> Table:
         "Brier score in parts.",
         "predictions | score .4f: Brier score | reliability .4f | resolution .4f | uncertainty .4f | within_bins .4f",
         [{"predictions": name, **vars(one.brier_decomposition)} for name, one in measured.items()],
-        "Score = reliability (calibration; 0 is best) − resolution (how much predictions tell examples apart) + "
-        "uncertainty (of the labels) + within bins (what bins hide).",
+        "Score = reliability (calibration; 0 is best) − resolution (how well predictions separate examples) + "
+        "uncertainty (of the labels) + within bins (differences that bins hide).",
     )
 
 

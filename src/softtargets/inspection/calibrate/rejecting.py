@@ -117,12 +117,10 @@ def _normalised(found: Diagnosis) -> str:
             f"{_better(found)} A normalised logit is the highest centred logit divided by the p-norm of all."
         )
     elif not any(tried.held_out):
-        told = (
-            "Stay with the maximum probability: normalised logits do not order predictions better for any p."
-        )
+        told = "Keep the maximum probability: normalised logits do not order predictions better for any p."
     else:
         told = (
-            "Stay with the maximum probability: normalised logits bring no gain beyond chance. They change the AURC by "
+            "Keep the maximum probability: normalised logits bring no gain beyond chance. They change the AURC by "
             f"{_change(found)}, on held-out examples."
         )
     return told
@@ -189,9 +187,9 @@ def at_accuracy(found: Selection) -> Table:
     return Table.of(
         "at_accuracy",
         "How many can be used.",
-        "accuracy .0%: wanted accuracy | shown: predictions that can be used | from: from a probability of",
+        "accuracy .0%: target accuracy | shown: predictions that can be used | from: from a probability of",
         rows,
-        "With 95 % intervals; at the lower end the whole interval of the accuracy is as wanted.",
+        "With 95 % intervals; at the lower end, the whole interval of the accuracy reaches the target.",
     )
 
 

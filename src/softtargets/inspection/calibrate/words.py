@@ -54,9 +54,9 @@ NAMES = {
     "vector_scaling": "vector scaling (a scale and a bias for each class)",
 }
 RULE = (
-    "A correction is recommended only if it helps held-out examples: the 95 % interval of its paired gain in NLL lies "
-    "above 0, the ECE does not rise, and the accuracy is not shown to fall. One with more numbers must also gain over "
-    "the simpler one, and still gain with one mistake more than there was."
+    "A correction is recommended only if it helps held-out examples: the 95 % interval of its paired gain in NLL "
+    "lies above 0, the ECE does not rise, and the accuracy does not clearly fall. A correction with more parameters "
+    "must also gain over the simpler one, and must still gain if the model made one mistake more."
 )
 HELD_OUT = (
     "Fit corrections on held-out data. On the training set a model is more confident than it will be again. On the "
@@ -134,7 +134,7 @@ def leaving(found: Diagnosis) -> list[str]:
         wrong = round((1 - found.before.accuracy) * found.understood.examples)
         seen = f"{count(wrong, 'mistake')} in {count(found.understood.examples, 'example')}"
         why = (
-            f"On held-out examples {NAMES[lowering[0].name]} would lower the NLL, but one mistake more would undo "
+            f"On held-out examples {NAMES[lowering[0].name]} would lower the NLL, but one more mistake would undo "
             f"that: {seen} cannot show how confident the model may be."
         )
     elif lowering:
@@ -201,8 +201,8 @@ def _repetitions(found: Diagnosis) -> list[str]:
         return []
     rows = f"{count(found.repeated, 'row')} of {found.understood.examples:,}"
     return [
-        f"{rows} are equal to an earlier one, scores and label. If examples were copied, all intervals are too narrow, "
-        "and corrections are judged by examples that they were fitted to: leave the copies out."
+        f"{rows} have the same scores and label as an earlier row. If examples were copied, all intervals are too "
+        "narrow, and corrections are judged by examples that they were fitted to: leave the copies out."
     ]
 
 
@@ -213,7 +213,7 @@ def _few_mistakes(found: Calibration) -> list[str]:
         return []
     return [
         f"With only {count(wrong, 'mistake')} in {count(found.examples, 'example')} the intervals of NLL and Brier "
-        "score are too narrow: they do not know what further mistakes would cost."
+        "score are too narrow: nothing shows what further mistakes would cost."
     ]
 
 
@@ -234,8 +234,8 @@ def floor_words(found: Diagnosis) -> list[str]:
         return []
     return [
         f"Probabilities of exactly 0 count as {significant(zeros.floor)} wherever a logarithm is taken. "
-        f"{zeros.labelled:,} of the {zeros.zeros:,} zeros belonged to the label, so that 0 means about that much; it "
-        "is at most half of the smallest positive probability. Metrics of the predictions as they are keep the zeros."
+        f"{zeros.labelled:,} of the {zeros.zeros:,} zeros belonged to the label, which gives this number; it is at "
+        "most half of the smallest positive probability. Metrics of the predictions as they are keep the zeros."
     ]
 
 
@@ -243,7 +243,7 @@ def correction_words(found: Diagnosis) -> list[str]:
     """What to do, by which rule, and what was not tried."""
     told = [" ".join(advice(found)), *_temperature_words(found), RULE, *floor_words(found)]
     if found.corrections.why_not and found.scaled is not None:
-        told.append(f"Numbers for each class were not tried: {found.corrections.why_not}.")
+        told.append(f"Corrections with numbers for each class were not tried: {found.corrections.why_not}.")
     return [*told, HELD_OUT]
 
 
@@ -264,12 +264,12 @@ def _temperature_words(found: Diagnosis) -> list[str]:
 def scaled_words(found: Diagnosis) -> str:
     """What the numbers after scaling are."""
     if found.scaled is None:
-        return f"With fewer than {FEWEST} examples none can be held out, so nothing is said about scaling."
+        return f"With fewer than {FEWEST} examples none can be held out, so scaling was not tried."
     temperatures = ", ".join(number(t, 3) for t in found.scaled.temperatures)
     return (
-        f"Scaled means that each of {FOLDS} folds is scaled by a temperature fitted to the other parts "
-        f"({temperatures}). No example has a say in its own temperature, so these numbers are to be expected of new "
-        "examples. A temperature never changes the accuracy."
+        f"“Scaled” means that each of {FOLDS} folds is scaled by a temperature fitted to the other folds "
+        f"({temperatures}). No example influences its own temperature, so new examples should give similar numbers. "
+        "A temperature never changes the accuracy."
     )
 
 

@@ -169,8 +169,8 @@ def _check_alike(a: Predictions, b: Predictions) -> None:
     for place, (one, two) in enumerate(zip(a.class_names or (), b.class_names or (), strict=False)):
         if one != two:
             raise SofttargetsError(
-                f"class {place} is '{one}' in {a.path} and '{two}' in {b.path}; bring the columns of both into the "
-                "same order"
+                f"class {place} is '{one}' in {a.path} and '{two}' in {b.path}; put the columns of both files into "
+                "the same order"
             )
 
 

@@ -53,8 +53,8 @@ def _differences(found: Comparison) -> Table:
         "Differences.",
         "predictions | metric | a_shown | b_shown | shown: difference | better",
         _difference_rows(found),
-        f"The difference is {names['B']} minus {names['A']}, with its 95 % interval in brackets. Above 0 it is in "
-        f"favour of {names['B']} for accuracy, and of {names['A']} for all other metrics.",
+        f"The difference is {names['B']} minus {names['A']}, with its 95 % interval in brackets. A difference above "
+        f"0 favours {names['B']} for accuracy, and {names['A']} for all other metrics.",
     )
     return _named(table, names)
 

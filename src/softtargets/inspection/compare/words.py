@@ -70,7 +70,7 @@ def verdict_on_two(found: Comparison) -> Verdict:
             names,
             likelihood,
             "gives the true labels more probability",
-            "give the true labels equally much probability",
+            "give the true labels the same probability",
             nll,
         ),
         *rejecting_claim(found),
@@ -123,9 +123,9 @@ def rejecting_words(found: Comparison) -> tuple[str, ...]:
         f"{a} for {names['A']} and {b} for {names['B']}.",
         *rejecting_claim(found),
         *repaired_claim(found),
-        "AURC is the error rate on average over all coverages: over all shares of the predictions that may be used, "
-        "most confident first by the maximum probability. A model has a lower AURC if it makes fewer mistakes, or if "
-        "its confidence separates its mistakes better.",
+        "AURC is the average error rate over all coverages: over all shares of the predictions that may be used, "
+        "the most confident ones (by maximum probability) first. A model has a lower AURC if it makes fewer "
+        "mistakes, or if its confidence separates its mistakes better.",
     )
 
 
@@ -148,7 +148,7 @@ def winner(difference: Estimate, lower_is_better: bool = True) -> str:
 
 def shown_winner(names: Mapping[str, str], winner: str) -> str:
     """The name of the better one, for a table."""
-    return names[winner] if winner else "neither for certain"
+    return names[winner] if winner else "neither clearly"
 
 
 def _minus(names: Mapping[str, str]) -> str:
@@ -184,18 +184,18 @@ def difference_words(found: Comparison) -> tuple[str, ...]:
     """What scaled means, and how differences were tested."""
     p = found.differences.accuracy_p
     tested = (
-        f"Accuracies: McNemar's test (mid-p) gives {f'p = {number(p, 4)}' if p >= 0.0001 else 'p < 0.0001'}. "
-        "All differences are paired, example by example. The interval of a difference of calibration errors is "
-        "combined from the intervals of both, with their correlation."
+        f"Accuracies: McNemar's test (mid-p) gives {f'p = {number(p, 4)}' if p >= 0.0001 else 'p < 0.0001'}. All "
+        "differences are paired, example by example. The interval of a difference of calibration errors combines "
+        "the intervals of both models and their correlation."
     )
     if not found.scaled:
         return (tested,)
     sides = zip(names_of(found).values(), (found.a, found.b), strict=True)
     temperatures = ", ".join(f"{_temperature(side)} for {name}" for name, side in sides)
     scaled = (
-        f"Scaled predictions are cross-fitted: the examples are cut into {FOLDS} folds, and each fold is scaled by the "
-        "temperature that was fitted to the others, for each model by itself. Fitted to all examples, the temperatures "
-        f"are {temperatures}."
+        f"Scaled predictions are cross-fitted, for each model separately: the examples are cut into {FOLDS} folds, "
+        "and each fold is scaled by the temperature that was fitted to the others. Fitted to all examples, the "
+        f"temperatures are {temperatures}."
     )
     return scaled, tested
 
@@ -213,8 +213,10 @@ def mistakes_words(found: Comparison) -> str:
     if o.examples == o.both_right:
         return told
     told += (
-        f" Of the examples that at least one of them gets wrong, both get {percent(o.jaccard)} wrong. If their "
+        f" Of the examples that at least one model gets wrong, both get {percent(o.jaccard)} wrong. If their "
         f"mistakes were independent, it would be {percent(o.expected_jaccard)}."
     )
     times = o.both_wrong / o.expected_both_wrong if o.expected_both_wrong else 0.0
-    return told + (f" They share {number(times, 1)} times as many mistakes as by chance." if times else "")
+    return told + (
+        f" They share {number(times, 1)} times as many mistakes as expected by chance." if times else ""
+    )

@@ -11,16 +11,20 @@ from softtargets.report import Verdict
 
 NO_CORRECTION = (
     "No correction can be fitted to this file. A temperature changes a confidence by an amount that depends on the "
-    "scores of the other classes, and those are not here."
+    "scores of the other classes, and this file does not have those."
 )
 WHAT_TO_SAVE = (
     "To fit one, save the logits of some held-out predictions, a few thousand tokens for instance: an array (tokens, "
     "vocabulary), or (sentences, length, vocabulary) with --ignore-index for padding."
 )
 NOT_KNOWN = (
-    "Likelihood, Brier score, class-wise errors and top-5 accuracy need the scores of all classes: not known."
+    "Likelihood, Brier score, class-wise errors and top-5 accuracy need the scores of all classes, so they are "
+    "unknown."
 )
-DEPENDENT = "Predictions count as independent. Tokens of one sentence are not, so that the true intervals may be wider."
+DEPENDENT = (
+    "Intervals treat predictions as independent. Tokens of one sentence are not, so the true intervals may be "
+    "wider."
+)
 READ = "If this is not what you meant, say so with --confidence, --correct, --prediction or --label."
 
 
@@ -40,6 +44,6 @@ def lead(found: ConfidenceDiagnosis) -> str:
     """What is on the page."""
     of = f" of {count(found.sequences, 'sequence')}" if found.sequences else ""
     return (
-        "Is the confidence of these predictions to be believed? "
-        f"{count(found.examples, 'prediction')}{of}. All intervals are 95 % intervals."
+        f"Can the confidence of these predictions be trusted? {count(found.examples, 'prediction')}{of}. All "
+        "intervals are 95 % intervals."
     )

@@ -60,8 +60,8 @@ def temperature_figure(found: Assessment) -> Figure:
         "BLEU, likelihood and calibration over temperature.",
         panels,
         found.rows(),
-        "Logits are divided by the temperature; 1 changes nothing. BLEU is of beam search at the temperatures that "
-        "were asked for, NLL and ECE are of tokens with correct prefixes.",
+        "Logits are divided by the temperature; 1 changes nothing. BLEU is measured with beam search at the "
+        "requested temperatures, NLL and ECE on tokens with correct prefixes.",
         "Three panels over temperature: BLEU, negative log-likelihood and expected calibration error.",
     )
 

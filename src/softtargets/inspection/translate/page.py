@@ -89,7 +89,8 @@ def _scores(found: TextScore) -> Table:
         "BLEU and chrF",
         "score | shown: value | signature: signature of sacreBLEU",
         _score_cells(found),
-        "from 0 to 100, more is better, with 95 % intervals in brackets. Scores compare only under one signature.",
+        "from 0 to 100, higher is better, with 95 % intervals in brackets. Compare scores only if they have the "
+        "same signature.",
     )
 
 
@@ -116,7 +117,7 @@ def _sequences(found: Assessment) -> Table:
             "exact matches",
             whole.observed_exact,
             f"{whole.observed_exact:,}",
-            "translations that are the reference",
+            "translations equal to the reference",
         ),
         (
             "exact matches promised",
@@ -135,7 +136,7 @@ def _sequences(found: Assessment) -> Table:
             "rank correlation",
             whole.rank_correlation,
             number(whole.rank_correlation, 2),
-            "Spearman's, of log-probability per token and chrF; 1 is the same order",
+            "Spearman's, between log-probability per token and chrF; 1 means the same order",
         ),
     ]
     keys = ("quantity", "value", "shown", "meaning")

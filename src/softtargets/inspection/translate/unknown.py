@@ -16,7 +16,7 @@ class Unknown:
     >>> unknown = Unknown(tokeniser := Tokeniser.learn(["low lower lowest"], size=12))
     >>> unknown.add(texts := ["low", "snow"], tokeniser.encode(texts))
     >>> unknown.told("line")
-    '1 of 2 lines has characters that the training text did not have: n (U+006E). The model reads them as unknown'
+    '1 of 2 lines has characters that the training text does not have: n (U+006E). The model reads them as unknown'
     """
 
     def __init__(self, codec: object) -> None:
@@ -42,7 +42,7 @@ class Unknown:
         named = ", ".join(_named(one) for one in list(self._characters)[:NAMED])
         more = len(self._characters) - NAMED
         return (
-            f"{self.count:,} of {plural(self.seen, what)} {have} characters that the training text did not have: "
+            f"{self.count:,} of {plural(self.seen, what)} {have} characters that the training text does not have: "
             f"{named}{f' and {more:,} more' if more > 0 else ''}. The model reads them as unknown"
         )
 

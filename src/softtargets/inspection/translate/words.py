@@ -9,24 +9,23 @@ from softtargets.inspection.translate.finding import Assessment, TextScore
 from softtargets.report import Verdict
 
 TOKENS = (
-    "Each token of the reference translations is predicted given the source sentence and the correct tokens before it. "
-    "Padding counts for nothing, and the end of a sentence is a token."
+    "Each token of the reference translations is predicted given the source sentence and the correct tokens before "
+    "it. Padding is ignored, and the end of a sentence counts as a token."
 )
-DEPENDENT = (
-    "Tokens count as independent. Those of one sentence are not, so that the true intervals may be wider."
-)
+DEPENDENT = "Intervals treat tokens as independent. Tokens of one sentence are not, so the true intervals may be wider."
 SEQUENCES = (
-    "A translation is one outcome among very many, so that a good model gives each a small probability. The first two "
-    "rows compare exact matches with those that the probabilities promise. The rank correlation says whether more "
-    "probable translations are also better ones."
+    "A translation is one outcome among very many, so even a good model gives each of them a small probability. The "
+    "first two rows compare the number of exact matches with the number that the probabilities promise. The rank "
+    "correlation says whether more probable translations are also better ones."
 )
 TEMPERATURE = (
-    "All logits are divided by the temperature, before the softmax, in beam search as in the measures of tokens. "
-    "Choosing a temperature by these numbers and quoting them is choosing on the test set: choose on a validation set."
+    "All logits are divided by the temperature before the softmax, both in beam search and for the measures of "
+    "tokens. Do not choose a temperature by these numbers and quote them: that would be choosing on the test set. "
+    "Choose on a validation set."
 )
 SAMPLE_NOTE = (
-    "The interval is over sentences: it says how the score would differ on others of the same kind, and nothing of "
-    "another training."
+    "The interval is over sentences: it shows how the score would differ on other sentences of the same kind, not "
+    "how it would differ after another training."
 )
 
 
@@ -88,10 +87,10 @@ def temperature_words(found: Assessment) -> list[str]:
     if best is None:
         return []
     decoded = ", ".join(f"{t:g}" for t in found.bleu_at)
-    said = f"Of the temperatures decoded at ({decoded}), BLEU is highest at {best.bleu:g}."
+    said = f"Among the temperatures used for decoding ({decoded}), BLEU is highest at {best.bleu:g}."
     lost = (
-        f"Among them, choosing the one with the least ECE, {best.ece:g}, costs {number(best.lost_by_ece, 2)} points of "
-        f"BLEU, and choosing the one with the least NLL, {best.nll:g}, costs {number(best.lost_by_nll, 2)}."
+        f"Choosing the one with the lowest ECE ({best.ece:g}) costs {number(best.lost_by_ece, 2)} points of BLEU; "
+        f"choosing the one with the lowest NLL ({best.nll:g}) costs {number(best.lost_by_nll, 2)}."
     )
     return [said, lost, TEMPERATURE]
 
@@ -101,5 +100,5 @@ def warnings_on(found: Assessment) -> list[str]:
     said = [f"{one}." for one in found.unknown]
     if found.unfinished:
         are = "translation was" if found.unfinished == 1 else "translations were"
-        said.append(f"{found.unfinished:,} {are} cut off at the greatest length, without an end.")
+        said.append(f"{found.unfinished:,} {are} cut off at the maximum length, before the end.")
     return said

@@ -27,8 +27,8 @@ def plane_figure(found: PenultimateView, units: str) -> Figure:
     """Points of all panels, and the widget that says which example each is."""
     panels = fair_panels([panel.view for panel in found.panels], units)
     shown = sum(len(panel.view.points) for panel in found.panels)
-    lengths = "Templates are drawn in shape and direction, not in length. " if units == "centres" else ""
-    axes = "Models have axes of their own." if units == "activations" else "All panels have the same axes."
+    lengths = "Templates show the shape and direction, not the length. " if units == "centres" else ""
+    axes = "Each model has its own axes." if units == "activations" else "All panels have the same axes."
     titles = listed([panel.view.title for panel in found.panels])
     return Figure.of(
         "plane",

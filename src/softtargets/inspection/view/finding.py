@@ -174,14 +174,14 @@ def _check(panels: list[Panel]) -> None:
         weights, layer = panel.source.weights, first[panel.net].source.weights
         if weights.shape != layer.shape or not bool((weights == layer).all()):
             raise ValueError(
-                f"'{panel.title}' and '{first[panel.net].title}' have different last layers, so they are not one "
-                "model; give them different names"
+                f"'{panel.title}' and '{first[panel.net].title}' have different last layers, so they are different "
+                "models; give them different names"
             )
         count, others = len(weights), len(panels[0].source.weights)
         if count != others:
             raise ValueError(
-                f"'{panel.title}' has {count} classes and '{panels[0].title}' {others}; models that are compared must "
-                "have the same classes"
+                f"'{panel.title}' has {count} classes and '{panels[0].title}' {others}; models can only be compared "
+                "if they have the same classes"
             )
 
 
@@ -193,7 +193,8 @@ def _pick(panel: Panel, least: Tensor, kind: str) -> geometry.Triple:
             break
     else:
         raise ValueError(
-            f"only {len(known)} classes have examples in every panel, and three are needed; give files with more"
+            f"only {len(known)} classes have examples in every panel, but three are needed; give files with more "
+            "classes"
         )
     if len(known) > CANDIDATES:
         known = known[least[known].argsort(descending=True, stable=True)[:CANDIDATES]]

@@ -48,7 +48,7 @@ def measures_table(found: PenultimateView) -> Table:
         "net: model | split | examples | spread | spread_in_space: in space | spread_over_templates: over templates | "
         "centres_equilateral: triangle of means | templates_equilateral: triangle of templates",
         [{**_named(panel), **vars(panel.view.measures)} for panel in found.panels],
-        "Each row is a panel; all examples of the three classes count, drawn or not.",
+        "Each row is a panel; all examples of the three classes count, whether drawn or not.",
     )
 
 

@@ -118,7 +118,7 @@ class Disagreement:
     def share(self) -> float:
         """The share of those that have gone by."""
         if not self._count:
-            raise ValueError("no examples have gone by")
+            raise ValueError("there are no examples")
         return self._apart / self._count
 
     def _add(self, found: Tensor) -> None:

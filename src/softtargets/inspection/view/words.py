@@ -29,10 +29,10 @@ MEASURES = (
     "A triangle is 1 if its three sides are equal, and 0 if its corners lie on one line.",
 )
 COLLAPSE = (
-    "Four measures of Papyan, Han and Donoho (2020). NC1: variability within classes, as a share of that between them. "
-    "NC2: how unequal the norms of class means and templates are, and how much the angles between them vary. NC3: how "
-    "far templates are from class means, from 0 to 4. NC4: how often the model predicts another class than the one "
-    "with the nearest mean."
+    "Four measures of Papyan, Han and Donoho (2020). NC1: variability within classes, relative to the variability "
+    "between classes. NC2: how unequal the norms of class means and templates are, and how much the angles between "
+    "them vary. NC3: how far templates are from class means, from 0 to 4. NC4: how often the model predicts a class "
+    "other than the one with the nearest mean."
 )
 
 
@@ -40,7 +40,7 @@ def collapse_words(found: PenultimateView) -> tuple[str, str]:
     """What neural collapse is, and which class means it is measured with."""
     first = listed(list(dict.fromkeys(panel.nc4_means for panel in found.panels)))
     return COLLAPSE, (
-        "Class means are those of the panel's own examples, except for NC4, which takes those of the model's first "
+        "Class means are those of the panel's own examples, except for NC4, which uses those of the model's first "
         f"panel ({first}). Classes without examples are left out."
     )
 
@@ -85,8 +85,8 @@ def verdict_on(found: PenultimateView) -> Verdict | None:
     if not math.isfinite(spread):
         return None
     alone = (
-        f"Examples of {first.title} are {percent(spread, 0)} as far from the mean of their class as the means of two "
-        "classes are from each other: root mean square and mean, on the plane below."
+        f"On the plane below, the root mean square distance of {first.title} examples from the mean of their class "
+        f"is {percent(spread, 0)} of the mean distance between two class means."
     )
     return Verdict("plain", f"Clusters are {percent(spread, 0)} as wide as classes are far apart", (alone,))
 
@@ -156,7 +156,7 @@ def _compared(value: float, other: float) -> str:
     ('58 % tighter than', 'about as wide as', '50 % wider than', '4.0 times as wide as')
     """
     if not (math.isfinite(value) and math.isfinite(other)) or other == 0:
-        return "not to be compared with"
+        return "not comparable with"
     ratio = value / other
     if abs(ratio - 1) < ALIKE:
         return "about as wide as"

@@ -17,14 +17,14 @@ from softtargets.losses import CrossEntropy, Distillation, TopLogits
 
 
 class DistillationTrainer(Trainer):
-    """``transformers.Trainer`` with a teacher and a `Distillation` loss; all else is as there.
+    """``transformers.Trainer`` with a teacher and a `Distillation` loss; everything else is unchanged.
 
-    `teacher` is a model, which is asked about each batch (in evaluation mode, without gradient) with the inputs that
-    its ``forward`` takes: columns that the student does not know, such as the ``token_type_ids`` of a BERT that teaches
-    a DistilBERT, are kept for it. Or it is what `store_teacher` has kept (a `StoredTeacher` or its path), for the
-    training dataset in its order. A stored teacher must have been asked at the temperature of the loss. It knows
-    nothing of evaluation examples: the loss reported of these is the cross-entropy of their labels; with a live teacher
-    it is that of the training.
+    `teacher` is a model, which predicts each batch (in evaluation mode, without gradient) from the inputs that its
+    ``forward`` takes. Columns that the student does not know, such as the ``token_type_ids`` of a BERT that teaches a
+    DistilBERT, are kept for the teacher. Or `teacher` is the result of `store_teacher` (a `StoredTeacher` or its path)
+    for the training dataset in its order. A stored teacher must have been stored at the temperature of the loss. It has
+    no predictions for evaluation examples: their reported loss is the cross-entropy with their labels; with a live
+    teacher it is the training loss.
 
     ``loss=Distillation.hinton(2.0)`` is the text-book loss (student at T, soft part times T squared), the default; see
     `Distillation` for others. `shift` is as in `loss_function`.
@@ -41,12 +41,12 @@ class DistillationTrainer(Trainer):
         loss = Distillation.hinton(2.0) if loss is None else loss
         if not isinstance(loss, Distillation):
             raise TypeError(
-                f"loss must be a Distillation, not {type(loss).__name__}: losses without a teacher go through "
+                f"loss must be a Distillation, not {type(loss).__name__}: use losses without a teacher through "
                 "Trainer(compute_loss_func=loss_function(loss))"
             )
         if options.pop("compute_loss_func", None) is not None:
             raise ValueError(
-                "compute_loss_func is what DistillationTrainer is there for: leave it out, or use Trainer"
+                "DistillationTrainer has its own compute_loss_func: leave yours out, or use Trainer"
             )
         self.distillation = _Teaching(loss, shift=shift)
         self._without_teacher = LossFunction(CrossEntropy(), shift=shift)
@@ -55,7 +55,7 @@ class DistillationTrainer(Trainer):
         stored = StoredTeacher(teacher) if isinstance(teacher, str | Path) else teacher
         if not isinstance(stored, StoredTeacher | nn.Module):
             raise TypeError(
-                "teacher must be a model, or what store_teacher has kept (a StoredTeacher or its path), not "
+                "teacher must be a model or the result of store_teacher (a StoredTeacher or its path), not "
                 f"{type(stored).__name__}"
             )
         if isinstance(stored, StoredTeacher):
@@ -73,7 +73,7 @@ class DistillationTrainer(Trainer):
                 stored.to(self.args.device)
 
     def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *rest: Any, **options: Any) -> Any:
-        """Ask the teacher, then do as Trainer does."""
+        """Get the teacher's logits, then compute the loss as Trainer does."""
         inputs = dict(inputs)
         places = inputs.pop(ROW, None)
         if isinstance(self.teacher, nn.Module):
@@ -83,9 +83,9 @@ class DistillationTrainer(Trainer):
         else:
             if places is None and model.training:
                 raise ValueError(
-                    f"a batch does not say which examples it has, so a stored teacher cannot be asked: {ROW!r} is "
-                    "missing in it. The collator must keep that column, and train_dataset must be given to "
-                    "DistillationTrainer when it is made"
+                    f"a batch has no column {ROW!r}, so a stored teacher cannot tell which examples are in it. The "
+                    "collator must keep that column, and train_dataset must be passed to DistillationTrainer when "
+                    "it is made"
                 )
             self._taught = places
         try:
@@ -126,7 +126,7 @@ class _Teaching(LossFunction):
     ) -> Tensor:
         if labels is None:
             raise ValueError(
-                "there are no labels: positions whose label is -100 are left out, so they are needed"
+                "there are no labels: they are needed because positions with the label -100 are left out"
             )
         logits = logits_of(outputs)
         shift = shifts(outputs, logits, self.shift)
@@ -155,7 +155,7 @@ def _has_its_place(teacher: Any) -> bool:
 def _check_stored(stored: StoredTeacher, loss: Distillation) -> None:
     if loss.match == "logits":
         raise ValueError(
-            "match='logits' compares all logits, of which a stored teacher has the largest only: use a live teacher"
+            "match='logits' compares all logits, but a stored teacher has only the largest: use a live teacher"
         )
     if float(loss.temperature) != stored.temperature:
         raise ValueError(
@@ -166,9 +166,9 @@ def _check_stored(stored: StoredTeacher, loss: Distillation) -> None:
 
 def _of_size(dataset: Any, stored: StoredTeacher) -> Any:
     if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
-        raise TypeError("a stored teacher needs a dataset whose examples have places, not an iterable one")
+        raise TypeError("a stored teacher needs a dataset with indices, not an iterable one")
     if len(dataset) != len(stored):
-        raise ValueError(f"the dataset has {len(dataset)} examples, but the stored teacher {len(stored)}")
+        raise ValueError(f"the dataset has {len(dataset)} examples, but the stored teacher has {len(stored)}")
     if len(dataset) and not isinstance(dataset[0], Mapping):
         raise TypeError(f"examples must be dictionaries, not {type(dataset[0]).__name__}")
     return dataset

@@ -34,13 +34,13 @@ def loss_function(
 
     `shift` says whether position t predicts label t + 1. Without it the class of the model's output decides:
     ``CausalLM...`` is shifted; ``Seq2SeqLM...``, ``MaskedLM...`` and classifiers are not; anything else with a
-    dimension for positions (a plain tuple, an output of one's own) is refused until it is said. `probabilities=True`
-    takes floating-point labels in the shape of the logits for distributions; otherwise they are refused, since
-    multi-label models have such labels too.
+    dimension for positions (a plain tuple, your own output class) is refused unless `shift` is given.
+    `probabilities=True` treats floating-point labels in the shape of the logits as distributions; otherwise they
+    are refused, since multi-label models have such labels too.
 
-    Losses that learn between steps (`OnlineLabelSmoothing`, `KnowledgeRefinery`, an attached `BetaSmoothing`) need to
-    be told of steps and epochs: the function is its own callback, and such a loss is refused without it. The callback
-    also keeps the state of the loss in checkpoints. ::
+    Losses that learn between steps (`OnlineLabelSmoothing`, `KnowledgeRefinery`, an attached `BetaSmoothing`) need
+    to know about steps and epochs: the function is also the callback for that, and such a loss is refused without
+    it. The callback also keeps the state of the loss in checkpoints. ::
 
         function = loss_function(OnlineLabelSmoothing(classes=10))
         Trainer(..., compute_loss_func=function, callbacks=[function])
@@ -77,7 +77,7 @@ def named_loss(loss: Any, options: dict[str, Any]) -> Any:
 
 
 class LossFunction(TrainerCallback):
-    """What `loss_function` makes: called as Trainer calls it, and a callback for losses that learn between steps."""
+    """The result of `loss_function`: Trainer's loss function, and a callback for losses that learn between steps."""
 
     def __init__(
         self, loss: SoftTargetLoss, *, shift: bool | None = None, probabilities: bool = False
@@ -123,9 +123,9 @@ class LossFunction(TrainerCallback):
             self._device = logits.device
         if self.loss.learns and not self._called_back and learns_between_steps(self.loss):
             raise RuntimeError(
-                f"{type(self.loss).__name__} learns between steps or epochs, of which a loss function is not told: "
-                "give Trainer the same function as a callback too, "
-                "Trainer(compute_loss_func=function, callbacks=[function])"
+                f"{type(self.loss).__name__} learns between steps or epochs, which a loss function does not see: "
+                "pass the same function to Trainer as a callback too, Trainer(compute_loss_func=function, "
+                "callbacks=[function])"
             )
 
     def on_init_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
@@ -145,9 +145,10 @@ class LossFunction(TrainerCallback):
             self.loss.load_state_dict(load_file(path))
         else:
             warnings.warn(
-                f"the training is resumed, but the state of {type(self.loss).__name__} is not at {path}: it "
-                "begins anew, unless you have loaded it before. Callbacks are not told where a checkpoint is: keep it "
-                "in output_dir, say resume_from_checkpoint in TrainingArguments too, or load it yourself, "
+                f"the training is resumed, but the state of {type(self.loss).__name__} is not at {path}: unless you "
+                "have loaded it, it starts from scratch. Trainer does not tell callbacks where a checkpoint is: "
+                "keep the checkpoint in output_dir, set resume_from_checkpoint in TrainingArguments too, or load "
+                "the state yourself, "
                 f"function.loss.load_state_dict(safetensors.torch.load_file('CHECKPOINT/{STATE}'))",
                 stacklevel=2,
             )
@@ -219,8 +220,8 @@ def refuse_own_smoothing(args: Any) -> None:
     """Trainer would leave its own label smoothing out without a word."""
     if getattr(args, "label_smoothing_factor", 0):
         raise ValueError(
-            f"label_smoothing_factor={args.label_smoothing_factor} has no effect beside a loss function: leave it out, "
-            f"and use LabelSmoothing({args.label_smoothing_factor}) if that is what you want"
+            f"label_smoothing_factor={args.label_smoothing_factor} has no effect with a loss function: leave it out, "
+            f"and use LabelSmoothing({args.label_smoothing_factor}) if you want smoothing"
         )
 
 
@@ -236,16 +237,16 @@ def checked_loss(loss: Any) -> SoftTargetLoss:
         )
     if loss.reduction != "mean":
         raise ValueError(
-            f"loss must have reduction='mean', not {loss.reduction!r}: Trainer says what the sum is divided by"
+            f"loss must have reduction='mean', not {loss.reduction!r}: Trainer decides what the sum is divided by"
         )
     if loss.ignore_index != -100:
         raise ValueError(
-            f"loss must have ignore_index=-100, not {loss.ignore_index}: Trainer counts labels that are not -100"
+            f"loss must have ignore_index=-100, not {loss.ignore_index}: Trainer counts the labels other than -100"
         )
     if any(parameter.requires_grad for parameter in loss.parameters()):
         warnings.warn(
-            f"{type(loss).__name__} has parameters that are learnt, which Trainer's optimiser does not know: give it "
-            "one that does (optimizers=...)",
+            f"{type(loss).__name__} has learnable parameters, which are not in Trainer's optimiser: pass an "
+            "optimiser that has them (optimizers=...)",
             stacklevel=4,
         )
     return loss

@@ -17,9 +17,9 @@ from softtargets.selection import less_than_certain, risk_coverage
 KEPT = 4
 _ROWS = 4096  # positions at a time: logits of many classes are read in pieces
 _UNSAID = (
-    "predictions of shape {} have a dimension for positions, which does not tell whether labels must be shifted: use "
-    "Metrics(shift=True) for causal language models, Metrics(shift=False) for sequence to sequence, masked language "
-    "models and token classification"
+    "predictions of shape {} have a dimension for positions, but the shape does not show whether labels must be "
+    "shifted: use Metrics(shift=True) for causal language models, Metrics(shift=False) for sequence to sequence, "
+    "masked language models and token classification"
 )
 
 
@@ -28,10 +28,10 @@ class Metrics:
 
     Accuracy, negative log-likelihood, Brier score, the mean confidence, the calibration errors of the top label
     (expected, adaptive, debiased, smooth, maximum) and the areas of risk over coverage (AURC, its excess, AUGRC).
-    Labels of -100 do not count.
+    Labels of -100 are ignored.
 
-    Trainer keeps what is evaluated until the end. `preprocess` makes four numbers of the logits of a position, so that
-    a vocabulary is never kept::
+    Trainer keeps all evaluation outputs until the end. `preprocess` reduces the logits of a position to four
+    numbers, so that logits of a whole vocabulary are never kept::
 
         metrics = Metrics(shift=True)          # causal; shift=False where labels are aligned with logits
         Trainer(..., compute_metrics=metrics, preprocess_logits_for_metrics=metrics.preprocess)
@@ -113,8 +113,8 @@ def kept_of(logits: Tensor, labels: Tensor) -> Tensor:
     outside = (labels != -100) & ((labels < 0) | (labels >= logits.shape[-1]))
     if bool(outside.any()):
         raise ValueError(
-            f"labels must lie between 0 and {logits.shape[-1] - 1}, or be -100 where they do not count, but one of "
-            f"them is {int(labels[outside][0])}"
+            f"labels must lie between 0 and {logits.shape[-1] - 1}, or be -100 to be ignored, but one of them is "
+            f"{int(labels[outside][0])}"
         )
     log_p = F.log_softmax(logits.float() if logits.dtype != torch.float64 else logits, dim=-1)
     label = labels.clamp(min=0).unsqueeze(-1)
@@ -155,8 +155,8 @@ def first(predictions: Any) -> Any:
     """The logits, where a model gives other things after them."""
     if isinstance(predictions, tuple | list) and not len(predictions):
         raise ValueError(
-            "there are no predictions: of a model that gives a tuple (return_dict=False) Trainer takes the first for a "
-            "loss and leaves it out; let the model give a dictionary with 'logits' instead"
+            "there are no predictions: if a model returns a tuple (return_dict=False), Trainer takes its first "
+            "element for a loss and drops it; let the model return a dictionary with 'logits' instead"
         )
     return predictions[0] if isinstance(predictions, tuple | list) else predictions
 

@@ -23,8 +23,8 @@ _ALIGNED = (
     "SemanticSegmenter",
 )
 _QUESTION = (
-    "say shift=True if position t predicts label t + 1 (causal language models), or shift=False if labels are aligned "
-    "with logits (sequence to sequence, masked language models, token classification)"
+    "pass shift=True if position t predicts label t + 1 (causal language models), or shift=False if labels are "
+    "aligned with logits (sequence to sequence, masked language models, token classification)"
 )
 
 
@@ -94,7 +94,7 @@ def shifts(outputs: Any, logits: Tensor, said: bool | None) -> bool:
     if any(part in name for part in _SHIFTED):
         return True
     raise ValueError(
-        f"logits of shape {tuple(logits.shape)} from {name} do not tell whether labels must be shifted: {_QUESTION}"
+        f"logits of shape {tuple(logits.shape)} from {name} do not show whether labels must be shifted: {_QUESTION}"
     )
 
 
@@ -117,7 +117,7 @@ def rows(logits: Tensor, labels: Tensor, probabilities: bool = False) -> tuple[T
     [torch.Size([10, 9]), torch.Size([10])]
     >>> rows(torch.zeros(2, 3), torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: labels are floating-point numbers, as those of multi-label models are; softtargets' losses ...
+    ValueError: labels are floating-point numbers, as in multi-label models; softtargets' losses ...
     """
     if not isinstance(labels, Tensor):
         raise TypeError(f"labels must be a tensor, not {type(labels).__name__}")
@@ -127,13 +127,13 @@ def rows(logits: Tensor, labels: Tensor, probabilities: bool = False) -> tuple[T
     classes = logits.shape[-1]
     if classes == 1:
         raise ValueError(
-            "logits have one column: that is regression, or a binary label given one logit; softtargets' losses need "
-            "one logit for each class (num_labels=2 for two)"
+            "logits have one column, as in regression or binary classification with a single logit; softtargets' "
+            "losses need one logit for each class (num_labels=2 for two classes)"
         )
     if labels.is_floating_point() and not probabilities:
         raise ValueError(
-            "labels are floating-point numbers, as those of multi-label models are; softtargets' losses are for one "
-            "label per example. If each row is a distribution over classes, say probabilities=True"
+            "labels are floating-point numbers, as in multi-label models; softtargets' losses are for one label per "
+            "example. If each row is a distribution over classes, set probabilities=True"
         )
     if labels.is_floating_point():
         fits = labels.shape == logits.shape
@@ -144,7 +144,7 @@ def rows(logits: Tensor, labels: Tensor, probabilities: bool = False) -> tuple[T
         wanted = tuple(logits.shape[:-1])
         labels = labels.reshape(-1) if fits else labels
     if not fits:
-        several = "; several labels for each example, 0 or 1 for each class, are not what softtargets' losses are for"
+        several = "; softtargets' losses are not for several labels per example (0 or 1 for each class)"
         raise ValueError(
             f"labels must have shape {wanted} for logits of shape {tuple(logits.shape)}, not {tuple(labels.shape)}"
             + several * (labels.shape == logits.shape)

@@ -23,16 +23,17 @@ _FORMAT = "softtargets teacher 1"
 
 
 class StoredTeacher:
-    r"""What a teacher said of the examples of a dataset: the k most probable classes of each label, and the rest.
+    r"""A teacher's predictions for the examples of a dataset: the k most probable classes at each label, and the
+    rest.
 
     For each position with a label (not -100) there are k log-probabilities at temperature T, their classes, and the
     logarithm of the probability that all other classes share. `store_teacher` makes it. Positions are found again by
     their labels, which are stored too: padding may be on either side and of any length, but an example with other
     labels than the stored ones, for instance because it was cut elsewhere, is refused.
 
-    `rest` says what becomes of that probability: ``"spread"`` gives each of the K - k other classes the same part of
-    it, so that the target has the mass of the teacher everywhere it is known; ``"drop"`` leaves it out and lets the k
-    stored ones sum to 1, which makes every target more confident than its teacher.
+    `rest` says what happens to that probability: ``"spread"`` gives each of the K - k other classes the same part
+    of it, so that the target has the mass of the teacher everywhere it is known; ``"drop"`` leaves it out and lets
+    the k stored ones sum to 1, which makes every target more confident than its teacher.
     """
 
     def __init__(self, path: str | Path, rest: str = "spread") -> None:
@@ -88,8 +89,8 @@ class StoredTeacher:
         begin, end = (int(self.ends[at]) for at in (example, example + 1))
         if not torch.equal(labels[labels != -100], self.labels[begin:end]):
             raise ValueError(
-                f"example {example} has other labels than when {self.path} was written: store the teacher again for "
-                "this dataset, collator and length"
+                f"the labels of example {example} have changed since {self.path} was written: store the teacher "
+                "again for this dataset, collator and length"
             )
         return torch.arange(begin, end)
 
@@ -109,7 +110,7 @@ def store_teacher(
     shift: bool | None = None,
     device: torch.device | str | None = None,
 ) -> StoredTeacher:
-    """Ask a teacher about every example of a dataset, in order, and keep its k most probable classes at each label.
+    """Run a teacher on every example of a dataset, in order, and keep its k most probable classes at each label.
 
     `temperature` is that of the `Distillation` it is stored for: how much probability the other classes share depends
     on it. Log-probabilities are kept in half precision, so that a position takes 6 k + 6 bytes. `collator` and `shift`
@@ -131,8 +132,8 @@ def store_teacher(
             batch = {name: value.to(device) for name, value in batch.items() if isinstance(value, Tensor)}
             if "labels" not in batch:
                 raise ValueError(
-                    f"there are no labels, only {', '.join(batch) or 'nothing'}: the teacher is asked about positions "
-                    "with a label, so collator must make 'labels'"
+                    f"there are no labels, only {', '.join(batch) or 'nothing'}: the teacher predicts positions that "
+                    "have a label, so the collator must make 'labels'"
                 )
             labels = batch.pop("labels")
             with torch.no_grad():
@@ -151,7 +152,7 @@ def store_teacher(
         for part in training:
             part.training = True
     if not classes:
-        raise ValueError("the dataset is empty: there is nothing to ask the teacher about")
+        raise ValueError("the dataset is empty: the teacher has nothing to predict")
     found = {name: torch.cat(parts) for name, parts in kept.items()}
     lengths = found.pop("lengths")
     ends = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])

@@ -73,7 +73,7 @@ def assess_noise(
     - **disagreement** D (`naive_joint`): how often labels differ from predictions at all. Too high by the mistakes of
       the model. For r the share of wrong labels and e that of wrong predictions, :math:`D \ge r + (1 - 2 r) e \ge r` if
       a prediction does not depend on the label once the true class is known and at most half of the labels of each
-      class are wrong. Of a class that mostly has the label of another, nothing shows that it is a class.
+      class are wrong. A class whose examples mostly have the label of another class cannot be recognised.
 
     `error_rate` is A. The interval goes from A of the best quarter of the classes, since a model may be unable to tell
     the others apart, less what chance may have added and less the mistakes of the model that may be among its most
@@ -149,7 +149,7 @@ def _reason(
     checks = (
         (
             int(torch.bincount(data.labels).count_nonzero()) < 2,
-            "All labels are the same, and nothing shows which of them are wrong.",
+            "All labels are the same, so nothing shows which of them are wrong.",
         ),
         (
             SHARES[0] * examples < FEWEST,
@@ -157,8 +157,8 @@ def _reason(
         ),
         (
             _is_memorised(data, disagreement),
-            f"The model agrees with {100 * (1 - disagreement):.2f} % of the labels, as models do with labels that they "
-            "were trained on; give predictions for held-out examples.",
+            f"The model agrees with {100 * (1 - disagreement):.2f} % of the labels, which is typical of labels that "
+            "a model was trained on; give predictions for held-out examples.",
         ),
         (
             least > 0.5,
@@ -186,12 +186,12 @@ def _reason(
         ),
         (
             _contest(anchors) > CLOSEST,
-            "Of the labels of a class, the second most frequent is too close to the first to say which is right.",
+            "In at least one class, the two most frequent labels are too close to show which of them is right.",
         ),
         (
             anchors.lowest < UNEVEN * least and least > UNPROVEN,
-            f"Labels differ from {100 * least:.0f} % of the most confident predictions, and in the "
-            "best classes from less than half as many, so that the model may confuse the other classes.",
+            f"Labels differ from {100 * least:.0f} % of the most confident predictions, but in the best classes from "
+            "less than half as many, so the model may confuse the other classes.",
         ),
         (
             low < NOTHING and least > UNPROVEN,

@@ -167,13 +167,13 @@ def _likelihood(data: NoisySample) -> _Found:
     warnings = []
     if not fit.converged:
         warnings.append(
-            "the likelihood was still growing after the last step; the estimate is not its maximum"
+            "the likelihood was still growing after the last step, so the estimate is not its maximum"
         )
     right = float(fit.responsibilities.gather(1, data.probabilities.argmax(1, keepdim=True)).mean())
     if right < WEAK:
         warnings.append(
-            f"the model seems to be right in {right:.0%} of cases only; below {WEAK:.0%} the assumed shape of clusters "
-            "decides more than the data"
+            f"the model seems to be right in only {right:.0%} of cases; below {WEAK:.0%} the assumed shape of "
+            "clusters matters more than the data"
         )
     gap, error = label_gap(data, points, fit.clusters)
     if gap > max(GAP, 3 * error):
@@ -202,7 +202,9 @@ def _warnings(data: NoisySample, matrix: NDArray[np.float64]) -> list[str]:
         )
     nobody = np.isnan(matrix).any(1)
     if nobody.any():
-        found.append(f"no example is taken for class {int(nobody.argmax())}; its row of T is not known")
+        found.append(
+            f"no example seems to belong to class {int(nobody.argmax())}, so its row of T is unknown"
+        )
     known = np.where(np.isnan(matrix), 0, matrix)
     if (other := (known.argmax(1) != np.arange(len(known))) & ~nobody).any():
         row = int(other.argmax())

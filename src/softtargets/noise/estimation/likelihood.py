@@ -108,8 +108,8 @@ def places(probabilities: Tensor) -> Tensor:
     varies = variances > 1e-10 * variances[-1].clamp(min=1e-10)
     if not bool(varies.any()):
         raise ValueError(
-            "every example has the same probabilities, which say nothing about its class; give predictions of a model "
-            "that has learnt something"
+            "all examples have the same probabilities, which say nothing about their classes; give predictions of a "
+            "trained model"
         )
     turned: Tensor = logs @ axes[:, varies]
     return turned

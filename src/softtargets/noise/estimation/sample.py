@@ -38,7 +38,8 @@ def as_sample(labels: ArrayLike, probabilities: ArrayLike, *, every_class: bool 
 
     >>> as_sample(torch.tensor([0, 0, 1]), torch.tensor([[0.5, 0.5, 0.0]] * 3))
     Traceback (most recent call last):
-    ValueError: no example is labelled 2, so nothing can be said about that class; leave it out of the probabilities
+    ValueError: no example is labelled 2, so the noise of that class cannot be estimated; leave the class out of the
+    probabilities
     """
     found = as_probabilities(probabilities).detach().cpu().double()
     examples, classes = found.shape
@@ -52,8 +53,8 @@ def as_sample(labels: ArrayLike, probabilities: ArrayLike, *, every_class: bool 
     counts = torch.bincount(wanted, minlength=classes)
     if every_class and not bool(counts.all()):
         raise ValueError(
-            f"no example is labelled {int((counts == 0).nonzero()[0])}, so nothing can be said about that class; "
-            "leave it out of the probabilities"
+            f"no example is labelled {int((counts == 0).nonzero()[0])}, so the noise of that class cannot be "
+            "estimated; leave the class out of the probabilities"
         )
     sums = found.sum(1, keepdim=True)
     return NoisySample(wanted, found / sums, torch.ones_like(sums[:, 0]))

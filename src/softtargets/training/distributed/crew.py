@@ -120,8 +120,8 @@ def _difference(own: Mapping[str, str], theirs: Mapping[str, str], rank: int) ->
     for name, value in own.items():
         if theirs.get(name) != value:
             return (
-                f"rank {rank} has another {name} than rank 0: {theirs.get(name)} instead of {value}; all ranks must "
-                "be given the same"
+                f"rank {rank} has a different {name} from rank 0: {theirs.get(name)} instead of {value}; start all "
+                "ranks with the same"
             )
     return None
 

@@ -193,7 +193,7 @@ def check_shares(start: Start, crew: Crew) -> None:
     rows = max(start.task.examples(shape) for shape in set(start.course.epoch(0).shapes))
     if rows < crew.ranks:
         raise RecipeError(
-            f"a batch has {rows} rows at most, fewer than the {crew.ranks} ranks that are to share it; start fewer, or "
-            "give the recipe larger batches",
+            f"a batch has at most {rows} rows, fewer than the {crew.ranks} ranks that share it; start fewer ranks, "
+            "or give the recipe larger batches",
             "batch",
         )

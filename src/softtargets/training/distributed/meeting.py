@@ -50,8 +50,8 @@ def _listen(store: Any, own: Seat, seconds: float, secret: bytes) -> dict[int, s
             except TimeoutError:
                 missing = [str(rank) for rank in range(1, own.ranks) if rank not in found]
                 raise SofttargetsError(
-                    f"rank {', '.join(missing)} of {own.ranks} did not come within {seconds:g} s; look at what it "
-                    "printed, and start all of them again"
+                    f"rank {', '.join(missing)} of {own.ranks} did not connect within {seconds:g} s; look at what it "
+                    "printed, and start all ranks again"
                 ) from None
             wire.settimeout(seconds)
             said = _read(wire, _SECRET + _RANK.size)
@@ -86,8 +86,8 @@ def _call(store: Any, own: Seat, seconds: float) -> tuple[socket.socket, bytes]:
                 time.sleep(_AGAIN)
                 continue
             raise SofttargetsError(
-                f"rank {own.rank} cannot reach rank 0 at {own.host} (MASTER_ADDR): {str(error).splitlines()[0]}; start "
-                "all of them again"
+                f"rank {own.rank} cannot reach rank 0 at {own.host} (MASTER_ADDR): {str(error).splitlines()[0]}; "
+                "start all ranks again"
             ) from None
 
 

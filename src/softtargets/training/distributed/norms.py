@@ -116,7 +116,7 @@ def share_norms(model: nn.Module, whole: WholeBatch) -> None:
             kind = _acting(type(module))
         if kind is None or not (module.affine and module.track_running_stats):
             raise RecipeError(
-                f"its layer {name}, {type(module).__name__}, normalises over a batch in a way that several ranks "
+                f"the layer {name} ({type(module).__name__}) normalises over the batch in a way that several ranks "
                 "cannot share; train this network in one process",
                 "model",
             )

@@ -82,12 +82,12 @@ def device_of(own: Seat, name: str) -> torch.device:
     there = torch.cuda.device_count()
     if device.index is not None and device.index != own.local:
         raise SofttargetsError(
-            f"device '{name}' is for one process: each of {own.ranks} ranks takes the GPU of its own number; give "
-            "--device cuda, or leave it out"
+            f"device '{name}' can only be used by one process, but there are {own.ranks} ranks, each with its own "
+            "GPU; give --device cuda, or leave --device out"
         )
     if own.local >= there:
         raise SofttargetsError(
-            f"this is process {own.local + 1} on this machine, which has {there} GPU{'s' * (there != 1)}: each process "
-            f"needs one of its own, so give torchrun --nproc-per-node {there}, or --device cpu"
+            f"this is process {own.local + 1} on this machine, which has {there} GPU{'s' * (there != 1)}, but each "
+            f"process needs its own GPU; give torchrun --nproc-per-node {there}, or --device cpu"
         )
     return torch.device("cuda", own.local)

@@ -26,7 +26,7 @@ Message = dict[str, Any]
 GRACE = 5.0
 CODE = 2  # with which it ends if it does not
 # What is true whoever is gone: the leader writes between two steps, and replaces files in one.
-SAVED = "what is saved of the run is sound, and it goes on when you give the same command again"
+SAVED = "the saved part of the run is intact, and the same command resumes it"
 _LOOK = 0.5  # seconds between two looks at whether somebody has asked to stop
 # A machine that has lost its power says nothing: it is asked after so many seconds of silence, and so often.
 _SILENCE, _ASKING, _TIMES = 10, 5, 3

@@ -145,8 +145,8 @@ def rate_factors_of(rates: Sequence[tuple[str, float]], names: Sequence[str]) ->
         _refuse_without_match("rates", pattern, names)
         if place not in first:
             raise RecipeError(
-                f"{pattern!r} in rates never counts: patterns before it match the same parameters, and the first "
-                "match counts; write it before them",
+                f"{pattern!r} in rates has no effect: patterns before it match the same parameters, and the first "
+                "match counts; put it before them",
                 "optimiser",
             )
     return [1.0 if place is None else rates[place][1] for place in first]

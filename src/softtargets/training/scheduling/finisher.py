@@ -88,7 +88,7 @@ class Finisher:
             ended = work.writer.fail(slot.failure, slot.history, provenance)
             if light:
                 self._watcher.noted(
-                    f"Run {recipe.id}, trained again, failed: {slot.failure}. The light one stays."
+                    f"Run {recipe.id}, trained again, failed: {slot.failure}. The light run stays."
                 )
         else:
             model = self._resources.model(recipe, weights, task)
@@ -102,8 +102,8 @@ class Finisher:
             ended = work.writer.finish(weights, said, slot.history, provenance, task.about_weights())
             if before not in (None, ended.summary):
                 self._watcher.noted(
-                    f"Run {recipe.id}, trained again for its weights, came to other numbers than the light run that it "
-                    "replaces; what studies measured on that one is gone, and is measured again."
+                    f"Run {recipe.id}, trained again for its weights, has different numbers from the light run that "
+                    "it replaces; what studies measured on the light run is discarded and measured again."
                 )
         work.writer.release()
         self.conclude(todo, recipe, ended)

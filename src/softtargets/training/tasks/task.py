@@ -105,8 +105,8 @@ class Teacher:
         """The net itself; refused where the run has no weights."""
         if self.model is None:
             raise RunError(
-                f"run {self.recipe.id} has no weights, so that it cannot be asked about augmented images; "
-                "train it again, or give its students regulariser.view: stored"
+                f"run {self.recipe.id} has no weights, so it cannot predict augmented images; train it again, or "
+                "give its students regulariser.view: stored"
             )
         return self.model
 
@@ -174,7 +174,7 @@ class Task(ABC):
         for field, parts in refused.items():
             for part in (part for part in parts if part.name not in self.takes):
                 raise RecipeError(
-                    f"{part.name} is for images, and {recipe.data.name} is made of {recipe.data.unit}; leave it out",
+                    f"{part.name} is for images, but {recipe.data.name} has {recipe.data.unit}; leave it out",
                     field,
                 )
 
@@ -228,9 +228,9 @@ class Task(ABC):
         """Refuse weights that were made for something else than `learnt`; None where that was not kept."""
         if learnt is not None and learnt != self.learnt:
             raise RunError(
-                f"{called} was trained with the {LEARNT} {learnt}, and the same text now gives {self.learnt}: the "
-                "package tokenizers or the text has changed, and its weights are of no use with it. Go back to the "
-                "version and the text of then, or delete the run with `softtargets runs delete` and train it again"
+                f"{called} was trained with the {LEARNT} {learnt}, but the text now gives {self.learnt}: the package "
+                "tokenizers or the text has changed, and the run's weights cannot be used with it. Go back to the "
+                "earlier version and text, or delete the run with `softtargets runs delete` and train it again"
             )
 
     def about_weights(self) -> dict[str, str]:

@@ -235,26 +235,30 @@ def test_several_pairs_beside_another_probe(recipe):
 @pytest.mark.parametrize(
     ("probe", "changes", "message"),
     [
-        ({"classes": (0, 10)}, {}, r"probes.0.classes.1: 10 is no class of digits, which has classes 0 to 9"),
+        (
+            {"classes": (0, 10)},
+            {},
+            r"probes.0.classes.1: 10 is not a class of digits, which has classes 0 to 9",
+        ),
         (
             {"examples": 99},
             {},
-            r"probes.0.examples: 99 of class 3 are wanted, and train has 1\d; give at most 1\d",
+            r"probes.0.examples: 99 examples of class 3 are needed, but train has 1\d; give at most 1\d",
         ),
         (
             {"examples": 9},
             {"data.limit": 1, "batch": 1},
-            "9 of class 8 are wanted, and train has none; look at another class or split",
+            "9 examples of class 8 are needed, but train has none; look at another class or split",
         ),
         (
             {},
             {"augmentation": [Flip(probability=0)]},
-            "probes.0: draws of the recipe's augmentation are all the same",
+            "probes.0: the recipe's augmentation never changes an image",
         ),
         (
             {},
             {"augmentation": [Crop(padding=0)]},
-            "probes.0: draws of the recipe's augmentation are all the same",
+            "probes.0: the recipe's augmentation never changes an image",
         ),
     ],
 )

@@ -172,7 +172,7 @@ def test_what_lies_beside_pictures_is_no_part_of_their_mean(own, monkeypatch):
 
 @pytest.mark.parametrize("augmentation", [(), (Flip(), ResizedCrop(size=12))])
 def test_pictures_of_many_sizes_must_be_cropped_first(own, tmp_path, monkeypatch, augmentation):
-    with pytest.raises(RecipeError, match="begin the augmentation with resized_crop, or give keep: middle"):
+    with pytest.raises(RecipeError, match="put resized_crop first in the augmentation, or give keep: middle"):
         trained(monkeypatch, own, tmp_path, [recipe(augmentation=augmentation)], "streamed")
 
 
@@ -319,7 +319,7 @@ def test_a_file_that_vanishes_during_training_is_named(own, tmp_path, monkeypatc
     monkeypatch.setenv("SOFTTARGETS_IMAGES", "streamed")
     pack = started(one)
     gone.unlink()
-    with pytest.raises(DataError, match=r"bee/3\.png is listed but does not exist"):
+    with pytest.raises(DataError, match=r"bee/3\.png is in the list of images but does not exist"):
         finished(pack)
 
 
@@ -343,7 +343,7 @@ def test_the_time_that_the_device_waits_is_in_the_manifest_and_told(streaming, t
 
 
 def test_noise_that_looks_at_all_images_is_refused(streaming, tmp_path):
-    with pytest.raises(RecipeError, match="noise: instance noise looks at all images at once"):
+    with pytest.raises(RecipeError, match="noise: instance noise compares all images"):
         train([recipe(noise=Instance(rate=0.2))], RunStore(tmp_path), device="cpu")
 
 
@@ -384,7 +384,9 @@ def test_images_are_kept_if_they_fit_into_half_of_the_memory(own, monkeypatch, f
 
 def test_another_word_for_keeping_is_refused(own, monkeypatch):
     monkeypatch.setenv("SOFTTARGETS_IMAGES", "maybe")
-    with pytest.raises(DataError, match="SOFTTARGETS_IMAGES is 'maybe'; give one of auto, kept, streamed"):
+    with pytest.raises(
+        DataError, match="SOFTTARGETS_IMAGES is 'maybe'; it must be one of auto, kept, streamed"
+    ):
         prepare(BASE.data, CPU, own)
 
 

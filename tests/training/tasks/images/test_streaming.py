@@ -76,7 +76,9 @@ def test_a_file_that_vanishes_is_named_when_its_turn_comes(own):
     coming = Ahead(files, map(Wanted, (range(5), range(5, 10), range(10, 15))), room, ahead=0)
     (own / "own" / "train").joinpath(*files.index.paths[7].split("/")).unlink()
     assert coming.bring() == 5
-    with pytest.raises(DataError, match=rf"{files.index.paths[7]} is listed but does not exist"):
+    with pytest.raises(
+        DataError, match=rf"{files.index.paths[7]} is in the list of images but does not exist"
+    ):
         coming.bring()
     assert coming.bring() is None
 

@@ -84,7 +84,7 @@ def test_training_is_the_beginning_and_validation_the_end(coloured, validation, 
 
 
 def test_a_limit_beyond_the_data_is_refused(coloured):
-    with pytest.raises(RecipeError, match=r"data\.limit: 9 is more than the 8 training examples there are"):
+    with pytest.raises(RecipeError, match=r"data\.limit: 9 is more than the 8 training examples"):
         prepare(MNIST(validation=3, limit=9), CPU)
 
 

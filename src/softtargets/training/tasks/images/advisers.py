@@ -91,8 +91,8 @@ def _said_of(train: Split, teacher: Teacher) -> Tensor:
         return said.to(train.images.device)
     if not _same_images(teacher.task.splits["train"], train):
         raise RunError(
-            f"run {teacher.recipe.id} has no weights, and its stored predictions are for other training images than "
-            "its student's; give both the same data, or train the teacher again"
+            f"run {teacher.recipe.id} has no weights, and its stored predictions are not for the student's training "
+            "images; give both the same data, or train the teacher again"
         )
     return teacher.kept.to(train.images.device)
 

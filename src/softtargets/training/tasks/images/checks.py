@@ -34,7 +34,8 @@ def check_images(recipe: Recipe, task: ImageTask, taught: Task | None) -> None:
     """Compare a recipe with its data (and its teacher's data, `taught`): batch, crops, noise, probes, teacher."""
     if isinstance(recipe.model, Transformer):
         raise RecipeError(
-            f"{recipe.model.name} translates, and {recipe.data.name} is made of images; give another network",
+            f"{recipe.model.name} is a network for translation, but {recipe.data.name} has images; choose another "
+            "network",
             "model",
         )
     examples = len(task.splits["train"])
@@ -72,7 +73,7 @@ def _check_single_images(recipe: Recipe, examples: int, task: ImageTask) -> None
         return
     which = "every batch has" if batch == 1 else "the last batch of an epoch has"
     others = [each for each in range(2, examples + 1) if examples % each != 1]
-    remedy = f"; {min(others, key=lambda each: abs(each - batch))} leaves more" if others else ""
+    remedy = f"; a batch of {min(others, key=lambda each: abs(each - batch))} leaves more" if others else ""
     raise RecipeError(
         f"of {examples} training examples in batches of {batch}, {which} a single one, and batch norm of "
         f"{recipe.model.name} has one value for each channel then, which cannot be normalised{remedy}",
@@ -92,12 +93,12 @@ def _check_teacher(recipe: Recipe, teacher: Recipe, task: ImageTask, taught: Ima
     remedy = "give both the same size and crop"
     if by_the_student and task.shape == taught.shape:
         remedy += (
-            ", or ask the teacher about its own views of the images (regulariser.view: teacher) or once about the "
-            "images without augmentation (regulariser.view: stored)"
+            ", or show the teacher its own views of the images (regulariser.view: teacher) or the images without "
+            "augmentation (regulariser.view: stored)"
         )
     raise RecipeError(
-        f"the student of run {recipe.id} is shown images of {_words(shown)}, but its teacher learnt on "
-        f"{_words(learnt)}, and its network, {teacher.model.name}, takes no others; {remedy}",
+        f"the student of run {recipe.id} sees images of {_words(shown)}, but its teacher learnt on {_words(learnt)}, "
+        f"and the teacher's network, {teacher.model.name}, takes no others; {remedy}",
         "regulariser.teacher",
     )
 
@@ -135,14 +136,14 @@ def _check_pictures(recipe: Recipe) -> None:
         return
     if not recipe.augmentation or not isinstance(recipe.augmentation[0], ResizedCrop):
         raise RecipeError(
-            "picture keeps pictures of many sizes, of which resized_crop must take parts before anything else is done "
-            "with them; begin the augmentation with resized_crop, or give keep: middle",
+            "picture keeps images of many sizes, which resized_crop must cut to one size first; put resized_crop "
+            "first in the augmentation, or give keep: middle",
             "data.keep",
         )
     if isinstance(recipe.noise, Instance):
         raise RecipeError(
-            f"{recipe.noise.name} noise looks at all images at once, and pictures of many sizes are none that can be "
-            "compared; give keep: middle, or noise that goes by class",
+            f"{recipe.noise.name} noise compares all images, which is impossible for images of many sizes; give "
+            "keep: middle, or noise that depends on the class only",
             "noise",
         )
 
@@ -154,7 +155,7 @@ def _check_margins(recipe: Recipe, task: ImageTask) -> None:
         margin = part.padding if isinstance(part, Crop) else margin
         if margin >= min(height, width):
             raise RecipeError(
-                f"{margin} is as large as the image of {height} x {width} itself",
+                f"{margin} is too large for images of {height} x {width}; give less",
                 f"augmentation.{position}.{field}",
             )
 
@@ -163,7 +164,7 @@ def _check_probes(recipe: Recipe, task: ImageTask) -> None:
     for position, probe in enumerate(recipe.probes):
         if isinstance(probe, BLEU):
             raise RecipeError(
-                f"{probe.name} is of translations, and {recipe.data.name} is made of images; leave it out",
+                f"{probe.name} is for translations, but {recipe.data.name} has images; leave it out",
                 f"probes.{position}",
             )
         if not isinstance(probe, Information):
@@ -172,7 +173,7 @@ def _check_probes(recipe: Recipe, task: ImageTask) -> None:
         for place, label in enumerate(probe.classes):
             if label > last:
                 raise RecipeError(
-                    f"{label} is no class of {recipe.data.name}, which has classes 0 to {last}",
+                    f"{label} is not a class of {recipe.data.name}, which has classes 0 to {last}",
                     f"probes.{position}.classes.{place}",
                 )
         split = task.splits[probe.split]
@@ -183,13 +184,14 @@ def _check_probes(recipe: Recipe, task: ImageTask) -> None:
         if there < probe.examples:
             remedy = f"give at most {there}" if there else "look at another class or split"
             raise RecipeError(
-                f"{probe.examples} of class {label} are wanted, and {probe.split} has {there or 'none'}; {remedy}",
+                f"{probe.examples} examples of class {label} are needed, but {probe.split} has {there or 'none'}; "
+                f"{remedy}",
                 f"probes.{position}.examples",
             )
         if stands_still(recipe, task):
             raise RecipeError(
-                "draws of the recipe's augmentation are all the same, so a logit difference has no noise to measure "
-                "information against; give augmentation that changes images, or leave the probe out",
+                "the recipe's augmentation never changes an image, so the logit difference has no noise, which the "
+                "information needs; give augmentation that changes images, or leave the probe out",
                 f"probes.{position}",
             )
 

@@ -24,7 +24,7 @@ def are_kept(files: Sequence[tuple[ImageIndex, Decoding]], device: torch.device)
     """
     said = os.environ.get(VARIABLE, "") or "auto"
     if said not in CHOICES:
-        raise DataError(f"{VARIABLE} is {said!r}; give one of {', '.join(CHOICES)}")
+        raise DataError(f"{VARIABLE} is {said!r}; it must be one of {', '.join(CHOICES)}")
     if said != "auto":
         return said == "kept"
     needed = sum(len(index) * how.bytes for index, how in files)

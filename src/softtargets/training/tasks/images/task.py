@@ -82,7 +82,7 @@ class ImageTask(Task):
             )
         limit = data.limit or kept
         if limit > kept:
-            raise RecipeError(f"{limit} is more than the {kept} training examples there are", "data.limit")
+            raise RecipeError(f"{limit} is more than the {kept} training examples", "data.limit")
         splits = {"train": cut[0](which=slice(0, limit))}
         if data.validation:
             splits["validation"] = cut[0](which=slice(kept, None))
@@ -126,8 +126,8 @@ class ImageTask(Task):
             # One noise for all splits: the same looks are taken for the same classes.
             if isinstance(split.images, Streamed):
                 raise RecipeError(
-                    f"{noise.name} noise looks at all images at once, and these are too many for that; give noise that "
-                    "goes by class, or fewer or smaller images (data.limit, data.size)",
+                    f"{noise.name} noise needs all images in memory at once, and these are too many; choose noise "
+                    "that depends on the class only, or fewer or smaller images (data.limit, data.size)",
                     "noise",
                 )
             inputs = standardiser("channel", self.splits["train"])(split.images)

@@ -36,7 +36,7 @@ def read_corpus(data: TranslationDataset, data_dir: Path | None = None) -> Corpu
             "data.validation",
         )
     if (data.limit or 0) > kept:
-        raise RecipeError(f"{data.limit} is more than the {kept} training pairs there are", "data.limit")
+        raise RecipeError(f"{data.limit} is more than the {kept} training pairs", "data.limit")
     splits: dict[str, Pairs] = {}
     directions: dict[str, Mapping[str, slice]] = {}
     chosen = sorted(order[: data.limit or kept])
@@ -48,7 +48,7 @@ def read_corpus(data: TranslationDataset, data_dir: Path | None = None) -> Corpu
     splits["test"], directions["test"] = _joined(data, "test", where)
     for name, pairs in splits.items():
         if not len(pairs):
-            raise DataError(f"{data.name} has no sentence pair in its {name} split")
+            raise DataError(f"{data.name} has no sentence pairs in its {name} split")
     return Corpus(splits, directions)
 
 
@@ -70,8 +70,8 @@ def _check_digest(data: ParallelText, folder: Path) -> None:
     found = digest_of(read_own(folder, data.source, data.target))
     if found != data.digest:
         raise DataError(
-            f"the text in {folder} is not what the recipe is about: its digest is {found}, not {data.digest}; put the "
-            f"text back, or give the recipe data.digest: {found}, which makes it another recipe"
+            f"the text in {folder} is not that of the recipe: its digest is {found}, not {data.digest}; put the "
+            f"right text back, or set data.digest: {found} in the recipe, which makes it a different recipe"
         )
 
 

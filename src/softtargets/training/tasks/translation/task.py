@@ -91,8 +91,8 @@ class TranslationTask(Task):
         longest = max(max(bucket.source, bucket.target) for bucket in self.splits["train"].buckets)
         if recipe.batch < longest:
             raise RecipeError(
-                f"a batch of {recipe.batch} tokens holds no sentence of {longest}; give it more, or a smaller "
-                "data.longest",
+                f"a batch of {recipe.batch} tokens is too small for a sentence of {longest}; give larger batches, or "
+                "a smaller data.longest",
                 "batch",
             )
         for name, split in self.splits.items():
@@ -100,14 +100,14 @@ class TranslationTask(Task):
             if (side := int(sides.max())) > recipe.model.longest:
                 which = "" if name == "train" else f", pair {int(sides.argmax()) + 1:,}"
                 raise RecipeError(
-                    f"{recipe.model.longest} is less than the longest sentence of the {name} split{which} with "
-                    f"{side:,} tokens; shorten that one, or leave it out",
+                    f"{recipe.model.longest} is less than the {side:,} tokens of the longest sentence in the {name} "
+                    f"split{which}; shorten that sentence, or leave it out",
                     "model.longest",
                 )
         if isinstance(recipe.regulariser, Distillation) and recipe.regulariser.view != "student":
             raise RecipeError(
-                f"{recipe.regulariser.view} is for images; a teacher of translations is asked about every batch, so "
-                "leave it out",
+                f"{recipe.regulariser.view} is for images; a translation teacher predicts every batch, so leave view "
+                "out",
                 "regulariser.view",
             )
 
