@@ -42,7 +42,9 @@ def test_mnist_and_fashion_are_read_plain_or_zipped(tmp_path, name, folder, zipp
 
 def test_a_part_of_mnist_is_not_mnist(tmp_path):
     write_idx(tmp_path / "MNIST" / "raw", "train", IMAGES, [0, 9, 4])
-    with pytest.raises(DataError, match=r"has 3 train images, but mnist has 60000; to use fewer images, set .*limit"):
+    with pytest.raises(
+        DataError, match=r"has 3 train images, but mnist has 60000; to use fewer images, set .*limit"
+    ):
         load("mnist", "train", tmp_path)
 
 

@@ -296,7 +296,9 @@ def test_numbers_of_numpy_are_numbers():
 
 
 def test_what_is_no_tensor_is_refused():
-    with pytest.raises(SofttargetsError, match=r"must return a tensor \(4, V\) of log-probabilities, not list"):
+    with pytest.raises(
+        SofttargetsError, match=r"must return a tensor \(4, V\) of log-probabilities, not list"
+    ):
         beam_search(lambda prefixes: [[0.0]] * len(prefixes), 2, 2, 0, 0, 3)
 
 

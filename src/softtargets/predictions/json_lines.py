@@ -31,9 +31,9 @@ class JsonLines(Table):
     Where fields are lists, as with the tokens of a sentence, each element is a row, and the lists of a line have one
     length; fields with one value for the whole line are then not used. Where one field alone is a list, beside others
     that are not, as long in each line and not of whole numbers only, a line is an example with all of its scores:
-    ``{"probs": [0.1, 0.9], "label": 1}`` has the columns probs0, probs1 and label. An object with a number for each class
-    does the same: ``{"probs": {"cat": 0.1, "dog": 0.9}, "label": "dog"}`` has probs.cat and probs.dog. Opening goes
-    through the file once to count the rows.
+    ``{"probs": [0.1, 0.9], "label": 1}`` has the columns probs0, probs1 and label. An object with a number for each
+    class does the same: ``{"probs": {"cat": 0.1, "dog": 0.9}, "label": "dog"}`` has probs.cat and probs.dog. Opening
+    goes through the file once to count the rows.
     """
 
     def __init__(self, file: FoundFile) -> None:
