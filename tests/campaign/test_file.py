@@ -96,7 +96,7 @@ def test_what_is_planned_must_not_exist(tmp_path):
 
 
 def test_a_file_that_is_not_there_or_no_yaml(tmp_path):
-    with pytest.raises(CampaignError, match=r"there is no .*campaign.yaml; give the file"):
+    with pytest.raises(CampaignError, match=r"campaign.yaml does not exist; give the file"):
         load_campaign(tmp_path / "campaign.yaml")
     (tmp_path / "campaign.yaml").write_text("studies: [")
     with pytest.raises(RecipeError, match="not readable YAML on line 1"):

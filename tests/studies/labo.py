@@ -23,11 +23,11 @@ def make_small(monkeypatch):
     monkeypatch.setattr(protocol, "TEACHERS", {**protocol.TEACHERS, "small": MLP(hidden=(12,))})
 
 
-def made_up(study, numbers, seeds=3, size="full", changes=None):
+def made_up(study, numbers, seeds=None, size="full", changes=None):
     """Outcomes of the grid's cells for which `numbers`, given labels and a seed, has measures."""
     outcomes = []
     about = {"examples": {"train": 45_000, "test": 10_000}, "parameters": 1}
-    for trial in study.trials(Settings(seeds, changes or {}, size)):
+    for trial in study.trials(Settings(seeds or study.seeds, changes or {}, size)):
         measures = numbers(trial.labels, trial.recipe.seed)
         if measures is None:
             continue

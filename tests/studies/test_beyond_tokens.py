@@ -28,7 +28,7 @@ UNIGRAM, TOKENS, DISTILLED = (
 
 
 def wiggle(seed):
-    return ((2 * seed) % 3 - 1) / 1000
+    return ((2 * seed) % 5 - 2) / 2000
 
 
 # --- claims ---

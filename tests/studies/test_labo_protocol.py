@@ -91,7 +91,7 @@ def test_every_study_has_both_sizes_and_claims_without_runs(study):
     for size in study.sizes:
         trials = study.trials(study.settings(changes={"size": size}))
         assert {trial.labels["size"] for trial in trials} == {size}
-        assert {trial.recipe.seed for trial in trials} == {0, 1, 2}
+        assert {trial.recipe.seed for trial in trials} == set(range(study.seeds))
 
 
 def ids(name, size="full", **labels):
@@ -106,11 +106,11 @@ def ids(name, size="full", **labels):
 
 def test_studies_share_their_runs():
     setting = {"data": "cifar100", "model": "resnet18"}
-    for method in ("hard", "ls"):
-        assert ids("labo-table-3", method=method, **setting) == ids("labo-readings", method=method)
-    literal = ids("labo-table-3", method="labo", **setting)
+    for method in ("hard", "ls"):  # table 3 has two seeds more
+        assert ids("labo-table-3", method=method, **setting) > ids("labo-readings", method=method)
+    literal = ids("labo-readings", reading="literal")
     assert len(literal) == 3
-    assert literal == ids("labo-readings", reading="literal")
+    assert literal < ids("labo-table-3", method="labo", **setting)
     assert literal == ids("labo-sweeps", tau=1.25, rho=0.5)
     assert ids("beyond-labo", part="calibration") <= ids("labo-readings")
     assert ids("labo-table-5", "small") <= ids("labo-table-3", "small")

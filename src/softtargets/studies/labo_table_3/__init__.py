@@ -1,9 +1,8 @@
 """Table 3 of Lu et al. 2023: methods of label regularisation on CIFAR, by accuracy and by time."""
 
-from softtargets.studies.labo.claiming import SEEDS
 from softtargets.studies.labo.measures import RelativeTime, measure
 from softtargets.studies.labo.protocol import AXES, KEEP, SIZES
-from softtargets.studies.labo_table_3.findings import claims, findings
+from softtargets.studies.labo_table_3.findings import SEEDS, claims, findings
 from softtargets.studies.labo_table_3.grid import trials
 from softtargets.studies.study import LU, Study
 
