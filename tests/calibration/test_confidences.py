@@ -68,7 +68,7 @@ def test_sums_can_be_added_up(scores):
     whole = measure_confidences(p, right, level=None)
     found = confidence_calibration_of(parts, level=None)
     assert found.scalars() == pytest.approx(whole.scalars())
-    with pytest.raises(ValueError, match="same bins"):
+    with pytest.raises(ValueError, match="same number of bins"):
         parts.merge(ConfidenceSums.empty(10))
 
 

@@ -76,7 +76,7 @@ def test_a_person_can_read_the_file(tmp_path):
     [
         ({"version": 2}, "has version 2, and this program reads version 1; update"),
         ({"version": None}, "has version None"),
-        ({"format": "other"}, "is no correction"),
+        ({"format": "other"}, "is not a correction"),
         ({"method": "isotonic"}, "unknown method 'isotonic'"),
         ({"kind": "odds"}, "kind 'odds'"),
         ({"temperature": 0}, "temperature is 0, not a positive number"),
@@ -111,7 +111,7 @@ def test_a_file_that_says_something_else_is_refused(tmp_path, change, sentence):
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b"\xff\xfe", b'{"version": NaN}'])
 def test_what_is_no_json_is_refused(tmp_path, content):
     (tmp_path / "c.json").write_bytes(content)
-    with pytest.raises(SofttargetsError, match="is no correction"):
+    with pytest.raises(SofttargetsError, match="is not a correction"):
         load_correction(tmp_path / "c.json")
     with pytest.raises(SofttargetsError, match="does not exist"):
         load_correction(tmp_path / "missing.json")

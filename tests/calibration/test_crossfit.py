@@ -35,7 +35,7 @@ def test_every_example_is_scaled_by_a_fit_to_the_others():
         assert nll == pytest.approx(-log_softmax(z, axis=1)[np.arange(300), labels].mean(), rel=1e-10)
         assert ece == pytest.approx(expected_calibration_error(softmax(z, axis=1), labels), abs=1e-10)
     assert found.examples == 300
-    assert "fit to the other 3 of 4 parts" in found.note
+    assert "fit to the other 3 of 4 folds" in found.note
 
 
 @pytest.mark.parametrize("fit", [vector_scaling, bias_corrected_temperature])

@@ -63,7 +63,8 @@ def test_probabilities_tell_by_their_sums():
     rows = p.movedim(1, -1).reshape(-1, 4)
     assert found.scalars() == measure_calibration(rows, labels.reshape(-1), **options).scalars()
     with pytest.raises(
-        ValueError, match=r"probabilities \(7, 4, 3\) with labels \(7, 3\) have the classes second"
+        ValueError,
+        match=r"probabilities \(7, 4, 3\) with labels \(7, 3\) have the classes in their second dimension",
     ):
         measure_calibration(*(each.numpy() for each in classes_second(3)), **options)
 

@@ -161,7 +161,7 @@ def test_a_mistake_in_the_file_names_its_entry(file, capsys):
     file.write_text(f"studies: [{ENTRY}, {{study: quikstart}}]")
     code, _, err = ran(capsys, "campaign", "status", file)
     assert code == 2
-    assert "entry 2 (quikstart): no study 'quikstart' (did you mean 'quickstart'?)" in err
+    assert "entry 2 (quikstart): there is no study 'quikstart' (did you mean 'quickstart'?)" in err
 
 
 @pytest.mark.parametrize("text", ["", "9", "m", "1m1h", "-3s", "9 minutes", "1.5.2m", "0m"])

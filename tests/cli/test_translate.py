@@ -430,7 +430,7 @@ def test_drawn_translations_depend_on_the_seed(translate):
         (("--nbest", 6), b"1\n", "--nbest must be from 1 to the beam, 5, not 6"),
         (("--nbest", 2, "--sample"), b"1\n", "--nbest must be 1 with --sample"),
         (("--penalty", "lenght"), b"1\n", "--penalty must be length or google, not lenght"),
-        (("--top-k", 2), b"1\n", "--top-k is for --sample"),
+        (("--top-k", 2), b"1\n", "--top-k needs --sample"),
         (("--temperature", 0), b"1\n", "--temperature must be above 0, not 0.0"),
         (("--temperature", 1e-40), b"1\n", "--temperature must be at least 1e-30 and finite, not 1e-40"),
         (
@@ -611,7 +611,7 @@ def test_a_slice_of_multi30k_from_text_to_page(run, tmp_path):
     code, out, _ = run("translate", "train", *train_words, "--data-dir", "data", "--device", "cpu")
     assert code == 0
     assert "30 are held out for validation and 30 are held out for test" in out
-    assert "Vocabulary: 600 pieces" in out
+    assert "Vocabulary: 600 word pieces" in out
     name = re.search(r"^run (\w{16}) in", out, re.M)[1]
     page = re.search(r"^For a page about it: softtargets (.*)$", out, re.M)[1]
     code, out, _ = run(*page.split(), "--temperatures", "1", "--beam", "2", "--device", "cpu")

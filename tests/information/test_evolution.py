@@ -51,7 +51,7 @@ def test_a_look_that_found_no_number_is_passed_over():
         ([], "no row has a number for information.train_0_5_nats; train with the probe"),
         ([row(1)], "train with the probe `information` in the recipe"),
         ([row(1, 2.0, of="test_3_8")], "there are information.test_3_8_nats: choose split and classes"),
-        ([row(1, 2.0), row(1, 2.0)], "step 1 is there twice"),
+        ([row(1, 2.0), row(1, 2.0)], "step 1 appears twice"),
         ([row(1, math.nan)], "must be finite, but at step 1"),
         (
             [row(1, 2.0), row(2, 2.0, bound=math.log(60))],

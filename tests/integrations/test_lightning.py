@@ -280,7 +280,7 @@ def test_what_cannot_be_measured_is_refused():
         fitted(Module(), CalibrationCallback(head="head", plane=(0, 1, 2)))
     with pytest.raises(ValueError, match="'body' is a Sequential"):
         fitted(Module(), CalibrationCallback(head="body", plane=(0, 1, 2)))
-    with pytest.raises(ValueError, match="need each other"):
+    with pytest.raises(ValueError, match=r"give both head .* and plane .*, or neither"):
         CalibrationCallback(head="fc")
     for plane in ((0, 1), (0, 1, 1), (-1, 0, 1)):
         with pytest.raises(ValueError, match="plane must be three different classes"):
@@ -349,7 +349,7 @@ def test_a_loss_that_learns_is_told_of_epochs_and_kept_in_checkpoints(tmp_path):
     assert torch.equal(again.loss.table, module.loss.table)
     plain = Module()
     plain.loss = nn.CrossEntropyLoss()
-    with pytest.raises(ValueError, match="make it an attribute"):
+    with pytest.raises(ValueError, match="make the loss an attribute"):
         fitted(plain, LossCallback())
 
 

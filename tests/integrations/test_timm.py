@@ -110,7 +110,7 @@ def test_what_cannot_take_them_says_why():
     assert made("cs_kd")(logits, labels) > 0
     with pytest.raises(ValueError, match="teacher"):
         create_criterion(args(), "distillation")
-    with pytest.raises(ValueError, match="say matrix="):
+    with pytest.raises(ValueError, match="give matrix="):
         create_criterion(args(), "forward_correction")
     teacher = some(seed=1)[0]
     assert Distillation(beta=0.5)(logits, mixed(labels, 0.7), teacher) > 0  # with a teacher it can

@@ -430,7 +430,7 @@ def test_weights_for_another_number_of_classes_are_refused():
         ({"ignore_index": 1.5}, TypeError, "ignore_index must be a whole number, not 1.5"),
         ({"ignore_index": True}, TypeError, "ignore_index must be a whole number, not True"),
         ({"weight": torch.ones(2, 2)}, ValueError, r"weight must be 1-D .*\(2, 2\)"),
-        ({"weight": torch.tensor([1, 2])}, TypeError, "weight must hold floating-point"),
+        ({"weight": torch.tensor([1, 2])}, TypeError, "weight must have floating-point"),
         ({"weight": torch.tensor([1.0, INF])}, ValueError, "weight must be finite .* class 1 has inf"),
     ],
 )
@@ -805,15 +805,13 @@ def test_packs_whose_numbers_of_runs_differ_are_refused():
 
 @pytest.mark.parametrize("shape", [(2, 5, 4), (4,), ()])
 def test_logits_without_the_runs_of_a_pack_are_refused(shape):
-    with pytest.raises(
-        ValueError, match="alpha holds 3 values, one per run, so the first dimension of logits"
-    ):
+    with pytest.raises(ValueError, match="alpha has 3 values, one per run, so the first dimension of logits"):
         LabelSmoothing(torch.full((3,), 0.1))(torch.zeros(shape), torch.zeros(3, 5).long())
 
 
 @pytest.mark.parametrize("shape", [(2, 5), ()])
 def test_a_target_without_the_runs_of_a_pack_is_refused(shape):
-    with pytest.raises(ValueError, match="first dimension of target must be 3"):
+    with pytest.raises(ValueError, match="first dimension of target must be the 3 runs"):
         LabelSmoothing(torch.full((3,), 0.1))(torch.zeros(3, 5, 4), torch.zeros(shape).long())
 
 

@@ -242,7 +242,7 @@ def test_rows_written_with_few_digits_are_taken_and_made_exact():
         ([[1.2, -0.2], [0, 1]], "row 0, column 1 has -0.2"),
         ([[float("nan"), 1], [0, 1]], "row 0, column 0 has nan"),
         ([[1.0]], r"at least two classes, not of shape \(1, 1\)"),
-        ([[1.0, 0.0]], r"must be a square matrix, .* at least two classes, not of shape \(1, 2\)"),
+        ([[1.0, 0.0]], r"must be a square matrix .* at least two classes, not of shape \(1, 2\)"),
         (0.2, "a square matrix"),
         ([[1, 0], [1]], "not a ragged list"),
         (np.stack([np.eye(2)] * 3), r"one square matrix, not of shape \(3, 2, 2\)"),

@@ -120,7 +120,7 @@ def test_what_is_missing_or_does_not_fit(tmp_path):
 
 def test_tables_have_no_activations_unless_in_lists(tmp_path):
     (tmp_path / "a.csv").write_text("label,activations\n0,1\n")
-    with pytest.raises(PredictionFileError, match="not read from those"):
+    with pytest.raises(PredictionFileError, match="activations cannot be read from"):
         open_activations(tmp_path / "a.csv")
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq

@@ -46,7 +46,7 @@ def test_a_compressed_array_from_any_row_on(tmp_path):
 def test_a_pickle_is_not_executed(tmp_path, save):
     harm, marker = bomb(tmp_path)
     save(tmp_path / "a.npz", logits=np.array([harm]), labels=np.arange(3))
-    refusal(tmp_path / "a.npz", "'logits' holds Python objects")
+    refusal(tmp_path / "a.npz", "'logits' has Python objects")
     assert not marker.exists()
 
 

@@ -161,5 +161,5 @@ def test_refusals(tmp_path, columns, more, words):
 
 def test_arrays_of_different_sizes_are_refused(tmp_path):
     np.savez(tmp_path / "a.npz", confidence=np.array([0.5, 0.6]), correct=np.array([1]))
-    with pytest.raises(PredictionFileError, match=r"'correct' \(1,\).*beside 'confidence' \(2,\)"):
+    with pytest.raises(PredictionFileError, match=r"'correct' \(1,\).*but 'confidence' \(2,\)"):
         open_confidences(str(tmp_path / "a.npz"))

@@ -71,7 +71,7 @@ def test_another_number_of_scores_is_refused_with_its_line(tmp_path):
     lines = [{"probs": [0.5, 0.5], "label": 0}] * (json_lines.LOOK + 1)
     path = written(tmp_path / "a.jsonl", *lines, {"probs": [1.0], "label": 0})
     with pytest.raises(
-        PredictionFileError, match=rf"has 1 scores in 'probs' of line {len(lines) + 1}, and 2 in"
+        PredictionFileError, match=rf"has 1 scores in 'probs' of line {len(lines) + 1}, but 2 in"
     ):
         open_arrays(path)
     path = written(tmp_path / "b.jsonl", *lines, {"label": 0})

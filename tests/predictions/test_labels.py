@@ -46,7 +46,7 @@ def test_true_and_false_are_two_classes(tmp_path):
     [
         (-1, "ignore_index=-1"),
         (-100, "ignore_index=-100"),
-        (5, "count from 1"),
+        (5, "counted from 1"),
         (77, "belong to these scores"),
     ],
 )

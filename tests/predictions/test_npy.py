@@ -124,7 +124,7 @@ def header(text: str, content: bytes = b"", version: int = 1) -> bytes:
         (header("{}", version=9), ["numpy header"]),
         (header("{'descr'")[:14], ["incomplete numpy header"]),
         (b"\x93NUMPY", ["numpy header"]),
-        (b"something else", ["first bytes"]),
+        (b"something else", ["begins with other bytes"]),
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, content, words, monkeypatch):

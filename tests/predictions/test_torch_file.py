@@ -79,7 +79,7 @@ def test_a_plain_pickle_is_not_executed(tmp_path, protocol):
 
 def test_the_format_of_old_versions_is_refused(tmp_path):
     torch.save({"logits": torch.zeros(3, 2)}, tmp_path / "a.pt", _use_new_zipfile_serialization=False)
-    refusal(tmp_path / "a.pt", "before version 1.6", "save it again")
+    refusal(tmp_path / "a.pt", "before 1.6", "save it again")
 
 
 def archive(path, program: bytes, compression: int = zipfile.ZIP_STORED, **members: bytes) -> None:

@@ -66,13 +66,13 @@ def test_information_on_a_split_that_is_not_there_is_refused():
 
 def test_two_probes_that_would_write_the_same_names_are_refused():
     with pytest.raises(
-        RecipeError, match=r"probes\.2\.classes: \[0, 5\] on train are what probes\.0 looks at"
+        RecipeError, match=r"probes\.2\.classes: probes\.0 already measures \[0, 5\] on train"
     ):
         watched(Information(), Information(split="test"), Information(draws=9))
     several = [Information(), Information(classes=(5, 0)), Information(split="test")]
     assert watched(*several).probes == tuple(several)
     held_out = Digits(validation=9)
-    with pytest.raises(RecipeError, match=r"probes\.1\.split: translations of validation are what probes\.0"):
+    with pytest.raises(RecipeError, match=r"probes\.1\.split: probes\.0 already measures translations of validation"):
         watched(BLEU(every=10), BLEU(beam=5), data=held_out)
     several = [BLEU(every=10), BLEU(split="test")]
     assert watched(*several, data=held_out).probes == tuple(several)

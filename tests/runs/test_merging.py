@@ -430,10 +430,10 @@ def test_files_that_no_run_has_are_refused(here, there, tmp_path, name):
     ("change", "what"),
     [
         ({"id": "../../evil"}, "it lists no '../../evil'"),
-        ({"status": "running"}, "of no run"),
+        ({"status": "running"}, "does not describe a run"),
         ({"summary": {"test_loss": 0.0}}, "its summary is not its last row"),
-        ({"history": "x"}, "of no run"),
-        ({"provenance": []}, "of no run"),
+        ({"history": "x"}, "does not describe a run"),
+        ({"provenance": []}, "does not describe a run"),
         ({"recipe": {}}, "data"),
     ],
 )

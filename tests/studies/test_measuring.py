@@ -211,7 +211,7 @@ def test_light_runs_that_the_study_never_measured_are_named_and_left_out(whole, 
     def stumbling(results):
         return results.first(alpha=0.0)
 
-    with pytest.raises(StudyError, match=r"0 of 6 runs are too few .* never measured by this study"):
+    with pytest.raises(StudyError, match=r"0 of 6 runs are too few .* this study never measured"):
         page(RunStore(tmp_path / "bare"), tmp_path / "three", compared(findings=stumbling))
 
 

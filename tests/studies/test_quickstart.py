@@ -122,7 +122,7 @@ def test_too_few_runs_for_a_page_are_told_and_leave_nothing_behind(quick, tmp_pa
     _, store, study, settings = quick
     other = _without(store, tmp_path, [t.recipe for t in study.trials(settings)][1:])
     with pytest.raises(
-        StudyError, match="1 of 32 runs are too few for the page of 'quickstart'; without --no-t"
+        StudyError, match="1 of 32 runs are too few for the page of 'quickstart'; leave out --no-t"
     ):
         run_study(study, settings, other, tmp_path / "report", command="c", train=None, device="cpu")
     assert not (tmp_path / "report").exists()

@@ -168,7 +168,9 @@ def test_what_a_study_stumbles_over_is_too_few_runs_only_where_runs_are_missing(
     with pytest.raises(KeyError, match="no such cell"):
         page_of(tmp_path, study(findings=stumbling))
     without(tmp_path, 0)
-    with pytest.raises(StudyError, match=r"2 of 3 runs are too few for the page of 's'; without --no-train"):
+    with pytest.raises(
+        StudyError, match=r"2 of 3 runs are too few for the page of 's'; leave out --no-train"
+    ):
         page_of(tmp_path, study(findings=stumbling), train=None)
 
 

@@ -211,10 +211,10 @@ def test_matrices_that_are_none_are_refused():
         matrix_loss([[1.0, math.nan], [0.5, 0.5]], good, "alpha")
     for shape in ((2, 3), (1, 1), (0, 0), (4,)):
         with pytest.raises(
-            ValueError, match=r"T must be a square matrix, .* at least two classes, not of shape"
+            ValueError, match=r"T must be a square matrix .* at least two classes, not of shape"
         ):
             matrix_loss(good, np.ones(shape), "alpha")
-    with pytest.raises(ValueError, match="S is for 2 and T for 3"):
+    with pytest.raises(ValueError, match="S has 2 and T has 3"):
         matrix_loss(good, np.eye(3), "alpha")
     with pytest.raises(ValueError, match=r"prior must sum to 1, not 0.9; divide it by its sum"):
         matrix_loss(good, good, "alpha", prior=[0.5, 0.4])

@@ -149,7 +149,7 @@ def test_a_full_disk_is_told_once_and_stops_no_training(fake, recipe, tmp_path, 
     monkeypatch.setattr(fake, broken, full)
     short, store = recipe.replace({"epochs": 2}), RunStore(tmp_path / "runs")
     with (
-        pytest.warns(UserWarning, match="No space left on device; the training goes on") as told,
+        pytest.warns(UserWarning, match="No space left on device; the training continues") as told,
         TensorBoard(tmp_path / "logs") as board,
     ):
         (run,) = train([short], store, device="cpu", watcher=board)

@@ -71,7 +71,7 @@ def test_corners_and_refusals():
             sample(Toy(3, 0, 1), 1, BOS, 2, 4, **options)
     with pytest.raises(SofttargetsError, match="max_length must be at least 1"):
         greedy(Toy(3, 0, 1), 1, BOS, 2, 0)
-    with pytest.raises(SofttargetsError, match=r"must give log-probabilities \(1, V\)"):
+    with pytest.raises(SofttargetsError, match=r"must return log-probabilities \(1, V\)"):
         greedy(lambda p: torch.zeros(2, 3), 1, BOS, 2, 2)
 
 

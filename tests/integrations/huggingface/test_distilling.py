@@ -257,7 +257,7 @@ def test_a_student_of_another_vocabulary_is_refused(tmp_path):
 def test_what_is_no_distillation_is_refused(tmp_path):
     for options, word in (
         ({"loss": LabelSmoothing(0.1)}, "loss_function"),
-        ({"compute_loss_func": loss_function(LabelSmoothing(0.1))}, "leave it out"),
+        ({"compute_loss_func": loss_function(LabelSmoothing(0.1))}, "leave yours out"),
     ):
         with pytest.raises((TypeError, ValueError), match=word):
             DistillationTrainer(small.causal(), small.arguments(tmp_path), teacher=small.causal(2), **options)
@@ -265,7 +265,7 @@ def test_what_is_no_distillation_is_refused(tmp_path):
 
 @pytest.mark.parametrize("teacher", [None, [1.0], {}])
 def test_what_is_no_teacher_is_refused(teacher, tmp_path):
-    with pytest.raises(TypeError, match=f"teacher must be a model, .* not {type(teacher).__name__}"):
+    with pytest.raises(TypeError, match=f"teacher must be a model or .* not {type(teacher).__name__}"):
         trainer_of(tmp_path, teacher, small.sentences())
 
 

@@ -170,7 +170,7 @@ def test_without_clusters_it_may_be_off_and_warns(kind, seed):
 def test_classes_that_are_hardly_told_apart_are_warned_of():
     _, noisy, probabilities = simulated(MATRICES["symmetric, 0.2"], seed=0, apart=1.5)
     (warning,) = estimate_noise(noisy, probabilities, resamples=0).warnings
-    assert warning.startswith("the model seems to be right in 6")
+    assert warning.startswith("the model seems to be right in only 6")
 
 
 def test_where_wrong_labels_outnumber_right_ones_it_warns():

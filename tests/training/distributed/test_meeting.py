@@ -57,5 +57,5 @@ def test_what_an_earlier_leader_has_written_is_not_believed():
 
 
 def test_who_does_not_come_is_named():
-    with pytest.raises(SofttargetsError, match=r"rank 1, 2 of 3 did not come within 0\.2 s"):
+    with pytest.raises(SofttargetsError, match=r"rank 1, 2 of 3 did not connect within 0\.2 s"):
         meet(distributed.HashStore(), Seat(0, 3, 0, "127.0.0.1"), 0.2)

@@ -80,7 +80,7 @@ def test_a_single_image_in_a_batch_is_refused_where_batch_norm_cannot_have_it(
         RecipeError, match=f"batch: of 151 training examples in batches of {batch}, {told}"
     ) as caught:
         train([deep], store)
-    assert f"; {better} leaves more" in str(caught.value)
+    assert f"; a batch of {better} leaves more" in str(caught.value)
     assert store.entries() == []
 
 
@@ -99,7 +99,7 @@ def test_a_student_shown_other_shapes_than_its_teacher_is_refused(recipe, augmen
     teacher = recipe.replace({"data": TinyImageNet(size=8), "augmentation": augmentation})
     student = teacher.replace({"data.size": 16, "regulariser": Distillation(teacher=teacher)})
     with pytest.raises(
-        RecipeError, match="shown images of 16 x 16 with 3 channels, but its teacher learnt on 8 x 8"
+        RecipeError, match="sees images of 16 x 16 with 3 channels, but its teacher learnt on 8 x 8"
     ):
         train([student], store)
     assert store.entries() == []

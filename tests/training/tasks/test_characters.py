@@ -149,7 +149,7 @@ def test_it_learns_and_keeps_a_few_numbers_for_each_character(recipe, tmp_path):
         -float(kept["log_probability"].double().mean()), rel=1e-6
     )
     with pytest.raises(
-        RunError, match=r"kept confidence, correct, lengths, log_probability on 'test', not logits"
+        RunError, match=r"has confidence, correct, lengths, log_probability on 'test', not logits"
     ):
         run.predictions("test")
 

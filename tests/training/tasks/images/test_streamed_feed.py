@@ -177,7 +177,9 @@ def test_pictures_of_many_sizes_must_be_cropped_first(own, tmp_path, monkeypatch
 
 
 def test_pictures_of_many_sizes_are_not_compared_by_their_looks(own, tmp_path, monkeypatch):
-    with pytest.raises(RecipeError, match="pictures of many sizes are none that can be compared"):
+    with pytest.raises(
+        RecipeError, match="instance noise compares all images, which is impossible for images of many sizes"
+    ):
         trained(monkeypatch, own, tmp_path, [recipe(noise=Instance(rate=0.3))], "kept")
 
 

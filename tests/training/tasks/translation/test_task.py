@@ -303,17 +303,20 @@ def test_a_held_out_sentence_that_is_too_long_is_named(task):
     short = Sentences.of([[5]], [[5]], Pairs(("a",), ("b",)), {}, CPU)
     given = recipe(**{"model.longest": int(sides.max()) - 1})
     with pytest.raises(
-        RecipeError, match=f"of the test split, pair {pair} with {sides.max()} tokens; shorten"
+        RecipeError,
+        match=f"the {sides.max()} tokens of the longest sentence in the test split, pair {pair}; shorten",
     ):
         replace(task, splits={"train": short, "test": split}).check(given, None)
 
 
 def test_images_are_no_sentences():
     given = recipe().replace({"data": Digits()})
-    with pytest.raises(RecipeError, match="model: transformer translates, and digits is made of images"):
+    with pytest.raises(
+        RecipeError, match="model: transformer is a network for translation, but digits has images"
+    ):
         prepare(given.data, CPU).check(given, None)
     probed = given.replace({"model": MLP(), "probes": (BLEU(),), "data.validation": 10})
-    with pytest.raises(RecipeError, match="bleu is of translations"):
+    with pytest.raises(RecipeError, match="bleu is for translations"):
         prepare(probed.data, CPU).check(probed, None)
 
 
