@@ -242,7 +242,9 @@ def test_what_is_longer_than_the_net_is_refused_by_name():
         SofttargetsError, match=r"^source has 6 positions, but the model was made for at most 5;"
     ):
         net(nn.functional.pad(source, (0, 1)), prefix)
-    with pytest.raises(SofttargetsError, match=r"^prefix has 6 positions, but the model was made for at most 5;"):
+    with pytest.raises(
+        SofttargetsError, match=r"^prefix has 6 positions, but the model was made for at most 5;"
+    ):
         net(source, nn.functional.pad(prefix, (0, 2)))
     with pytest.raises(SofttargetsError, match=r"^capacity has 6 positions"):
         net.start(net.encode(source), capacity=6)

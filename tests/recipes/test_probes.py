@@ -72,7 +72,9 @@ def test_two_probes_that_would_write_the_same_names_are_refused():
     several = [Information(), Information(classes=(5, 0)), Information(split="test")]
     assert watched(*several).probes == tuple(several)
     held_out = Digits(validation=9)
-    with pytest.raises(RecipeError, match=r"probes\.1\.split: probes\.0 already measures translations of validation"):
+    with pytest.raises(
+        RecipeError, match=r"probes\.1\.split: probes\.0 already measures translations of validation"
+    ):
         watched(BLEU(every=10), BLEU(beam=5), data=held_out)
     several = [BLEU(every=10), BLEU(split="test")]
     assert watched(*several, data=held_out).probes == tuple(several)

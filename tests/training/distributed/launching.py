@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import socket
 import time
 from pathlib import Path
@@ -11,15 +12,21 @@ from pathlib import Path
 from forking import finish, start
 
 
+def free_port():
+    """One below those that the system hands out, so that nothing takes it between this look and the ranks' own."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 def launch(ranks, work, *arguments, folder=None, environment=None, daemon=True):
     """Start `work(*arguments)` as rank 0, 1, ... of so many; what each prints goes to `folder`/RANK.txt.
 
     Not as a `daemon` it may start processes of its own, as compiling for a GPU does.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    given = environment or {}
+    port, given = free_port(), environment or {}
     return [
         start(as_rank, rank, ranks, port, folder, given, work, arguments, daemon=daemon)
         for rank in range(ranks)
