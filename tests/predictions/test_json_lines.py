@@ -67,6 +67,13 @@ def test_sentences_of_one_length_are_no_scores(tmp_path):
     assert set(open_arrays(written(tmp_path / "b.jsonl", *lines))) == {"logits"}
 
 
+def test_a_model_that_is_always_certain_may_write_whole_numbers(tmp_path):
+    """JavaScript writes 1.0 as 1."""
+    lines = ({"id": i, "probs": [int(k == i % 3) for k in range(3)], "label": i % 3} for i in range(6))
+    predictions = open_predictions(written(tmp_path / "a.jsonl", *lines))
+    assert (predictions.examples, predictions.classes) == (6, 3)
+
+
 def test_another_number_of_scores_is_refused_with_its_line(tmp_path):
     lines = [{"probs": [0.5, 0.5], "label": 0}] * (json_lines.LOOK + 1)
     path = written(tmp_path / "a.jsonl", *lines, {"probs": [1.0], "label": 0})

@@ -17,15 +17,10 @@ from softtargets.predictions.array import FileArray, Merged, rechunk
 from softtargets.predictions.confidence_names import LOGARITHMS, name_columns
 from softtargets.predictions.errors import FoundFile, PredictionFileError, line
 from softtargets.predictions.formats import Arrays, open_arrays
-from softtargets.predictions.table import TableArray
+from softtargets.predictions.table import ONE_SCORE, TableArray
 
 TRUTHS = {
-    "0": 0,
-    "1": 1,
-    "False": 0,
-    "True": 1,
-    "false": 0,
-    "true": 1,
+    **ONE_SCORE,
     "FALSE": 0,
     "TRUE": 1,
     "no": 0,

@@ -30,10 +30,10 @@ class JsonLines(Table):
 
     Where fields are lists, as with the tokens of a sentence, each element is a row, and the lists of a line have one
     length; fields with one value for the whole line are then not used. Where one field alone is a list, beside others
-    that are not, as long in each line and not of whole numbers only, a line is an example with all of its scores:
-    ``{"probs": [0.1, 0.9], "label": 1}`` has the columns probs0, probs1 and label. An object with a number for each
-    class does the same: ``{"probs": {"cat": 0.1, "dog": 0.9}, "label": "dog"}`` has probs.cat and probs.dog. Opening
-    goes through the file once to count the rows.
+    that are not, as long in each line and not of whole numbers only (unless they are a 1 among zeros), a line is an
+    example with all of its scores: ``{"probs": [0.1, 0.9], "label": 1}`` has the columns probs0, probs1 and label. An
+    object with a number for each class does the same: ``{"probs": {"cat": 0.1, "dog": 0.9}, "label": "dog"}`` has
+    probs.cat and probs.dog. Opening goes through the file once to count the rows.
     """
 
     def __init__(self, file: FoundFile) -> None:
@@ -158,9 +158,11 @@ class JsonLines(Table):
         lengths = {len(one[name]) if isinstance(one.get(name), list) else 0 for one in look}
         if len(lengths) > 1 or min(lengths) < 2:
             return None
-        # Whole numbers, texts and lists are tokens' own, in sentences of one length.
+        # Whole numbers, texts and lists are tokens' own, in sentences of one length; but where each line has a single 1
+        # among zeros they are the probabilities of a model that is always certain.
         fractions = any(isinstance(value, float) for one in look for value in one[name])
-        return (name, lengths.pop()) if fractions else None
+        certain = all(sorted(map(str, one[name])) == ["0"] * (len(one[name]) - 1) + ["1"] for one in look)
+        return (name, lengths.pop()) if fractions or certain else None
 
     @staticmethod
     def _one_object(look: Sequence[Mapping[str, Any]]) -> tuple[str, tuple[str, ...]] | None:
