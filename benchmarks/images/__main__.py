@@ -1,7 +1,7 @@
 """``python -m benchmarks.images``: from JPEG files to batches, against torchvision with torch's DataLoader.
 
 Makes synthetic photographs of ImageNet's size, measures how fast either way brings augmented batches to the device
-and, with ``--train``, how fast a ResNet-50 is trained on them and how long the device waits. Writes results.json and
+and, with ``--train``, how fast a ResNet is trained on them and how long the device waits. Writes results.json and
 prints a table.
 """
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as made:
         root = make_folder(asked.files or Path(made) / "photographs", asked.images)
         _say(f"{asked.images} files are there after {time.perf_counter() - begun:.0f} s")
-        setting = Setting(root, asked.size, asked.crop, asked.batch, asked.workers, device)
+        setting = Setting(root, asked.size, asked.crop, asked.batch, asked.workers, device, depth=asked.depth)
         results: dict[str, object] = {
             "about": about,
             "setting": {
@@ -101,7 +101,7 @@ def _measurements(
     if training:
         trainings = {
             "ours, processes": lambda: our_training(setting, "processes", epochs),
-            "torchvision": lambda: plain_training(theirs(setting, epochs), setting.device, CLASSES),
+            "torchvision": lambda: plain_training(theirs(setting, epochs), setting, CLASSES),
             "ours, threads": lambda: our_training(setting, "threads", epochs),
         }
     else:
@@ -139,7 +139,10 @@ def _parser() -> argparse.ArgumentParser:
         "--workers", type=int, default=len(os.sched_getaffinity(0)), help="threads or processes"
     )
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--train", action="store_true", help="also train a ResNet-50; for a GPU")
+    parser.add_argument("--train", action="store_true", help="also train a ResNet")
+    parser.add_argument(
+        "--depth", type=int, default=50, help="of the ResNet that is trained: 18 to 152 layers"
+    )
     parser.add_argument("--out", type=Path, help="a directory for results.json")
     return parser
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from softtargets.calibration import one_thread
 from softtargets.data import image_files
 from softtargets.data.augment import Flip, ResizedCrop, View
 from softtargets.randomness import key_words, permutation
@@ -35,6 +38,7 @@ class Setting:
     workers: int
     device: torch.device
     draft: bool = False
+    depth: int = 50  # of the ResNet that is trained
 
 
 def ours(setting: Setting, kind: str, epochs: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -82,10 +86,12 @@ def ours(setting: Setting, kind: str, epochs: int) -> Iterator[tuple[Tensor, Ten
 
     coming = Ahead(files, asked(), room)
     for epoch, part in wanted:
-        coming.bring()
-        stored, chosen = room.pictures(setting.batch, files.how), part.to(setting.device)
-        drawn = view.draw(key, chosen, epoch, None if first else stored.sizes)
-        yield prepared(stored.images, drawn), labels[chosen]
+        with one_thread() if first else nullcontext():
+            coming.bring()
+            stored, chosen = room.pictures(setting.batch, files.how), part.to(setting.device)
+            drawn = view.draw(key, chosen, epoch, None if first else stored.sizes)
+            shown = prepared(stored.images, drawn)
+        yield shown, labels[chosen]
 
 
 class Photographs(torch.utils.data.Dataset[tuple[Tensor, int]]):
@@ -139,8 +145,19 @@ def _box(height: int, width: int) -> tuple[int, int, int, int]:
     return 0, 0, height, width
 
 
+@cache
+def _declare_operators() -> object:
+    """What a torchvision made for CUDA looks for, and fails without, on a torch for CPUs; no transform uses it."""
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for name in ("nms", "qnms"):
+        with suppress(RuntimeError):  # there already
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    return library  # kept by the cache: operators are gone with their library
+
+
 def _torchvision(crop: int) -> Any:
     """Its own transforms; None where it cannot be imported."""
+    _declare_operators()
     try:
         transforms = import_module("torchvision.transforms")
     except (ImportError, RuntimeError):  # for another torch it fails with the latter

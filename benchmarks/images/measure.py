@@ -1,4 +1,4 @@
-"""Images a second: of the input alone, and of training a ResNet-50 with it."""
+"""Images a second: of the input alone, and of training a ResNet with it."""
 
 from __future__ import annotations
 
@@ -82,11 +82,12 @@ def _decoded(paths: Sequence[Path], tries: Sequence[Tries], how: Decoding, place
     return decode_file(paths[place], how, tries[place])
 
 
-def plain_training(batches: Iterator[tuple[Tensor, Tensor]], device: torch.device, classes: int) -> Measured:
-    """The usual loop: ResNet-50 in bf16, channels last, compiled on a GPU."""
+def plain_training(batches: Iterator[tuple[Tensor, Tensor]], setting: Setting, classes: int) -> Measured:
+    """The usual loop: a ResNet in bf16, channels last, compiled on a GPU."""
+    device = setting.device
     first, _ = next(batches)
     height, width = first.shape[2:]
-    model: torch.nn.Module = ResNet((3, height, width), classes, 50).to(device)
+    model: torch.nn.Module = ResNet((3, height, width), classes, setting.depth).to(device)
     model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
     forward = torch.compile(model) if device.type == "cuda" else model
@@ -123,7 +124,7 @@ def our_training(setting: Setting, kind: str, epochs: int) -> Measured:
     os.environ |= {"SOFTTARGETS_DECODERS": str(setting.workers), "SOFTTARGETS_DECODE_IN": kind}
     recipe = Recipe(
         data=ImageFolder(folder=setting.root.name, size=setting.size, keep="picture", draft=setting.draft),
-        model=ResNetPart(depth=50),
+        model=ResNetPart(depth=setting.depth),
         augmentation=(ResizedCropPart(size=setting.crop), Flip()),
         optimiser=SGD(lr=0.1, momentum=0.9, weight_decay=1e-4),
         epochs=1 + epochs,

@@ -64,7 +64,7 @@ def test_more_pixels_are_nearer_to_the_file():
 
 def test_trainings_are_measured(setting):
     for measured in (
-        plain_training(theirs(setting, 3), setting.device, 10),
+        plain_training(theirs(setting, 3), setting, 10),
         our_training(setting, "threads", 1),
     ):
         assert measured.images_per_second > 0

@@ -14,6 +14,7 @@ import torch
 
 from forking import finish, start
 from softtargets.data import Decoders
+from softtargets.data.augment import View
 from softtargets.exceptions import DataError, RecipeError
 from softtargets.recipes import (
     CSKD,
@@ -36,6 +37,7 @@ from softtargets.training.tasks import prepare
 from softtargets.training.tasks.images import checks, keeping
 from softtargets.training.tasks.images.feed import ImageFeed
 from softtargets.training.tasks.images.streamed_feed import StreamedFeed
+from softtargets.training.tasks.images.streaming import Ahead
 
 from ...making import advanced, finished, started, states
 from .files import folder, recipe
@@ -133,9 +135,9 @@ def test_decoders_cut_unless_somebody_looks_at_images_in_another_way(streaming, 
 
 
 def recording(function, note):
-    def recorded(*given):
+    def recorded(*given, **named):
         note(*given)
-        return function(*given)
+        return function(*given, **named)
 
     return recorded
 
@@ -252,6 +254,27 @@ def test_batches_are_those_of_images_on_the_device(streaming, monkeypatch):
     assert isinstance(kept, ImageFeed)
     for mine, theirs in zip(batches(streamed), batches(kept), strict=True):
         assert all(one.equal(other) for one, other in zip(mine, theirs, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [(BASE, 1), (recipe(augmentation=(ResizedCrop(size=12), Flip()), regulariser=CSKD()), 2)],
+)
+def test_one_thread_does_the_little_that_decoders_leave_to_a_cpu(streaming, monkeypatch, one, expected):
+    """Threads that wait for each other would take the cores from decoders."""
+    before, used = torch.get_num_threads(), []
+    for kind, name in ((View, "apply"), (Ahead, "bring")):
+        note = recording(getattr(kind, name), lambda *_: used.append(torch.get_num_threads()))
+        monkeypatch.setattr(kind, name, note)
+    torch.set_num_threads(2)
+    try:
+        (feed,) = feeds(one=one)
+        used.clear()  # looking for the shape of a view takes what there is
+        assert len(list(batches(feed))) == 5
+        assert used == [expected] * 10
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_what_packs_of_a_kind_share_does_not_hold_on_to_the_first(streaming):

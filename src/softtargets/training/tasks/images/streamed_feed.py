@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from softtargets.calibration import one_thread
 from softtargets.data.augment import ResizedCrop, View
 from softtargets.randomness import permutation, stacked_keys
 from softtargets.recipes import CSKD, Recipe
@@ -92,8 +94,20 @@ class StreamedFeed(Feed):
         """Which epoch it is; all else is drawn batch by batch."""
         self._epochs.copy_(epochs)
 
+    def _on_few_cores(self) -> AbstractContextManager[object]:
+        """On a CPU, where decoders have done the work, one thread does the rest.
+
+        It is little, and several threads that wait for each other take the cores from those who decode: with two cores,
+        a third fewer images came.
+        """
+        return nullcontext() if self._cut is None else one_thread()
+
     def bring(self, epochs: Sequence[int], place: int) -> None:
         """Put the images of this step where it reads them."""
+        with self._on_few_cores():
+            self._bring(epochs, place)
+
+    def _bring(self, epochs: Sequence[int], place: int) -> None:
         now = tuple(epochs), place
         if self._coming is None or not self._known or self._known[0][0] != now:
             # The first step, or the first one after others joined or left.
@@ -121,7 +135,8 @@ class StreamedFeed(Feed):
         drawn = self._view.draw(self._view_keys, chosen, self._epochs, sizes)
         views = [{name: values.flatten() for name, values in kind.items()} for kind in drawn]
         make = self._compiled if shape == self._recipe.batch else self._plain
-        images, inputs = (each.unflatten(0, chosen.shape) for each in make(stored.images, views))
+        with self._on_few_cores():
+            images, inputs = (each.unflatten(0, chosen.shape) for each in make(stored.images, views))
         partners = None
         if self._partners:
             partners = brought.part(slice(rows * runs, None))
