@@ -147,7 +147,12 @@ def _box(height: int, width: int) -> tuple[int, int, int, int]:
 
 @cache
 def _declare_operators() -> object:
-    """What a torchvision made for CUDA looks for, and fails without, on a torch for CPUs; no transform uses it."""
+    """What a torchvision made for CUDA looks for, and fails without, on a torch for CPUs; no transform uses it.
+
+    With a torch for CUDA it brings these operators itself, and ends the process if they are there already.
+    """
+    if torch.version.cuda is not None:
+        return None
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name in ("nms", "qnms"):
         with suppress(RuntimeError):  # there already
