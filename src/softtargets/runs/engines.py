@@ -32,6 +32,10 @@ ENGINES = {
         "Norms that gradients are clipped by are added up in one order, so that clipped runs of a stack are what they "
         "are alone too; single-precision convolutions of a GPU repeat their bits (18 November 2026)."
     ),
+    7: (
+        "How much of a gradient is kept by clipping is computed apart from the update on a GPU, so that clipped runs of "
+        "a stack in bf16 are what they are alone too; everything else is as in version 6 (19 November 2026)."
+    ),
 }
 ENGINE = max(ENGINES)
 
@@ -45,6 +49,7 @@ def _convolves_exactly(recipe: Recipe) -> bool:
 CONCERNED: dict[int, Callable[[Recipe, str], bool]] = {
     5: lambda recipe, device: recipe.model.name in ("preact_resnet", "resnet18", "resnet"),
     6: lambda recipe, device: recipe.clip is not None or (device != "cpu" and _convolves_exactly(recipe)),
+    7: lambda recipe, device: recipe.clip is not None and device != "cpu",
 }
 # Runs of before say nothing; which of the first two made them follows from their commit.
 _UNSAID = "1 or 2"

@@ -255,6 +255,16 @@ def sums(values: Tensor, squared: bool) -> Tensor:
     return products.sums(values, squared)
 
 
+@torch.library.custom_op("softtargets::apart", mutates_args=())
+def apart(values: Tensor) -> Tensor:
+    """A copy, made where torch's compiler cannot look: it computes the values first, and what needs them after that.
+
+    Otherwise it computes them once or again for every number that needs them, by how many runs there are. Of a sum of
+    two products only one is rounded, and which one depends on what else stands in the kernel.
+    """
+    return values.clone()
+
+
 @linear.register_fake
 def _(rows: Tensor, weights: Tensor, bias: Tensor | None) -> Tensor:
     return rows.new_empty(*rows.shape[:2], weights.shape[1])
@@ -269,6 +279,11 @@ def _(upstream: Tensor, weights: Tensor) -> Tensor:
 def _(rows: Tensor, upstream: Tensor, weights: Tensor, biased: bool) -> tuple[Tensor, Tensor]:
     of_bias = (rows.shape[0], upstream.shape[-1] if biased else 0)
     return torch.empty_like(weights), rows.new_empty(of_bias, dtype=torch.float32)
+
+
+@apart.register_fake
+def _(values: Tensor) -> Tensor:
+    return torch.empty_like(values)
 
 
 @sums.register_fake

@@ -65,7 +65,7 @@ def clip_by_norm_(gradients: Tensors, limit: float | Tensor, lead: int) -> Tenso
     """
     parts = [run_norms(flat(gradient, lead)) for gradient in gradients]
     norms = _together(parts)
-    share = (limit / (norms + 1e-6)).clamp(max=1.0)
+    share = _apart((limit / (norms + 1e-6)).clamp(max=1.0))
     for gradient in gradients:
         gradient.mul_(along(share, gradient, lead))
     return norms
@@ -84,6 +84,16 @@ def _together(parts: Sequence[Tensor]) -> Tensor:
     for part in parts[1:]:
         total = total + part.square()
     return total.sqrt()
+
+
+def _apart(shares: Tensor) -> Tensor:
+    """The shares of a stack on a GPU are computed by themselves: an update is rounded alike whatever the company."""
+    if not (shares.is_cuda and shares.dim()):
+        return shares
+    from softtargets.models.kernels import apart  # Triton, which not every machine has
+
+    found: Tensor = apart(shares)
+    return found
 
 
 @torch.no_grad()
