@@ -33,8 +33,8 @@ ENGINES = {
         "are alone too; single-precision convolutions of a GPU repeat their bits (18 November 2026)."
     ),
     7: (
-        "How much of a gradient is kept by clipping is computed apart from the update on a GPU, so that clipped runs of "
-        "a stack in bf16 are what they are alone too; everything else is as in version 6 (19 November 2026)."
+        "How much of a gradient is kept by clipping is computed apart from the update on a GPU, so that clipped runs "
+        "of a stack in bf16 are what they are alone too; everything else is as in version 6 (19 November 2026)."
     ),
 }
 ENGINE = max(ENGINES)
