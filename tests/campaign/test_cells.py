@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from softtargets.campaign import cells_of, outlook
-from softtargets.campaign.cells import light_teachers, states, to_train, united
+from softtargets.campaign.cells import light_teachers, states, to_train, united, wanted_lessons
 from softtargets.campaign.order import MARGIN, cost
 from softtargets.campaign.status import coming, entry_statuses, totals
 from softtargets.exceptions import Unfinished
@@ -42,7 +42,7 @@ def test_every_training_is_there_once_with_its_teacher_before_it(campaign):
 def test_what_is_kept_is_what_any_of_the_studies_needs(campaign):
     cells = cells_of(campaign)
     teacher = cells[TEACHER.id]
-    assert teacher.keep == ("test:scores",)
+    assert teacher.keep == ("test:scores", "train:scores"), "its students need no more of it than its lessons"
     assert {cell.keep for cell in cells.values()} - {teacher.keep} == {("test", "train")}
     assert united(["test:scores"]) == ("test:scores",)
 
@@ -116,6 +116,26 @@ def test_a_teacher_without_weights_is_trained_again_if_a_student_needs_it(campai
     session.run()
     assert (here.find(cells[student].recipe).status, here.find(TEACHER).is_light) == ("finished", False)
     assert light_teachers(cells[student].recipe, states(cells, here)) == []
+
+
+def test_a_teacher_with_lessons_is_not_trained_again(campaign, tmp_path):
+    trained(campaign, tmp_path / "there", 2, keep=("test:scores", "train:scores"))
+    pack_runs(
+        [RunStore(tmp_path / "there").find(TEACHER)], tmp_path / "p.zip", splits={TEACHER.id: ("train",)}
+    )
+    here = RunStore(tmp_path / "here")
+    merge_runs(tmp_path / "p.zip", here)
+    cells = cells_of(campaign)
+    found = states(cells, here)
+    student = next(key for key, cell in cells.items() if cell.recipe.teacher and cell.recipe.seed == 0)
+    other = next(key for key, cell in cells.items() if cell.recipe.teacher and cell.recipe.seed == 1)
+    assert (found[TEACHER.id].light, found[TEACHER.id].lessons) == (True, True)
+    assert light_teachers(cells[student].recipe, found) == []
+    assert next(one for one in outlook(campaign, here, "cpu").wanted() if one.id == student).again == ()
+    assert wanted_lessons(cells, found) == {TEACHER.id, cells[other].recipe.teacher.id}
+    session_of(campaign, here.root).run()
+    assert (here.find(cells[student].recipe).status, here.find(TEACHER).is_light) == ("finished", True)
+    assert wanted_lessons(cells, states(cells, here)) == set()
 
 
 def test_entries_say_what_is_done_and_each_cell_costs_once(campaign, tmp_path):

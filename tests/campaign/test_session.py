@@ -108,10 +108,10 @@ def test_a_pack_that_takes_long_is_not_written_after_every_group(tmp_path, monke
     campaign = campaign_of(tmp_path, {"study": "tiny", "seeds": 2})
     real = session_module.pack_runs
 
-    def slow(runs, path, include):
+    def slow(runs, path, *what):
         clock.moment += 60.0
         written.append((clock.moment, len(runs)))
-        return real(runs, path, include)
+        return real(runs, path, *what)
 
     monkeypatch.setattr(session_module, "pack_runs", slow)
     monkeypatch.setattr("softtargets.training.packing.CPU_RUNS", 1)

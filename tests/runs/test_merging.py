@@ -554,6 +554,18 @@ def test_a_results_directory_is_merged_with_what_was_measured(here, there, tmp_p
     assert here.find(recipe(1)).has_compact("test")
 
 
+def test_packs_of_teachers_beside_pages_add_to_the_runs_of_these(here, there, tmp_path):
+    runs = [finished(there, 0), finished(there, 1)]
+    page_of(tmp_path / "results" / "page", runs)
+    (tmp_path / "results" / "teachers").mkdir()
+    path = tmp_path / "results" / "teachers" / f"{runs[0].id}.zip"
+    pack_runs(runs[:1], path, splits={runs[0].id: ("test",)})
+    assert counts(merge_runs(tmp_path / "results", here)) == {"added": 2, "upgraded": 1}
+    found = [here.find(recipe(seed)) for seed in (0, 1)]
+    assert [(run.is_light, run.has_predictions("test")) for run in found] == [(True, True), (True, False)]
+    assert [problem for run in found for problem in run.problems()] == []
+
+
 def test_a_directory_without_runs_says_so(here, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match="has no runs to merge: no packs"):

@@ -76,6 +76,27 @@ def test_weights_are_in_it_only_if_they_are_asked_for(store, tmp_path):
     }
 
 
+def test_predictions_on_chosen_splits_of_chosen_runs_travel_compressed(store, tmp_path):
+    runs = [finished(store, 0), finished(store, 1)]
+    chosen = {runs[0].id: ("test", "train"), "0" * 16: ("test",)}  # there is no split train, nor such a run
+    pack_runs(runs, tmp_path / "p.zip", splits=chosen)
+    name = f"files/{runs[0].id}/predictions/test.safetensors"
+    with ZipFile(tmp_path / "p.zip") as pack:
+        assert [member for member in pack.namelist() if member.startswith("files/")] == [name]
+        assert pack.read(name) == (runs[0].directory / "predictions/test.safetensors").read_bytes()
+        assert pack.getinfo(name).compress_size < pack.getinfo(name).file_size
+        about = json.loads(pack.read("pack.json"))["runs"]
+    assert about[runs[0].id]["left_out"].keys() == {"weights.safetensors"}
+    assert about[runs[1].id]["left_out"].keys() == {"weights.safetensors", "predictions/test.safetensors"}
+    here = RunStore(tmp_path / "here")
+    merge_runs(tmp_path / "p.zip", here)
+    light = here.get(runs[0].id)
+    assert light.is_light
+    assert light.predictions("test").logits.equal(runs[0].predictions("test").logits)
+    pack_runs([light, here.get(runs[1].id)], tmp_path / "again.zip", splits=chosen)
+    assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "p.zip").read_bytes()
+
+
 def test_unfinished_runs_go_only_with_their_checkpoints(store, tmp_path):
     runs = [finished(store, 0), unfinished(store, 1, step=40)]
     assert pack_runs(runs, tmp_path / "p.zip").unfinished == []

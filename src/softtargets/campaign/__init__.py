@@ -3,6 +3,7 @@
 from softtargets.campaign.cells import STATUSES, Cell, State, cells_of
 from softtargets.campaign.costing import CampaignCost, Simulated, campaign_cost, from_nothing, simulate
 from softtargets.campaign.file import DEFAULT, Campaign, Entry, PlannedPage, load_campaign
+from softtargets.campaign.lessons import write_lessons
 from softtargets.campaign.order import Group, Wanted, next_group, schedule
 from softtargets.campaign.pages import choose_pages, write_pages
 from softtargets.campaign.planning import Outlook, outlook, outlook_elsewhere
@@ -42,5 +43,6 @@ __all__ = [
     "schedule",
     "simulate",
     "totals",
+    "write_lessons",
     "write_pages",
 ]

@@ -9,6 +9,7 @@ from typing import Literal
 from softtargets.campaign.file import Campaign, Entry
 from softtargets.recipes import Recipe
 from softtargets.runs import SCORES, Run, RunStore, measured_by, progress_of
+from softtargets.training import LESSONS, asks_for_lessons, has_lessons
 
 Status = Literal["done", "failed", "running", "interrupted", "missing", "damaged"]
 STATUSES: tuple[Status, ...] = ("done", "missing", "interrupted", "running", "failed", "damaged")
@@ -30,7 +31,7 @@ class Cell:
     """One training.
 
     ranks:   of the entries that want it, or a student of it, rising.
-    keep:    the splits whose predictions some of its studies need.
+    keep:    the splits whose predictions some of its studies need, or students that it teaches by its lessons.
     studies: those that measure it, with the rank of their first entry that does.
     """
 
@@ -38,6 +39,11 @@ class Cell:
     ranks: tuple[int, ...]
     keep: tuple[str, ...]
     studies: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def teaches_by_lessons(self) -> bool:
+        """Whether some students need no more of it than its lessons."""
+        return any(name in (LESSONS, LESSONS + SCORES) for name in self.keep)
 
     @property
     def rank(self) -> int:
@@ -49,7 +55,8 @@ class Cell:
 class State:
     """How far a cell is: `share` of its work is done.
 
-    light:      its run is finished, and weights and predictions are not here.
+    light:      its run is finished, and weights and predictions are not here,
+    lessons:    except for those that teach students which need no more of it.
     unmeasured: studies that want numbers of it which are not kept with the light run. They can only be had by another
                 training, so the cell is not done; for all other studies it is.
     """
@@ -57,6 +64,7 @@ class State:
     status: Status
     share: float = 0.0
     light: bool = False
+    lessons: bool = False
     unmeasured: frozenset[str] = frozenset()
 
     def status_for(self, study: str) -> Status:
@@ -80,8 +88,15 @@ def cells_of(campaign: Campaign) -> dict[str, Cell]:
         for trial in entry.trials:
             keep.setdefault(trial.recipe.id, []).extend(entry.study.keep)
             measuring.setdefault(trial.recipe.id, {}).setdefault(entry.study.name, entry.rank)
+    lessons = {
+        one.teacher.id for one in recipes.values() if one.teacher is not None and asks_for_lessons(one)
+    }
+    kept = {
+        key: united([*keep.get(key, _TEACHERS_KEEP), *([LESSONS + SCORES] if key in lessons else [])])
+        for key in recipes
+    }
     return {
-        key: Cell(recipe, tuple(ranks[key]), united(keep.get(key, _TEACHERS_KEEP)), measuring.get(key, {}))
+        key: Cell(recipe, tuple(ranks[key]), kept[key], measuring.get(key, {}))
         for key, recipe in recipes.items()
     }
 
@@ -125,7 +140,8 @@ def states(cells: Mapping[str, Cell], store: RunStore) -> dict[str, State]:
         status = _afresh(cell.recipe, store) if unmeasured else _STATUS[entry.status]
         begun = status in ("interrupted", "running")
         share = _share(cell.recipe, store) if begun else float(status == "done")
-        found[key] = State(status, share, entry.light, unmeasured)
+        lessons = entry.light and cell.teaches_by_lessons and has_lessons(Run(store.root / key))
+        found[key] = State(status, share, entry.light, lessons, unmeasured)
     return found | dict.fromkeys(_spare(cells, found), State("done", 1.0, light=True))
 
 
@@ -168,10 +184,20 @@ def to_train(cells: Mapping[str, Cell], found: Mapping[str, State]) -> set[str]:
 
 
 def light_teachers(recipe: Recipe, found: Mapping[str, State]) -> list[Recipe]:
-    """The teachers that a student needs trained again, because they came without their weights."""
-    again = []
+    """The teachers that a student needs trained again, because they came without what it needs of them."""
+    again: list[Recipe] = []
     for teacher in teachers(recipe):
-        if not found[teacher.id].light or found[teacher.id].status != "done":
+        state = found[teacher.id]
+        if not state.light or state.status != "done" or (state.lessons and asks_for_lessons(recipe)):
             break
         again.append(teacher)
+        recipe = teacher
     return again
+
+
+def wanted_lessons(cells: Mapping[str, Cell], found: Mapping[str, State]) -> set[str]:
+    """The teachers whose lessons a student that is left to train will need."""
+    left = (cells[key].recipe for key in to_train(cells, found))
+    return {
+        student.teacher.id for student in left if student.teacher is not None and asks_for_lessons(student)
+    }

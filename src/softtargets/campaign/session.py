@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from softtargets.campaign.cells import State
+from softtargets.campaign.cells import State, wanted_lessons
 from softtargets.campaign.measuring import measure_page, to_measure
 from softtargets.campaign.order import Group, Wanted, next_round
 from softtargets.campaign.planning import Outlook
@@ -19,7 +19,7 @@ from softtargets.exceptions import SofttargetsError, StorageError, Unfinished
 from softtargets.report import plural
 from softtargets.runs import SCORES, Run, pack_runs
 from softtargets.studies import Place
-from softtargets.training import CHECKPOINT_SECONDS, Resources, Watcher, kind_of_run, train
+from softtargets.training import CHECKPOINT_SECONDS, LESSONS, Resources, Watcher, kind_of_run, train
 
 RESERVE = 30.0  # seconds of the time there is, for checkpoints, measurements and the pack
 POLL_SECONDS = 1.0  # between two looks at what other processes are doing
@@ -37,8 +37,9 @@ class Session:
     end:      a moment of the clock at which all must be over; None: when everything is done.
     reserve:  seconds before it after which nothing is trained any more.
     pack:     a file that gets all finished runs of the campaign after each group (after some, where there are tens of
-              thousands of runs) and at the end, unless they are light: those came from such a file. `include` is what
-              goes into it besides (`pack_runs`); checkpoints only at the end.
+              thousands of runs) and at the end, unless they are light: those came from such a file. Lessons that
+              students wait for go with their teachers. `include` is what goes into it besides (`pack_runs`);
+              checkpoints only at the end.
     sharing:  how many of these commands share the campaign, on a device each.
     watching: makes what shows the progress of a group.
     say:      tells people a line.
@@ -219,7 +220,8 @@ class Session:
             or ("checkpoints" in include and state.status == "interrupted")
         ]
         if kept:
-            for problem in pack_runs(kept, self.pack, include).left_out:
+            lessons = wanted_lessons(self.outlook.cells, self.outlook.states)
+            for problem in pack_runs(kept, self.pack, include, dict.fromkeys(lessons, (LESSONS,))).left_out:
                 self.say(f"Not packed: {problem}")
         self._packed = self.clock.monotonic()
         self._packing = self._packed - begun

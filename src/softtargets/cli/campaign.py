@@ -220,14 +220,19 @@ def pages(
     """Write the pages of all studies that have runs, and the atlas.
 
     Nothing is trained: cells without a run are “not run yet”. The logs and predictions of a page's runs are written
-    beside the page. If a page fails, it is named and the others are still written.
+    beside the page. If a page fails, it is named and the others are still written. What teachers say of their training
+    examples is kept in teachers/ for as long as students wait for it.
     """
     from softtargets.atlas import write_atlas
-    from softtargets.campaign import choose_pages, load_campaign, write_pages
+    from softtargets.campaign import choose_pages, load_campaign, write_lessons, write_pages
+    from softtargets.report import plural
 
-    chosen = choose_pages(load_campaign(file), study)
+    campaign = load_campaign(file)
+    chosen = choose_pages(campaign, study)
     store = options.run_store(runs_dir)
     _, failed = write_pages(chosen, store, out, _say, data_dir=data_dir, device=device)
+    if lessons := write_lessons(campaign, store, out):
+        _say(f"{plural(len(lessons), 'teacher')} whose students are still to be trained: {lessons[0].parent}")
     typer.echo(f"atlas: {write_atlas(out, out)}")
     if failed:
         raise CampaignError(f"{len(failed)} of {len(chosen)} pages failed: {'; '.join(failed)}")

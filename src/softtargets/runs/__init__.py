@@ -6,7 +6,7 @@ from softtargets.runs.exporting import export_logs, export_table, exporter
 from softtargets.runs.index import ListedRun
 from softtargets.runs.measured import Measured, keep_measures, measured_by, read_measures
 from softtargets.runs.merging import Conflict, Merged, merge_runs
-from softtargets.runs.offers import measured_in
+from softtargets.runs.offers import TEACHERS, measured_in
 from softtargets.runs.packing import (
     EXTRAS,
     LOGS,
@@ -34,6 +34,7 @@ __all__ = [
     "PREDICTIONS",
     "SCORES",
     "SPLITS",
+    "TEACHERS",
     "Checkpoint",
     "CompactPredictions",
     "Conflict",

@@ -33,6 +33,7 @@ from softtargets.runs.run import CHECKPOINT, MANIFEST, WEIGHTS, is_manifest, pre
 from softtargets.storage import Archive, parse_json, read_bounded, storage_errors, unzipped
 
 RESULTS = "results.json"  # of a study's page
+TEACHERS = "teachers"  # a directory beside pages: packs of teachers whose students are still to be trained
 _MOST = 1 << 30  # bytes of a small member
 _MOST_LOGS = 1 << 32  # bytes of all logs, unpacked
 _PREDICTIONS = {split: predictions_of(split) for split in SPLITS}
@@ -84,11 +85,15 @@ class Offer:
 
 
 def sources(path: Path) -> list[Path]:
-    """The packs and directories of results that a path means: itself, or all that lie directly in it."""
+    """The packs and directories of results that a path means: itself, or all that lie directly in it.
+
+    Of teachers the packs, which lie one directory deeper, come last: they add to what pages know of the same runs.
+    """
     if not path.is_dir() or _is_results(path):
         return [path]
     with storage_errors(path, "read"):
         found = [item for item in sorted(path.iterdir()) if item.suffix == ".zip" or _is_results(item)]
+        found += sorted((path / TEACHERS).glob("*.zip"))
     if not found:
         if any(path.glob(f"*/{MANIFEST}")):
             raise RunError(

@@ -29,7 +29,16 @@ from softtargets.exceptions import RunError, SofttargetsError, StorageError
 from softtargets.runs.compact import CompactPredictions, together
 from softtargets.runs.exporting import log_line
 from softtargets.runs.measured import read_measures
-from softtargets.runs.run import CHECKPOINT, MANIFEST, METRICS, RECIPE, WEIGHTS, Run, sealed
+from softtargets.runs.run import (
+    CHECKPOINT,
+    MANIFEST,
+    METRICS,
+    RECIPE,
+    WEIGHTS,
+    Run,
+    predictions_file,
+    sealed,
+)
 from softtargets.storage import read_bounded, replacing
 
 PACK, LOGS, PREDICTIONS, MEASURES = "pack.json", "logs.jsonl.gz", "predictions.npz", "measures.json"
@@ -52,11 +61,17 @@ class Packed:
     bytes: int = 0
 
 
-def pack_runs(runs: Iterable[Run], path: Path, include: Collection[str] = ()) -> Packed:
+def pack_runs(
+    runs: Iterable[Run],
+    path: Path,
+    include: Collection[str] = (),
+    splits: Mapping[str, Collection[str]] | None = None,
+) -> Packed:
     """Write finished and failed runs to one small file that `merge_runs` reads; returns what is in it.
 
     include: what else goes into it: "weights", "predictions" (logits and activations, not only the compact ones) and
              "checkpoints" (of runs that are unfinished, whose training then goes on elsewhere).
+    splits:  of some runs, by id, the splits whose predictions go into it whatever else does; compressed.
 
     Damaged runs are left out and named. The file is replaced in one step.
     """
@@ -64,7 +79,7 @@ def pack_runs(runs: Iterable[Run], path: Path, include: Collection[str] = ()) ->
     _check_extras(include)
     there = sorted(runs, key=lambda run: run.id)
     with ThreadPoolExecutor(_READERS) as readers:  # checking files takes most of the time
-        found = list(readers.map(partial(_parts, include=frozenset(include)), there))
+        found = list(readers.map(partial(_parts, include=frozenset(include), splits=splits or {}), there))
     ended = [part for part in found if isinstance(part, _Concluded)]
     begun = [part for part in found if isinstance(part, _Unfinished)]
     damaged = [part for part in found if isinstance(part, str)]
@@ -91,14 +106,19 @@ def _check_extras(include: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class _Concluded:
-    """What goes into a pack of a finished or failed run; large files are read when they are written."""
+    """What goes into a pack of a finished or failed run; large files are read when they are written.
+
+    predictions: compact ones, by split.
+    compressed:  those of its files that are small enough to be.
+    """
 
     run: Run
     line: str
     files: Mapping[str, Any]
     left_out: Mapping[str, Any]
-    predictions: Mapping[str, CompactPredictions]  # by split
+    predictions: Mapping[str, CompactPredictions]
     measures: Mapping[str, Any]
+    compressed: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -107,11 +127,13 @@ class _Unfinished:
     recipe: Mapping[str, Any]
 
 
-def _parts(run: Run, include: frozenset[str]) -> _Concluded | _Unfinished | str | None:
+def _parts(
+    run: Run, include: frozenset[str], splits: Mapping[str, Collection[str]]
+) -> _Concluded | _Unfinished | str | None:
     """What goes into a pack of a run, if anything does; of a damaged run what is wrong with it."""
     try:
         if (run.directory / MANIFEST).exists():
-            return _concluded(run, include)
+            return _concluded(run, include, splits.get(run.id, ()))
         if "checkpoints" in include and (run.directory / CHECKPOINT).exists():
             return _Unfinished(run, run.recipe.to_dict())
     except SofttargetsError as error:
@@ -119,9 +141,10 @@ def _parts(run: Run, include: frozenset[str]) -> _Concluded | _Unfinished | str 
     return None
 
 
-def _concluded(run: Run, include: frozenset[str]) -> _Concluded:
+def _concluded(run: Run, include: frozenset[str], splits: Collection[str]) -> _Concluded:
     line, files = log_line(run), run.manifest["files"]
-    chosen = {name: told for name, told in files.items() if _is_wanted(name, include)}
+    small = {name for name in map(predictions_file, splits) if name in files}
+    chosen = {name: told for name, told in files.items() if name in small or _is_wanted(name, include)}
     if damaged := run.problems(thorough=bool(chosen)):
         raise RunError(f"{damaged[0]}; run {run.id} is damaged")
     left_out = {
@@ -131,7 +154,7 @@ def _concluded(run: Run, include: frozenset[str]) -> _Concluded:
     }
     predictions = {split: run.compact(split) for split in SPLITS if run.has_compact(split)}
     measures = {study: found.to_dict() for study, found in read_measures(run).items()}
-    return _Concluded(run, line, chosen, left_out, predictions, measures)
+    return _Concluded(run, line, chosen, left_out, predictions, measures, frozenset(small))
 
 
 def _is_wanted(name: str, include: frozenset[str]) -> bool:
@@ -152,9 +175,12 @@ def _write_pack(path: Path, ended: Sequence[_Concluded], begun: Sequence[_Unfini
     with replacing(path) as file:
         with ZipFile(file, "w") as archive:
             for name, content in sorted(small.items()):
-                _write(archive, name, content)
-            for run, name in ((part.run, name) for part in ended for name in sorted(part.files)):
-                _write(archive, member(run.id, name), _read(run, name))
+                _write(archive, name, content, compressed=name.endswith(".json"))
+            for concluded in ended:
+                run = concluded.run
+                for name in sorted(concluded.files):
+                    compressed = name in concluded.compressed
+                    _write(archive, member(run.id, name), _read(run, name), compressed)
             for unfinished in begun:
                 # As it is at this moment: its process may be replacing it.
                 content = _read(unfinished.run, CHECKPOINT)
@@ -162,7 +188,7 @@ def _write_pack(path: Path, ended: Sequence[_Concluded], begun: Sequence[_Unfini
                 about["unfinished"][unfinished.run.id] = {"recipe": unfinished.recipe, "files": files}
                 _write(archive, member(unfinished.run.id, CHECKPOINT), content)
             account = json.dumps(sealed(about), separators=(",", ":"), sort_keys=True)
-            _write(archive, PACK, account.encode())
+            _write(archive, PACK, account.encode(), compressed=True)
         return file.tell()
 
 
@@ -203,9 +229,9 @@ def checksum(content: bytes) -> dict[str, Any]:
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def _write(archive: ZipFile, name: str, content: bytes) -> None:
+def _write(archive: ZipFile, name: str, content: bytes, compressed: bool = False) -> None:
     about = ZipInfo(name)  # of 1980, whenever it is made
     about.external_attr = 0o644 << 16
     about.create_system = 3
-    about.compress_type = ZIP_DEFLATED if name.endswith(".json") else ZIP_STORED
+    about.compress_type = ZIP_DEFLATED if compressed else ZIP_STORED
     archive.writestr(about, content)

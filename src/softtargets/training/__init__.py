@@ -17,6 +17,7 @@ from softtargets.training.scheduling import (
     lacking_predictions,
     standing,
 )
+from softtargets.training.teaching import LESSONS, asks_for_lessons, has_lessons
 from softtargets.training.tensorboard import TensorBoard
 from softtargets.training.timing import TimedTraining, seconds_in_turns
 from softtargets.training.translation_recipes import TRANSLATION_SIZES, translation_recipe, vocabulary_for
@@ -26,6 +27,7 @@ from softtargets.training.workers import cores
 __all__ = [
     "CHECKPOINT_SECONDS",
     "KEEP",
+    "LESSONS",
     "SAVED",
     "TRANSLATION_SIZES",
     "Keep",
@@ -39,6 +41,7 @@ __all__ = [
     "TimedTraining",
     "Watcher",
     "Watchers",
+    "asks_for_lessons",
     "attend",
     "autocast",
     "checked_units",
@@ -46,6 +49,7 @@ __all__ = [
     "cores",
     "float32_products",
     "graceful_interruption",
+    "has_lessons",
     "kind_of_run",
     "lacking_predictions",
     "leave",

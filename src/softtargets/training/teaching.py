@@ -1,4 +1,8 @@
-"""Which images a teacher is asked about, whether it must be asked in every step, and whether it still can be."""
+"""Which images a teacher is asked about, whether it must be asked in every step, and whether it still can be.
+
+A teacher that is asked once, about training examples as they are, need not be there itself: what its run stored of them
+is all that a student learns from. Such predictions are its lessons; they are small, and travel without its weights.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,9 @@ from dataclasses import replace
 from softtargets.exceptions import RunError
 from softtargets.recipes import Distillation, ImageDataset, Recipe
 from softtargets.runs import Run
+
+# The split whose predictions are a teacher's lessons.
+LESSONS = "train"
 
 
 def asked_through(recipe: Recipe) -> Recipe | None:
@@ -28,6 +35,33 @@ def asked_through(recipe: Recipe) -> Recipe | None:
     return through if through.augmentation else None
 
 
+def asks_for_lessons(student: Recipe) -> bool:
+    """Whether all that a student asks of its teacher is what that says of their training examples, as they are.
+
+    >>> from softtargets.recipes import MLP, Digits, Shift
+    >>> teacher = Recipe(data=Digits(), model=MLP(), epochs=1, augmentation=(Shift(),))
+    >>> student = teacher.replace({"regulariser": Distillation(teacher=teacher, view="stored")})
+    >>> asks_for_lessons(student), asks_for_lessons(student.replace({"regulariser.view": "teacher"}))
+    (True, False)
+    >>> asks_for_lessons(student.replace({"data.validation": 100}))
+    False
+    """
+    teacher = student.teacher
+    if teacher is None or not isinstance(student.data, ImageDataset):
+        return False
+    return asked_through(student) is None and _examples(student) == _examples(teacher)
+
+
+def has_lessons(run: Run) -> bool:
+    """Whether a run stored what it says of its training examples."""
+    return run.has_predictions(LESSONS)
+
+
+def is_taught_by(student: Recipe, run: Run) -> bool:
+    """Whether the finished run of its teacher is all that a student needs: with its weights, or with its lessons."""
+    return not run.is_light or (asks_for_lessons(student) and has_lessons(run))
+
+
 def has_weights(run: Run) -> bool:
     """Whether a run kept its weights: runs that travel light leave them behind."""
     return "weights.safetensors" in run.manifest["files"]
@@ -41,7 +75,7 @@ def check_can_teach(student: Recipe, run: Run) -> None:
     if run.status != "finished" or has_weights(run):
         return
     advice = f"delete it with `softtargets runs delete {run.id}`, and it is trained again"
-    if not run.has_predictions("train"):
+    if not has_lessons(run):
         raise RunError(
             f"run {run.id} cannot teach run {student.id}: it has neither weights nor predictions for its training "
             f"examples; {advice}"
@@ -51,7 +85,7 @@ def check_can_teach(student: Recipe, run: Run) -> None:
             f"run {run.id} cannot teach run {student.id}: it has no weights, which it needs to predict augmented "
             f"images; {advice}, or give the student regulariser.view: stored"
         )
-    if _examples(student) != _examples(run.recipe):
+    if not asks_for_lessons(student):
         raise RunError(
             f"run {run.id} cannot teach run {student.id}: it has no weights, and its predictions are not for the "
             f"student's training examples; {advice}"

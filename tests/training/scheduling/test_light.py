@@ -1,4 +1,4 @@
-"""Light runs in a training: done, unless a student needs their weights."""
+"""Light runs in a training: done, unless a student needs their weights and not only their lessons."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def student_of(teacher, **changes):
     return teacher.replace({"regulariser": Distillation(teacher=teacher), "seed": 7, **changes})
 
 
-def brought(runs, store, tmp_path, change=None):
-    """Runs of another store, light; `change` edits what a line of the logs says of them."""
-    pack_runs(runs, tmp_path / "p.zip")
+def brought(runs, store, tmp_path, lessons=False):
+    """Runs of another store, light; with what they said of their training examples, or without."""
+    pack_runs(runs, tmp_path / "p.zip", splits={run.id: ("train",) for run in runs if lessons})
     merge_runs(tmp_path / "p.zip", store)
     return [Run(store.root / run.id) for run in runs]
 
@@ -97,6 +97,35 @@ def test_a_light_teacher_is_trained_again_for_its_student(teacher, store, elsewh
     ]
     (alone,) = train([student_of(teacher)], elsewhere)
     assert torch.equal(alone.weights()["head.weight"], student.weights()["head.weight"])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_lessons_of_a_light_teacher_are_enough_for_students_that_ask_once(
+    teacher, store, elsewhere, tmp_path, workers, precision
+):
+    teacher = teacher.replace({"precision": precision})
+    assert teacher.augmentation
+    stored = student_of(teacher).replace({"regulariser.view": "stored", "regulariser.temperature": 2.0})
+    students = [student_of(teacher, augmentation=()), stored]
+    whole = train([teacher, *students], elsewhere, keep=("test", "train:scores"))
+    brought(whole[:1], store, tmp_path, lessons=True)
+    watcher = Listening()
+    taught = train(students, store, watcher=watcher, workers=workers)
+    assert sorted(key for key, _ in watcher.starts) == sorted(student.id for student in students)
+    assert store.find(teacher).is_light
+    assert "1 finished run is light" in watcher.notes[0]
+    for one, other in zip(taught, whole[1:], strict=True):
+        assert one.history() == other.history()
+        assert all(torch.equal(value, other.weights()[name]) for name, value in one.weights().items())
+
+
+def test_one_student_that_needs_weights_has_its_teacher_trained_again(teacher, store, elsewhere, tmp_path):
+    brought(train([teacher], elsewhere, keep=("test", "train:scores")), store, tmp_path, lessons=True)
+    once, live = student_of(teacher, augmentation=()), student_of(teacher)
+    train([once, live], store)
+    assert not store.find(teacher).is_light
+    assert {store.find(one).status for one in (once, live)} == {"finished"}
 
 
 def test_a_light_teacher_whose_students_are_done_is_left_alone(teacher, store, elsewhere, tmp_path):
@@ -178,12 +207,16 @@ def test_an_interrupted_second_training_goes_on_and_the_light_run_stays_until_it
 
 def test_chains_of_light_teachers(teacher):
     """A student of a student: weights are needed all the way up, or nowhere."""
-    second = student_of(teacher)
+    second = student_of(teacher, augmentation=())
     third = student_of(second, seed=8)
     todo = with_teachers([third])
-    light, whole = SimpleNamespace(is_light=True), SimpleNamespace(is_light=False)
+    light = SimpleNamespace(is_light=True, has_predictions=lambda split: False)
+    lessons = SimpleNamespace(is_light=True, has_predictions=lambda split: split == "train")
+    whole = SimpleNamespace(is_light=False)
     assert light_teachers(todo, {teacher.id: light, second.id: light}) == [teacher.id, second.id]
     assert light_teachers(todo, {teacher.id: light, second.id: whole}) == []
+    assert light_teachers(todo, {teacher.id: lessons, second.id: light}) == [second.id]
+    assert light_teachers(todo, {teacher.id: light, second.id: lessons}) == []
     assert light_teachers(todo, dict.fromkeys(todo, light)) == []
     assert not_needed([third], todo, {third.id: light}) == {teacher.id, second.id}
     assert not_needed([third, teacher], todo, {third.id: light}) == {second.id}

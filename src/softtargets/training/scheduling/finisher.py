@@ -19,6 +19,7 @@ from softtargets.training.scheduling.light import concluded
 from softtargets.training.scheduling.resources import Resources
 from softtargets.training.scheduling.todo import Todo
 from softtargets.training.tasks.task import Task
+from softtargets.training.teaching import is_taught_by
 
 Keep = Sequence[str] | Mapping[str, Sequence[str]]
 POLL_SECONDS = 0.2  # between two looks at what another process is doing
@@ -124,7 +125,7 @@ class Finisher:
         if recipe.teacher is None:
             return False
         teacher = Run(self._resources.store.root / recipe.teacher.id)
-        if teacher.status == "finished" and not teacher.is_light:
+        if teacher.status == "finished" and is_taught_by(recipe, teacher):
             return False
         nothing = {"started": now(), "finished": now(), "seconds": 0.0, recipe.data.unit: 0}
         reason = f"its teacher {recipe.teacher.id} failed"

@@ -1,4 +1,4 @@
-"""Light runs in a training: finished, but without weights, which a student needs of its teacher."""
+"""Light runs in a training: finished, but without weights, which some students need of their teachers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from softtargets.recipes import Recipe
 from softtargets.runs import Run, RunStore
+from softtargets.training.teaching import is_taught_by
 
 
 def light_teachers(todo: Mapping[str, Recipe], found: Mapping[str, Run]) -> list[str]:
-    """Runs that must be trained again for their weights: light ones with a student that is left to train.
+    """Runs that must be trained again for their weights: light ones with a student left to train that needs these.
 
     todo:  recipes by id, each after its teacher.
     found: those of them that are concluded.
@@ -17,8 +18,10 @@ def light_teachers(todo: Mapping[str, Recipe], found: Mapping[str, Run]) -> list
     pupils = _pupils(todo)
     again: dict[str, None] = {}
     for key in reversed(list(todo)):  # a light teacher may itself be a student, of another light one
-        waiting = any(pupil not in found or pupil in again for pupil in pupils.get(key, ()))
-        if waiting and key in found and found[key].is_light:
+        if key not in found or not found[key].is_light:
+            continue
+        waiting = (todo[pupil] for pupil in pupils.get(key, ()) if pupil not in found or pupil in again)
+        if not all(is_taught_by(student, found[key]) for student in waiting):
             again[key] = None
     return list(again)[::-1]
 
@@ -50,8 +53,8 @@ def concluded(store: RunStore, recipe: Recipe, todo: Mapping[str, Recipe]) -> Ru
     run = store.find(recipe)
     if run is None or not run.is_light:
         return run
-    taught = any(other.teacher is not None and other.teacher.id == recipe.id for other in todo.values())
-    return None if taught else run
+    pupils = (other for other in todo.values() if other.teacher is not None and other.teacher.id == recipe.id)
+    return run if all(is_taught_by(student, run) for student in pupils) else None
 
 
 def told(found: Mapping[str, Run], again: Iterable[str]) -> list[str]:

@@ -17,7 +17,7 @@ from softtargets.training.machinery import Machinery
 from softtargets.training.packing import Arrangement, arrangement, kind_of_run
 from softtargets.training.sizing import Footprint, footprint, outline
 from softtargets.training.tasks import LEARNT, Task, Teacher, prepare
-from softtargets.training.teaching import has_weights
+from softtargets.training.teaching import LESSONS, has_lessons, has_weights
 
 T = TypeVar("T")
 
@@ -66,9 +66,9 @@ class Resources:
 
     def _teacher(self, taught: Recipe) -> Teacher:
         run, task = Run(self.store.root / taught.id), self.task(taught.data)
-        if has_weights(run) or not run.has_predictions("train"):
+        if has_weights(run) or not has_lessons(run):
             return Teacher(taught, self.finished(taught), task)
-        return Teacher(taught, None, task, kept=run.predictions("train").logits)
+        return Teacher(taught, None, task, kept=run.predictions(LESSONS).logits)
 
     def arrangement(self, recipe: Recipe) -> Arrangement:
         """How runs of this kind train together, if there is memory enough."""
