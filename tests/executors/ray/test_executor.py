@@ -13,7 +13,7 @@ import pytest
 
 from softtargets.exceptions import DataError, SofttargetsError, Unfinished
 from softtargets.recipes import CIFAR10, MLP, SGD, Digits, Distillation, LabelSmoothing, Recipe
-from softtargets.runs import RunStore
+from softtargets.runs import RunStore, merge_runs, pack_runs
 from softtargets.studies import STUDIES, find_study
 from softtargets.training import TensorBoard, Watcher, Watchers, train
 
@@ -224,6 +224,22 @@ def test_predictions_that_are_wanted_later_are_added(engine, tmp_path, carry):
     train(recipes, RunStore(tmp_path / "serial"), keep=("test",), device="cpu")
     train(recipes, RunStore(tmp_path / "serial"), keep=("train", "test"), device="cpu")
     assert contents(tmp_path / "runs") == contents(tmp_path / "serial")
+
+
+@pytest.mark.parametrize("carry", [False, True], ids=["shared store", "runs travel"])
+def test_a_light_teacher_teaches_by_its_lessons(engine, tmp_path, carry):
+    engine.carry = carry
+    teacher = slow(1, epochs=1)[0]
+    student = teacher.replace({"regulariser": Distillation(teacher=teacher), "seed": 7})
+    train([teacher, student], RunStore(tmp_path / "serial"), keep=("train:scores",), device="cpu")
+    pack_runs(
+        [RunStore(tmp_path / "serial").find(teacher)], tmp_path / "p.zip", splits={teacher.id: ("train",)}
+    )
+    store = RunStore(tmp_path / "runs")
+    merge_runs(tmp_path / "p.zip", store)
+    engine([student], store, keep=("train:scores",))
+    assert store.find(teacher).is_light
+    assert contents(store.root)[student.id] == contents(tmp_path / "serial")[student.id]
 
 
 def test_packs_are_formed_as_on_one_machine(engine, tmp_path):

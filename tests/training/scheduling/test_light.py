@@ -19,7 +19,7 @@ from softtargets.runs import (
     pack_runs,
     read_measures,
 )
-from softtargets.training import Plan
+from softtargets.training import Plan, Resources
 from softtargets.training import train as train_anywhere
 from softtargets.training.scheduling.light import light_teachers, not_needed
 from softtargets.training.scheduling.plan import with_teachers
@@ -126,6 +126,18 @@ def test_one_student_that_needs_weights_has_its_teacher_trained_again(teacher, s
     train([once, live], store)
     assert not store.find(teacher).is_light
     assert {store.find(one).status for one in (once, live)} == {"finished"}
+
+
+def test_a_teacher_that_taught_by_lessons_teaches_with_its_weights_once_it_has_them(
+    teacher, store, elsewhere, tmp_path
+):
+    brought(train([teacher], elsewhere, keep=("test", "train:scores")), store, tmp_path, lessons=True)
+    shared = Resources(store, torch.device("cpu"), None)  # as from group to group of a campaign
+    train([student_of(teacher, augmentation=())], store, resources=shared)
+    assert store.find(teacher).is_light
+    (live,) = train([student_of(teacher)], store, resources=shared)
+    (alone,) = train([student_of(teacher)], elsewhere)
+    assert all(torch.equal(value, alone.weights()[name]) for name, value in live.weights().items())
 
 
 def test_a_light_teacher_whose_students_are_done_is_left_alone(teacher, store, elsewhere, tmp_path):

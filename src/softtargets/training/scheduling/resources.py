@@ -62,13 +62,12 @@ class Resources:
         taught = recipe.teacher
         if taught is None:
             return None
-        return self._once(taught.id, lambda: self._teacher(taught))
-
-    def _teacher(self, taught: Recipe) -> Teacher:
         run, task = Run(self.store.root / taught.id), self.task(taught.data)
         if has_weights(run) or not has_lessons(run):
-            return Teacher(taught, self.finished(taught), task)
-        return Teacher(taught, None, task, kept=run.predictions(LESSONS).logits)
+            return self._once(taught.id, lambda: Teacher(taught, self.finished(taught), task))
+        # Apart from the whole teacher, which is there later if it is trained again for its weights.
+        kept = ("lessons", taught.id)
+        return self._once(kept, lambda: Teacher(taught, None, task, kept=run.predictions(LESSONS).logits))
 
     def arrangement(self, recipe: Recipe) -> Arrangement:
         """How runs of this kind train together, if there is memory enough."""
