@@ -34,7 +34,8 @@ ENGINES = {
     ),
     7: (
         "How much of a gradient is kept by clipping is computed apart from the update on a GPU, so that clipped runs "
-        "of a stack in bf16 are what they are alone too; everything else is as in version 6 (19 November 2026)."
+        "of a stack in bf16 are what they are alone too; in bf16 basic blocks whose channels are no multiples of 16 "
+        "are computed by the kernels of the others (19 November 2026)."
     ),
 }
 ENGINE = max(ENGINES)
@@ -45,11 +46,16 @@ def _convolves_exactly(recipe: Recipe) -> bool:
     return recipe.precision != "bf16" and recipe.model.name not in ("mlp", "transformer")
 
 
+def _is_filled_up(recipe: Recipe) -> bool:
+    """Whether there may be basic blocks whose channels are no multiples of 16."""
+    return recipe.model.name in ("resnet18", "resnet") and getattr(recipe.model, "width", 16) % 16 > 0
+
+
 # Versions that compute a few recipes otherwise, perhaps on some devices only, and all others as the version before.
 CONCERNED: dict[int, Callable[[Recipe, str], bool]] = {
     5: lambda recipe, device: recipe.model.name in ("preact_resnet", "resnet18", "resnet"),
     6: lambda recipe, device: recipe.clip is not None or (device != "cpu" and _convolves_exactly(recipe)),
-    7: lambda recipe, device: recipe.clip is not None and device != "cpu",
+    7: lambda recipe, device: device != "cpu" and (recipe.clip is not None or _is_filled_up(recipe)),
 }
 # Runs of before say nothing; which of the first two made them follows from their commit.
 _UNSAID = "1 or 2"

@@ -61,6 +61,9 @@ BLOCKS = [
     (16, 32, 1, 8, 3),
     (16, 32, 2, 8, 9),
     (32, 48, 2, 7, 2),
+    (19, 19, 1, 8, 3),  # no multiples of 16
+    (19, 38, 2, 8, 3),
+    (20, 33, 1, 5, 6),
 ]
 
 
@@ -101,7 +104,12 @@ def test_so_are_results_of_evaluation_which_changes_nothing(
     state = deepcopy(kernels.state_dict())
     maps = torch.randn(images, before, side, side)
     with torch.no_grad():
-        torch.testing.assert_close(kernels(maps), layers(maps), rtol=1e-4, atol=1e-4)
+        found = kernels(maps)
+        torch.testing.assert_close(found[:, :after], layers(maps), rtol=1e-4, atol=1e-4)
+        assert found.shape[1] == basic_blocks.even(after), "handed on with what kernels filled up"
+        assert not found[:, after:].any()
+        kernels.hands_on = False
+        assert torch.equal(kernels(maps), found[:, :after])
     assert all(torch.equal(value, state[name]) for name, value in kernels.state_dict().items())
 
 
@@ -141,6 +149,36 @@ def test_one_of_both_results_may_have_no_gradient(place, in_full):
     check_gradients(layers, kernels, given)
 
 
+def test_blocks_hand_on_channels_of_zeros_that_nobody_learns_from(in_full, by_either):
+    torch.manual_seed(8)
+    layers = [block(19, 38, 2), block(38, 38, 1)]
+    kernels = [fused(layers[0], hands_on=True), fused(layers[1])]
+    given = [torch.randn(3, 19, 6, 6).requires_grad_()]
+    given.append(given[0].detach().clone().requires_grad_())
+    handed = kernels[0](given[1])
+    assert [each.shape[1] for each in handed] == [48, 48]
+    assert not any(each[:, 38:].any() for each in handed)
+    expected, found = layers[1](layers[0](given[0])), kernels[1](*handed)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    upstream = torch.randn_like(expected)
+    expected.backward(upstream)
+    found.backward(upstream)
+    for one, other in zip(layers, kernels, strict=True):
+        check_gradients(one, other, given)
+        for name, value in one.named_buffers():
+            torch.testing.assert_close(other.get_buffer(name), value, rtol=1e-4, atol=1e-4, msg=name)
+
+
+def test_the_layers_take_maps_that_kernels_have_filled_up(in_full, monkeypatch):
+    """Where the next maps are more than kernels count."""
+    torch.manual_seed(9)
+    layers = block(19, 19, 1).eval()
+    kernels = fused(layers, hands_on=True)
+    maps = torch.randn(2, 19, 6, 6)
+    monkeypatch.setattr(basic_blocks, "MOST_NUMBERS", 1)
+    assert torch.equal(kernels(nn.functional.pad(maps, (0, 0, 0, 0, 0, 13))), layers(maps))
+
+
 def said(net, images):
     """What its links say one after another."""
     values = (images,)
@@ -153,11 +191,12 @@ def said(net, images):
 # With convolutions of both kinds, and the form for photographs, all of the library's.
 NETS = [
     (lambda: ResNet18((3, 8, 8), 5, width=16), 8, 16),
+    (lambda: ResNet18((3, 8, 8), 5, width=19), 8, 48),
     (lambda: ResNet((3, 32, 32), 5, depth=18, width=16), 32, 0),
 ]
 
 
-@pytest.mark.parametrize(("make", "side", "widest"), NETS, ids=["small", "photographs"])
+@pytest.mark.parametrize(("make", "side", "widest"), NETS, ids=["small", "uneven", "photographs"])
 def test_a_net_hands_results_on_twice_and_learns_what_its_layers_learn(
     make, side, widest, in_full, monkeypatch
 ):
@@ -253,7 +292,7 @@ def test_what_the_kernels_do_not_know_is_left_to_the_layers(change):
         layers.norm2.momentum = None
     if change == "affine":
         layers.norm1 = nn.BatchNorm2d(32, affine=False)
-    if change == "narrow":
+    if change == "narrow":  # twice as many channels would be computed
         layers = block(8, 16, 2)
     if change == "cross":
         layers.norm1 = nn.SyncBatchNorm(32)
@@ -270,7 +309,8 @@ def test_what_the_kernels_do_not_know_is_left_to_the_layers(change):
 # What ResNet-18 has, by our kernels and by the library, and batches whose last tile is not full.
 @pytest.mark.cuda
 @pytest.mark.parametrize(
-    ("before", "after", "stride", "side"), [(64, 64, 1, 32), (64, 128, 2, 32), (512, 512, 1, 4)]
+    ("before", "after", "stride", "side"),
+    [(64, 64, 1, 32), (64, 128, 2, 32), (512, 512, 1, 4), (19, 19, 1, 32), (38, 76, 2, 16)],
 )
 @pytest.mark.parametrize("images", [128, 7])
 def test_on_a_gpu_a_block_is_near_the_truth_and_always_the_same(before, after, stride, side, images):

@@ -142,6 +142,7 @@ for layer in BASIC_BLOCKS if capability == 90 else []:
 learnt = "gains biases running_mean running_variance gradients of_gains of_biases".split()
 numbers = dict.fromkeys(learnt, "*fp32")
 numbers |= SUMS | dict(batches="*i64", tiles="i32", channels="i32", share="fp32", eps="fp32", weights="*fp32")
+numbers |= dict(learnt="i32")
 numbers |= dict(side_norm="*fp32", side_sums="*fp32")
 
 
@@ -324,6 +325,7 @@ from softtargets.models.kernels import batch_norm, convolution, launch
 from tests import compiling
 
 numbers = dict.fromkeys("rows tiles parts channels".split(), "i32") | dict(share="fp32", eps="fp32", batches="*i64")
+numbers["learnt"] = "i32"
 singles = "partials bias_partials norm side_norm sums side_sums gains biases running_mean running_variance".split()
 numbers |= dict.fromkeys((*singles, "gradients", "of_gains", "of_biases"), "*fp32")
 

@@ -6,6 +6,10 @@ that are ours; behind those of NVIDIA's library (`convolving` says which) they t
 
 A block that is followed by one of its kind gives its result twice, once for each way through the next: the gradients of
 both come back apart and are added where they are read, instead of in a pass of their own.
+
+Kernels want multiples of 16 channels, as tensor cores and the library do. Other maps get channels of zeros in the first
+block and lose them after the last one; in between they are handed on with them. Weights and what norms have learnt are
+zero there, and so is everything that follows from them.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from softtargets.models.kernels import convolving, norms
 from softtargets.models.kernels.convolving import EitherLayer
@@ -31,24 +36,41 @@ class FusedBasicBlock(BasicBlock):
 
     def forward(self, maps: Tensor, again: Tensor | None = None) -> Any:
         """As the layers do, of maps, perhaps given once more for the shortcut; the result twice where it hands on."""
-        dtype, wide = asked_for(maps), max(self.conv1.in_channels, self.conv2.out_channels)
-        if dtype is None or maps[:, 0].numel() * wide >= MOST_NUMBERS:
-            return super().forward(maps)
+        before, after = self.conv1.in_channels, self.conv2.out_channels
+        dtype = asked_for(maps)
+        if dtype is None or maps[:, 0].numel() * max(even(before), even(after)) >= MOST_NUMBERS:
+            return super().forward(maps[:, :before])
         layers: list[Any] = [(self.conv1, self.norm1), (self.conv2, self.norm2)]
         if len(self.shortcut):
             layers.append(tuple(self.shortcut))
-        learnt, stride = learnt_by(layers), self.conv1.stride[0]
-        last = channels_last(maps, dtype)
+        learnt, stride = learnt_by(layers, even), self.conv1.stride[0]
+        last = _evened(channels_last(maps, dtype))
         if not self.training:
-            return _evaluated(last, Parts.of(learnt), stride).permute(0, 3, 1, 2)
-        aside = None if again is None else channels_last(again, dtype)
-        found = _Block.apply(last, aside, stride, *learnt)  # type: ignore[no-untyped-call]
-        one, other = (each.permute(0, 3, 1, 2) for each in found)
-        return (one, other) if self.hands_on else one
+            found = _evaluated(last, Parts.of(learnt), stride).permute(0, 3, 1, 2)
+            return found if self.hands_on else found[:, :after]
+        aside = None if again is None else _evened(channels_last(again, dtype))
+        both = _Block.apply(last, aside, stride, *learnt)  # type: ignore[no-untyped-call]
+        one, other = (each.permute(0, 3, 1, 2) for each in both)
+        return (one, other) if self.hands_on else one[:, :after]
 
     def extra_repr(self) -> str:
         """Blocks that hand on and those that do not are different."""
         return "hands on" if self.hands_on else ""
+
+
+def even(channels: int) -> int:
+    """As many channels as kernels compute with where a net has so many.
+
+    >>> even(16), even(19), even(33)
+    (16, 32, 48)
+    """
+    return -(-channels // 16) * 16
+
+
+def _evened(maps: Tensor) -> Tensor:
+    """Maps with the channels last, with as many as kernels want of them."""
+    missing = even(maps.shape[-1]) - maps.shape[-1]
+    return functional.pad(maps, (0, missing)) if missing else maps
 
 
 class _Block(torch.autograd.Function):
@@ -69,6 +91,7 @@ class _Block(torch.autograd.Function):
         result = norms.activated(outer, norm2, *(kept or [maps]))
         ctx.save_for_backward(maps, inner, norm1, seen, outer, norm2, result, *kept)
         ctx.layers, ctx.apart = layers, again is not None
+        ctx.learnt = [len(norm.gains) for norm in parts.norms]
         ctx.set_materialize_grads(False)  # of one of both results there may be none
         return result, result.detach()
 
@@ -92,7 +115,8 @@ class _Block(torch.autograd.Function):
             of_weights.append(convolving.gradient_of_weights(maps, of_side, layer))
             of_norms.append(of_norm3)
             aside = convolving.gradient_of_maps(of_side, layer, maps)
-        learnt = gradients_of(of_norms, of_weights)
+        own = [[each[:count] for each in pair] for pair, count in zip(of_norms, ctx.learnt, strict=True)]
+        learnt = gradients_of(own, of_weights)
         if ctx.apart:
             return convolving.gradient_of_maps(of_inner, layer1, maps), aside, None, *learnt
         return convolving.gradient_of_maps(of_inner, layer1, maps, aside), None, None, *learnt
@@ -105,7 +129,7 @@ def _convolved(maps: Tensor, layer: EitherLayer, norm: Norm) -> tuple[Tensor, Te
 
 
 def _evaluated(maps: Tensor, parts: Parts, stride: int) -> Tensor:
-    norm1, norm2, *thirds = (norms.known_norm(norm) for norm in parts.norms)
+    norm1, norm2, *thirds = (norms.known_norm(norm, even(len(norm.gains))) for norm in parts.norms)
     layer1, layer2, *sides = parts.layers(maps, stride, convolving.lay)
     inner, _ = convolving.convolve(maps, layer1)
     outer, _ = convolving.convolve(norms.activated(inner, norm1), layer2)

@@ -158,6 +158,7 @@ def norm_kernel(
     share,
     eps,
     channels,
+    learnt,  # channels of the net's own, with which the others begin; what it knows nothing of has gain and bias 0
     ROWS: tl.constexpr,  # of a tile
     PLACES: tl.constexpr,  # of a square: the rows of so many tiles lie among each other, see `written`
     TILES: tl.constexpr,  # at a time
@@ -165,7 +166,7 @@ def norm_kernel(
 ):
     """The norm (4, channels) of all tiles together; the moving averages move on by `share`."""
     channel = tl.program_id(0) * WIDE + tl.arange(0, WIDE)
-    known = channel < channels
+    known, own = channel < channels, channel < learnt
     total = tl.zeros((TILES, WIDE), tl.float32)
     for start in range(0, tiles, TILES):
         tile = start + tl.arange(0, TILES)
@@ -184,18 +185,18 @@ def norm_kernel(
         )
     squared = tl.sum(squares, 0)
     inverse = tl.rsqrt(squared / rows + eps)
-    scale = tl.load(gains + channel, mask=known, other=0.0) * inverse
-    shift = tl.load(biases + channel, mask=known, other=0.0) - mean * scale
+    scale = tl.load(gains + channel, mask=own, other=0.0) * inverse
+    shift = tl.load(biases + channel, mask=own, other=0.0) - mean * scale
     tl.store(norm + MEAN * channels + channel, mean, mask=known)
     tl.store(norm + INVERSE * channels + channel, inverse, mask=known)
     tl.store(norm + SCALE * channels + channel, scale, mask=known)
     tl.store(norm + SHIFT * channels + channel, shift, mask=known)
     # Moving averages are of the variance without bias.
-    old = tl.load(running_mean + channel, mask=known, other=0.0)
-    tl.store(running_mean + channel, old * (1 - share) + mean * share, mask=known)
-    old = tl.load(running_variance + channel, mask=known, other=0.0)
+    old = tl.load(running_mean + channel, mask=own, other=0.0)
+    tl.store(running_mean + channel, old * (1 - share) + mean * share, mask=own)
+    old = tl.load(running_variance + channel, mask=own, other=0.0)
     unbiased = squared / tl.maximum(rows - 1, 1)
-    tl.store(running_variance + channel, old * (1 - share) + unbiased * share, mask=known)
+    tl.store(running_variance + channel, old * (1 - share) + unbiased * share, mask=own)
     if tl.program_id(0) == 0:
         tl.store(batches, tl.load(batches) + 1)
 

@@ -99,7 +99,7 @@ class _Block(torch.autograd.Function):
 
 
 def _evaluated(maps: Tensor, parts: Parts, stride: int) -> Tensor:
-    norm1, norm2, *thirds = (norms.known_norm(norm) for norm in parts.norms)
+    norm1, norm2, *thirds = (norms.known_norm(norm, len(norm.gains)) for norm in parts.norms)
     layer1, layer2, *sides = parts.layers(maps, stride, norms.lay)
     seen = norms.activated(maps, norm1)
     inner, _ = norms.convolve(seen, layer1)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from softtargets.models.kernels import launch, library
 from softtargets.models.kernels.batch_norm import (
@@ -129,7 +130,10 @@ def sums_of(maps: Tensor) -> Tensor:
 
 
 def norm_of(sums: Tensor, maps: Tensor, norm: Norm, fold: int = 1) -> Tensor:
-    """The norm (4, channels) of maps, of their sums by tiles, perhaps of squares; moving averages move on."""
+    """The norm (4, channels) of maps, of their sums by tiles, perhaps of squares; moving averages move on.
+
+    Maps may have more channels than the norm has learnt about, all of them zeros: they stay so.
+    """
     tiles, _, channels = sums.shape
     found = torch.empty(4, channels, device=sums.device)
     wide = min(WIDE, power_of_2(channels))
@@ -137,17 +141,20 @@ def norm_of(sums: Tensor, maps: Tensor, norm: Norm, fold: int = 1) -> Tensor:
         norm_kernel[(-(-channels // wide),)](
             sums, norm.gains, norm.biases, norm.mean, norm.variance, norm.batches, found,
             maps.shape[:-1].numel(), tiles, norm.share, norm.eps,
-            channels, ROWS=ROWS, PLACES=fold * fold, TILES=min(TOGETHER, power_of_2(tiles)), WIDE=wide,
+            channels, len(norm.gains),
+            ROWS=ROWS, PLACES=fold * fold, TILES=min(TOGETHER, power_of_2(tiles)), WIDE=wide,
             num_warps=8,
         )  # fmt: skip
     return found
 
 
-def known_norm(norm: Norm) -> Tensor:
-    """The norm of evaluation, by moving averages."""
+def known_norm(norm: Norm, channels: int) -> Tensor:
+    """The norm of evaluation, by moving averages, for maps of so many channels, of which the last may be zeros."""
     inverse = torch.rsqrt(norm.variance + norm.eps)
     scale = norm.gains * inverse
-    return torch.stack((norm.mean, inverse, scale, norm.biases - norm.mean * scale))
+    found = torch.stack((norm.mean, inverse, scale, norm.biases - norm.mean * scale))
+    missing = channels - found.shape[1]
+    return functional.pad(found, (0, missing)) if missing else found
 
 
 def activated(

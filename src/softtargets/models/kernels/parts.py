@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from softtargets.models.kernels import norms
 from softtargets.models.kernels.norms import Norm
@@ -42,12 +43,22 @@ class Parts(NamedTuple):
         return [first, second, *(lay(weight, maps.dtype, stride, 1) for weight in sides)]
 
 
-def learnt_by(layers: Sequence[tuple[nn.Conv2d, nn.BatchNorm2d]]) -> list[Learnt]:
-    """All in a row: the fields of the norms, then the weights of the convolutions."""
+def learnt_by(
+    layers: Sequence[tuple[nn.Conv2d, nn.BatchNorm2d]], channels: Callable[[int], int] = int
+) -> list[Learnt]:
+    """All in a row: the fields of the norms, then the weights of the convolutions.
+
+    channels: as how many channels so many are computed; weights are zeros between those that are too many.
+    """
     return [
         *(value for _, norm in layers for value in _norm(norm)),
-        *(convolution.weight for convolution, _ in layers),
+        *(_filled(convolution.weight, channels) for convolution, _ in layers),
     ]
+
+
+def _filled(weights: Tensor, channels: Callable[[int], int]) -> Tensor:
+    new, old = (channels(count) - count for count in weights.shape[:2])
+    return functional.pad(weights, (0, 0, 0, 0, 0, old, 0, new)) if old or new else weights
 
 
 def gradients_of(of_norms: Sequence[Sequence[Tensor]], of_weights: Sequence[Tensor]) -> list[Tensor | None]:
