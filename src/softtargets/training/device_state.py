@@ -46,7 +46,7 @@ class Seen(NamedTuple):
     scores:   of the other splits, by name.
     losses:   of every step of the epoch so far, (runs, steps), in double precision.
     correct:  hits in the same way; they are not counted where there are no logits.
-    broken:   runs that have been in epochs before.
+    broken:   runs whose loss was no number in an epoch that is over.
     """
 
     scores: dict[str, list[float]]
@@ -85,9 +85,7 @@ class DeviceState:
         self._recorder = Recorder(self._changed(), machinery.recorded, pool)
         self._looker = Recorder([], machinery.recorded, pool)
         self._stream: torch.cuda.Stream | None = None
-        self._closed: torch.cuda.Event | None = (
-            None  # the end of the last epoch, which the device may not have reached
-        )
+        self._closed: torch.cuda.Event | None = None  # the end of the last epoch, perhaps still to come
         self._change: Callable[..., Tensor | None] = WeightUpdate(
             self.update, self.recipe.clip, self.recipe.average, self.nets.lead
         )
@@ -395,7 +393,7 @@ class DeviceState:
 
 def _put(values: Sequence[Any], table: Tensor) -> None:
     """Write numbers of the host into a table; it does not wait until the device has come that far."""
-    there = torch.tensor(values, dtype=table.dtype, pin_memory=table.is_cuda)
+    there = torch.tensor(values, dtype=table.dtype, device="cpu", pin_memory=table.is_cuda)
     table.copy_(there, non_blocking=True)
 
 

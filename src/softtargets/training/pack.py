@@ -308,7 +308,7 @@ def _failure(slot: Slot, row: dict[str, Any], losses: Tensor, before: Broken | N
     """Why a run has failed: the first step with a loss that is no number, or what was measured now.
 
     losses:  of the last steps, since the last measurement in this epoch.
-    before:  the first such step of the epochs before, if there was one in an epoch that nobody looked into.
+    before:  the first such step of the epochs before, whose losses nobody looked at.
     """
     if before is not None:
         return f"train_loss is {before.loss} at step {before.step}"
