@@ -263,6 +263,8 @@ def recipes(draw: st.DrawFn, depth: int = 1, data: Dataset | None = None) -> Rec
         options["average_last"] = None
     length = draw(st.integers(options["average_last"] or 1, 20_000))
     options |= draw(st.sampled_from([{"epochs": length, "steps": None}, {"epochs": None, "steps": length}]))
+    if options["best_by"] and options["epochs"]:  # of several measurements
+        options["measure_epochs"] = min(options["measure_epochs"], max(options["epochs"] - 1, 1))
     if depth and draw(st.booleans()):
         teacher = draw(recipes(depth=depth - 1, data=options["data"]))
         options["regulariser"] = Distillation(teacher=teacher, temperature=draw(st.floats(0.5, 20)))

@@ -272,7 +272,7 @@ def test_a_default_written_out_changes_nothing():
     assert spelt.id == plain_recipe().id
 
 
-NEW = {"multiplier": 1, "clip": None, "average": None, "measure_every": None}
+NEW = {"multiplier": 1, "clip": None, "average": None, "measure_every": None, "measure_epochs": 1}
 
 
 @pytest.mark.parametrize(("recipe", "canonical", "identity"), PINNED)
@@ -290,6 +290,7 @@ def test_fields_that_came_later_leave_identities_as_they_were(recipe, canonical,
         ({"average": 0.9999}, {"average": 0.9999}),
         ({"average": 0}, {"average": 0.0}),
         ({"measure_every": 50.0}, {"measure_every": 50}),
+        ({"measure_epochs": 14}, {"measure_epochs": 14}),
         (
             {"optimiser.rates": {"head.*": 0.1}, "optimiser.decay_on": ["*.weight"]},
             {"optimiser": {"name": "sgd", "rates": [["head.*", 0.1]], "decay_on": ["*.weight"]}},
@@ -316,6 +317,8 @@ def test_each_of_them_is_part_of_the_identity_once_it_is_used(changes, canonical
         ({"average": -0.1}, "average: -0.1 is out of range: must be at least 0 and below 1"),
         ({"measure_every": 0}, "measure_every: 0 is out of range: must be at least 1"),
         ({"measure_every": 2.5}, "measure_every: 2.5 is not a whole number"),
+        ({"measure_epochs": 0}, "measure_epochs: 0 is out of range: must be at least 1"),
+        ({"measure_epochs": None}, "measure_epochs: None is not a whole number"),
     ],
 )
 def test_the_whole_message_for_a_length_or_a_rate_that_cannot_be(changes, message):

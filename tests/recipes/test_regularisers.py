@@ -146,7 +146,7 @@ def test_a_teacher_is_a_whole_recipe():
             {"data": "digits", "model": "mlp", "epochs": 1, "lr": 0.1},
             "teacher.lr: no such field of a recipe; allowed: data, model, regulariser, optimiser, schedule, "
             "epochs, steps, batch, augmentation, noise, seed, precision, multiplier, clip, average, measure_every, "
-            "probes, average_last, best_by",
+            "probes, average_last, best_by, measure_epochs",
         ),
         ({"data": "digits", "model": "mlp"}, "teacher.epochs: give either epochs or steps; neither is given"),
     ],

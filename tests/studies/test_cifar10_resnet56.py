@@ -62,6 +62,7 @@ def tiny(tmp_path_factory):
         "model.depth": 8,
         "model.stages": (8, 16, 32),
         "epochs": 2,
+        "measure_epochs": 1,
         "batch": 24,
         "precision": "fp32",
     }

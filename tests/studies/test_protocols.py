@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 
 from softtargets.recipes import SGD, Recipe
-from softtargets.studies import protocols
+from softtargets.studies import STUDIES, protocols
+from softtargets.studies.labo.protocol import training
 from softtargets.studies.protocols import (
     ALEXNET_CIFAR10,
     ALEXNET_CIFAR10_REPLICATED,
@@ -20,6 +22,7 @@ from softtargets.studies.protocols import (
     held_out,
     shrunk,
 )
+from softtargets.studies.study import Study
 
 
 def _steps(recipe: Recipe, epochs: int) -> int:
@@ -70,9 +73,35 @@ def test_alexnet_decays_two_dense_layers_by_the_square_and_the_replication_by_th
     assert ALEXNET_CIFAR10.clip is None
 
 
-def test_names_of_runs_that_are_committed_stay() -> None:
-    assert RESNET56_CIFAR10_ALL.id == "302ca143a2a7203f"
+def test_names_of_runs_stay() -> None:
+    assert RESNET56_CIFAR10_ALL.id == "fdc8fdaf9a28b6dd"
+    assert RESNET56_CIFAR10_ALL.replace({"measure_epochs": 1}).id == "302ca143a2a7203f"
+    assert ALEXNET_CIFAR10.id == "a9c1b32a51bb72ae"
+    # Of these there are committed runs.
     assert (FCN_TEACHER.id, FCN_STUDENT.id) == ("51f892b8395e3b32", "ad9b5be4a7ead5c4")
+
+
+def test_courses_of_convolutional_networks_have_some_hundred_points_with_several_at_every_rate() -> None:
+    for recipe in (RESNET56_CIFAR10, RESNET56_CIFAR100, ALEXNET_CIFAR10, training("cifar100", "resnet18")):
+        every = recipe.measure_epochs
+        measured = {*range(every, recipe.epochs, every), recipe.epochs}
+        assert 60 <= len(measured) <= 130
+        for begin, end in pairwise((0, *recipe.schedule.milestones, recipe.epochs)):
+            assert len(measured & set(range(begin + 1, end + 1))) >= 12
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_what_is_found_in_the_course_of_a_training_is_looked_for_after_every_epoch(study: Study) -> None:
+    """The epochs until a goal, and the best of all epochs, would be others if only some were measured."""
+    reads = study.name == "muller-text" or study.name.startswith("chen-")
+    for size in study.sizes or ("",):
+        recipes = [
+            each.recipe
+            for each in study.trials(study.settings(seeds=1, changes={"size": size} if size else {}))
+            if each.labels.get("network") != "cifar100"  # of muller-text, which looks at its end
+        ]
+        small = size == "small"
+        assert all(recipe.measure_epochs == 1 for recipe in recipes if small or reads)
 
 
 def test_inception_is_what_the_paper_says_of_it() -> None:
@@ -86,6 +115,7 @@ def test_a_shrunk_recipe_keeps_the_shape_of_its_training() -> None:
     assert (small.data.limit, small.data.validation, small.epochs) == (3000, 1500, 6)
     assert small.schedule.milestones == (2, 4)
     assert small.precision == "fp32"
+    assert small.measure_epochs == 1
     assert small.optimiser == ALEXNET_CIFAR10.optimiser
     # Drops that fall together in a very short training are one.
     assert shrunk(ALEXNET_CIFAR10, images=3000, epochs=1).schedule.milestones == (1,)

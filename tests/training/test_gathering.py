@@ -90,8 +90,28 @@ def test_an_average_of_decay_is_gathered_as_it_is_measured():
         ({"average_last": 2, "best_by": "validation_loss"}, "average_last: 2 and best_by both decide"),
         ({"best_by": "validation_loss", "data.validation": 0}, "best_by: there is no validation split"),
         ({"best_by": "validation_bleu"}, "best_by: validation_bleu needs a probe that measures it"),
+        (
+            {"best_by": "validation_loss", "measure_epochs": 6},
+            "measure_epochs: 6 with 6 epochs measures the model only at the end, so that best_by has nothing to choose "
+            "from; give less than 6, or leave best_by out",
+        ),
+        ({"best_by": "validation_loss", "measure_epochs": 7}, "measure_epochs: 7 with 6 epochs measures"),
     ],
 )
 def test_what_makes_no_sense_together_is_refused(changes, says):
     with pytest.raises(RecipeError, match=says):
         RECIPE.replace(changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"measure_epochs": 5},
+        {"measure_epochs": 6, "measure_every": 7},
+        {"measure_epochs": 6, "probes": [{"name": "calibration", "every": 7}]},
+        {"measure_epochs": 6, "epochs": None, "steps": 30},  # how many epochs that is, only the data say
+        {"epochs": 1},
+    ],
+)
+def test_there_is_something_to_choose_from(changes):
+    assert RECIPE.replace({"best_by": "validation_loss", **changes}).best_by == "validation_loss"

@@ -30,6 +30,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
         {"schedule": "cosine"},
         {"multiplier": 3.0},
         {"measure_every": 2},
+        {"measure_epochs": 2},
     ],
     ids=str,
 )

@@ -18,8 +18,9 @@ def resources(tmp_path):
     return Resources(RunStore(tmp_path), torch.device("cpu"), None)
 
 
-def test_steps_go_on_beyond_epochs_and_beyond_the_recipes_end(resources):
-    training = TimedTraining(RECIPE, resources)
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_steps_go_on_beyond_epochs_and_beyond_the_recipes_end(resources, epochs):
+    training = TimedTraining(RECIPE.replace({"measure_epochs": epochs}), resources)
     taken = training.seconds(20)
     (slot,) = training._pack.slots
     assert slot.step == 23

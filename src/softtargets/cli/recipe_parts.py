@@ -33,10 +33,11 @@ _FIELDS = {
     "multiplier": "what the loss is multiplied by",
     "clip": "the largest norm of the gradient",
     "average": "decay of a moving average of the weights, which is then measured",
-    "measure_every": "also measure every so many steps, not only after each epoch",
+    "measure_every": "also measure every so many steps, not only after epochs",
     "probes": "a list of what else is measured during training",
     "average_last": "keep the average of the weights at the end of each of the last so many epochs",
     "best_by": "keep the weights with the best value of this metric, not the last weights",
+    "measure_epochs": "measure after every so many epochs, and at the end",
 }
 
 

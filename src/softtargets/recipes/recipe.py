@@ -39,9 +39,11 @@ class Recipe(Part):
 
     `multiplier` is what the loss is multiplied by, `clip` the largest norm of the gradient, `average` the decay of an
     exponential moving average of the weights, with which the model is then measured. The model is measured at the end
-    of each epoch, and with `measure_every` also whenever so many steps are done. What is kept in the end are the last
-    weights; with `average_last` the mean of those at the ends of the last so many epochs, and with `best_by` those of
-    the measurement with the best number of that name.
+    of each epoch, or with `measure_epochs` of every so many, and always at the end of the training; with
+    `measure_every` also whenever so many steps are done, and with probes when they are due. Measuring changes nothing
+    in the training. What is kept in the end are the last weights; with `average_last` the mean of those at the ends of
+    the last so many epochs, which are then all measured, and with `best_by` those of the measurement with the best
+    number of that name.
 
     >>> from softtargets.recipes import Digits, LabelSmoothing, MLP
     >>> smoothing = LabelSmoothing(alpha=0.1)
@@ -73,6 +75,7 @@ class Recipe(Part):
     probes: tuple[Probe, ...] = ()
     average_last: Count | None = None
     best_by: Literal["validation_loss", "validation_accuracy", "validation_bleu"] | None = None
+    measure_epochs: Count = 1
 
     def check(self) -> None:
         """One length, a teacher of the same classes, known noise to be corrected, probes that see something."""
@@ -106,6 +109,13 @@ class Recipe(Part):
                 )
         if self.best_by is None:
             return
+        between = self.measure_every is not None or self.probes
+        if not between and self.epochs is not None and 1 < self.epochs <= self.measure_epochs:
+            raise RecipeError(
+                f"{self.measure_epochs} with {self.epochs} epochs measures the model only at the end, so that best_by "
+                f"has nothing to choose from; give less than {self.epochs}, or leave best_by out",
+                "measure_epochs",
+            )
         if "validation" not in self.data.splits:
             raise RecipeError(
                 "there is no validation split to choose by; give data.validation, or leave best_by out",

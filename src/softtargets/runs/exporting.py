@@ -24,7 +24,7 @@ def exporter(path: Path) -> Exporter:
     if kind.lower() not in found:
         named = f"ends in '{kind}'" if kind else "has no ending that says what to write"
         raise StorageError(
-            f"{path} {named}; end the name in .jsonl (a line of JSON per run, every epoch) or .csv (a row per run), "
+            f"{path} {named}; end the name in .jsonl (a line of JSON per run, all metrics) or .csv (a row per run), "
             "and in a further .gz to compress it"
         )
     return found[kind.lower()]

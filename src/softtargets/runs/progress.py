@@ -8,7 +8,7 @@ from typing import Any
 
 from softtargets.runs.run import CHECKPOINT
 
-_MOST = 1 << 28  # bytes of a header: the names of all tensors, and the metrics of every epoch
+_MOST = 1 << 28  # bytes of a header: the names of all tensors, and all metrics so far
 
 
 def progress_of(directory: Path) -> dict[str, Any]:

@@ -144,7 +144,10 @@ class Run:
         return read_recipe(self.directory)
 
     def history(self) -> list[dict[str, Any]]:
-        """The metrics, one row per epoch."""
+        """The metrics: a row for each time the model was measured, mostly at the end of an epoch.
+
+        What a row says of the training set (``train_loss``) is of the steps of that epoch since the row before.
+        """
         return [json.loads(line) for line in self._checked(METRICS).read_text(encoding="utf-8").splitlines()]
 
     def weights(self) -> dict[str, Tensor]:

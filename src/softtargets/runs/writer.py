@@ -261,7 +261,7 @@ class RunWriter:
 
 
 def metrics_content(history: Iterable[Mapping[str, Any]]) -> bytes:
-    """The file of metrics: one line of JSON for each epoch."""
+    """The file of metrics: one line of JSON for each time the model was measured."""
     return "".join(json.dumps(row, allow_nan=False) + "\n" for row in history).encode()
 
 

@@ -10,7 +10,10 @@ from softtargets.studies.results import Results
 
 
 def by_epoch(results: Results, measure: str = "test_accuracy") -> dict[int, Sample]:
-    """What was logged at the end of each epoch, over seeds; of several measurements in an epoch the last counts."""
+    """What was logged at the ends of epochs, over seeds; of several measurements in an epoch the last counts.
+
+    Epochs that were not measured are not there.
+    """
     outcomes = sorted(results.outcomes, key=lambda outcome: outcome.seed)
     courses = [
         {int(row["epoch"]): float(row[measure]) for row in outcome.run.history()} for outcome in outcomes

@@ -34,7 +34,7 @@ class RecordedRun:
     epochs: tuple[Mapping[str, Any], ...]
 
     def history(self) -> list[Mapping[str, Any]]:
-        """Metrics after each epoch."""
+        """Metrics of each measurement."""
         return list(self.epochs)
 
     def has_predictions(self, split: str) -> bool:

@@ -61,12 +61,23 @@ class Course:
 
     def is_measured_after(self, steps: int) -> bool:
         """Whether the net is measured when so many steps are done."""
-        if steps % self.steps_per_epoch == 0 or steps == self.total_steps:
+        epochs, rest = divmod(steps, self.steps_per_epoch)
+        if steps == self.total_steps or self.is_averaged_after(steps):
+            return True
+        if rest == 0 and epochs % self.recipe.measure_epochs == 0:
             return True
         every = self.recipe.measure_every
         return (every is not None and steps % every == 0) or any(
             steps % probe.every == 0 for probe in self.recipe.probes
         )
+
+    def is_averaged_after(self, steps: int) -> bool:
+        """Whether `average_last` takes the weights that there are then into its mean."""
+        last = self.recipe.average_last
+        if last is None or (steps % self.steps_per_epoch and steps != self.total_steps):
+            return False
+        epochs = math.ceil(self.total_steps / self.steps_per_epoch)  # the last one may be cut short
+        return steps > (epochs - last) * self.steps_per_epoch
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,6 +31,28 @@ from softtargets.training.tasks.task import Teachers
 
 # Numbers that processes exchange beside the gradients: the loss and the hits.
 _SUMS = 2
+
+
+class Broken(NamedTuple):
+    """The first step of a run, counted from 1, whose loss was no number, and that loss."""
+
+    step: int
+    loss: float
+
+
+class Seen(NamedTuple):
+    """What was measured of each run, on the host.
+
+    scores:   of the other splits, by name.
+    losses:   of every step of the epoch so far, (runs, steps), in double precision.
+    correct:  hits in the same way; they are not counted where there are no logits.
+    broken:   runs whose loss was no number in an epoch that is over.
+    """
+
+    scores: dict[str, list[float]]
+    losses: Tensor
+    correct: Tensor | None
+    broken: dict[int, Broken]
 
 
 class DeviceState:
@@ -63,6 +85,7 @@ class DeviceState:
         self._recorder = Recorder(self._changed(), machinery.recorded, pool)
         self._looker = Recorder([], machinery.recorded, pool)
         self._stream: torch.cuda.Stream | None = None
+        self._closed: torch.cuda.Event | None = None  # the end of the last epoch, perhaps still to come
         self._change: Callable[..., Tensor | None] = WeightUpdate(
             self.update, self.recipe.clip, self.recipe.average, self.nets.lead
         )
@@ -91,15 +114,15 @@ class DeviceState:
         self._host_epochs = epochs
         rates = [course.rates(epoch) for course, epoch in zip(self.courses, epochs, strict=True)]
         with self._at_work():
-            self._epochs.copy_(torch.tensor(epochs))
-            self._steps.copy_(torch.tensor(steps))
+            _put(epochs, self._epochs)
+            _put(steps, self._steps)
             self._place.fill_(place)
-            self._rates.copy_(torch.tensor(rates))
+            _put(rates, self._rates)
             if self._whole is not None:
                 units = [
                     course.epoch(epoch).units for course, epoch in zip(self.courses, epochs, strict=True)
                 ]
-                self._units.copy_(torch.tensor(units))
+                _put(units, self._units)
             self.feed.open(self._epochs)
 
     def share(self) -> None:
@@ -109,9 +132,27 @@ class DeviceState:
                 self.machinery.crew.send_(self._changed())
 
     def close_epoch(self) -> None:
-        """All examples have been seen once more."""
+        """All examples have been seen once more.
+
+        The host goes on while the device is still at it, but waits until the epoch before is over: the device always
+        has something to do, and who asks for the end does not wait for many epochs that it was given ahead of time.
+        """
         with self._at_work():
+            self._note_broken()
             self.loss.end_epoch()
+            if self._stream is not None:
+                before, self._closed = self._closed, self._stream.record_event()
+                if before is not None:
+                    before.synchronize()
+
+    def _note_broken(self) -> None:
+        """Remember the first loss that is no number: the next epoch is written over this one's losses."""
+        wrong = ~self._losses.isfinite()
+        place = wrong.int().argmax(1, keepdim=True)
+        step = self._epochs * wrong.shape[1] + place.squeeze(1) + 1
+        found = torch.stack((step.double(), self._losses.gather(1, place).squeeze(1).double()), 1)
+        new = wrong.any(1) & (self._broken[:, 0] == 0)
+        self._broken.copy_(torch.where(new.unsqueeze(1), found, self._broken))
 
     def step(self, shape: Hashable, number: int) -> None:
         """Take the next step in every run, on batches of this shape; `number` is the first run's."""
@@ -129,14 +170,15 @@ class DeviceState:
                 self._looker.run(self._look_at, piece)
             self._looker.run(self._look)
 
-    def seen(self) -> tuple[dict[str, list[float]], Tensor, Tensor | None]:
-        """What was measured of each run: scores by name, and the losses and hits of every step of the epoch so far.
-
-        The latter are on the host, in double precision; hits are not counted where there are no logits.
-        """
+    def seen(self) -> Seen:
+        """What was measured; the host waits for it."""
         with self._at_work():
             scores = {name: values.tolist() for name, values in self._scores.items()}
-            return scores, self._losses.double().cpu(), None if self._fused else self._correct.double().cpu()
+            correct = None if self._fused else self._correct.double().cpu()
+            broken = {
+                run: Broken(int(step), loss) for run, (step, loss) in enumerate(self._broken.tolist()) if step
+            }
+            return Seen(scores, self._losses.double().cpu(), correct, broken)
 
     # --- states ---
 
@@ -196,7 +238,11 @@ class DeviceState:
 
     def _own(self, run: int) -> dict[str, Tensor]:
         """What there is of a run beside its net and its loss, by the names that checkpoints have."""
-        tensors = {"trace.losses": self._losses[run], "trace.correct": self._correct[run]}
+        tensors = {
+            "trace.losses": self._losses[run],
+            "trace.correct": self._correct[run],
+            "trace.broken": self._broken[run],
+        }
         for kind, values in self._memories().items():
             for name, value in zip(self.nets.names, self.nets.apart(values), strict=True):
                 tensors[f"memory.{kind}.{name}"] = value[run] if self.nets.lead else value
@@ -274,6 +320,7 @@ class DeviceState:
         self._losses = torch.zeros(runs, steps, device=device)
         self._correct = torch.zeros(runs, steps, dtype=torch.int64, device=device)
         self._units = torch.zeros_like(self._rates)
+        self._broken = torch.zeros(runs, 2, dtype=torch.float64, device=device)  # step and loss; step 0: none
         self._scores: dict[str, Tensor] = {}
 
     def _changed(self) -> list[Tensor]:
@@ -342,6 +389,12 @@ class DeviceState:
     def _look(self) -> None:
         for name, values in self.feed.score(self._measured()).items():
             self._scores.setdefault(name, torch.empty_like(values)).copy_(values)
+
+
+def _put(values: Sequence[Any], table: Tensor) -> None:
+    """Write numbers of the host into a table; it does not wait until the device has come that far."""
+    there = torch.tensor(values, dtype=table.dtype, device="cpu", pin_memory=table.is_cuda)
+    table.copy_(there, non_blocking=True)
 
 
 def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

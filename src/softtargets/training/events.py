@@ -45,7 +45,7 @@ class Watcher:
         """Some steps are done, so many `units` of work since the last call. Called a few times a second at most."""
 
     def epoch(self, recipe: Recipe, row: dict[str, Any]) -> None:
-        """An epoch is done and measured."""
+        """A run has been measured, as it mostly is at the end of an epoch."""
 
     def noted(self, sentence: str) -> None:
         """Something that a user should know, and that is no event of one run under way."""

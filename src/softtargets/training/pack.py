@@ -14,7 +14,7 @@ from softtargets.recipes import Recipe
 from softtargets.runs import Checkpoint
 from softtargets.training.building import build_model
 from softtargets.training.course import Course
-from softtargets.training.device_state import DeviceState
+from softtargets.training.device_state import Broken, DeviceState
 from softtargets.training.machinery import Machinery
 from softtargets.training.probing import probed
 from softtargets.training.tasks import LEARNT, Epoch, Moment, Task, Teacher
@@ -86,7 +86,10 @@ class Pack:
         self._epochs: list[Epoch] = []  # of each run, while one is open
 
     def advance(self) -> list[int]:
-        """Take one step in every run; returns the runs that are to be measured now."""
+        """Take one step in every run; returns the runs that are to be measured now, before the next step.
+
+        An epoch at whose end nobody is measured is over with its last step, and one with measurements after them.
+        """
         if not self._epochs:
             self._open_epoch()
         self.on_device.step(self._epochs[0].shapes[self.place], self.slots[0].step)
@@ -98,6 +101,8 @@ class Pack:
                 if slot.course.is_measured_after(slot.step):
                     due.append(run)
         self.place += 1
+        if not due and self.place == self._steps_per_epoch:
+            self._close_epoch()
         return due
 
     def begin_at(self, step: int) -> None:
@@ -126,9 +131,13 @@ class Pack:
         self.read(due)
 
     def read(self, due: Sequence[int]) -> None:
-        """What `look` has found; the host waits for it."""
+        """What `look` has found; the host waits for it.
+
+        What a row says of the training set is of the steps of this epoch since the last measurement in it, whether or
+        not epochs before were measured.
+        """
         self._look_ahead()
-        found, losses, correct = self.on_device.seen()
+        found, losses, correct, broken = self.on_device.seen()
         for run in due:
             slot = self.slots[run]
             part = slice(slot.measured, self.place)
@@ -146,7 +155,7 @@ class Pack:
             noisy = slot.recipe.noise.on_held_out
             row |= {key: values[run] for key, values in found.items() if noisy or "_clean_" not in key}
             slot.measured = self.place
-            slot.failure = _failure(slot, row, lost)
+            slot.failure = _failure(slot, row, lost, broken.get(run))
             if slot.failure is None:
                 row |= self._probed(run)
                 slot.history.append(row | self._gather(run, row))
@@ -180,11 +189,9 @@ class Pack:
     def _gather(self, run: int, row: dict[str, Any]) -> dict[str, Any]:
         """Gather weights if this is the time to, and say so in the row: how many there are, or from which epoch."""
         slot = self.slots[run]
-        recipe, course = slot.recipe, slot.course
+        recipe = slot.recipe
         if recipe.average_last is not None:
-            epochs = math.ceil(course.total_steps / self._steps_per_epoch)  # the last one may be cut short
-            begin = (epochs - recipe.average_last) * self._steps_per_epoch
-            if slot.step > begin and (slot.step % self._steps_per_epoch == 0 or slot.done):
+            if slot.course.is_averaged_after(slot.step):
                 self.on_device.gather(run, anew=False)
                 slot.gathered += 1
             return {"averaged_epochs": slot.gathered}
@@ -297,8 +304,14 @@ class Fleet:
         return self._packs[run].weights(0)
 
 
-def _failure(slot: Slot, row: dict[str, Any], losses: Tensor) -> str | None:
-    """Why a run has failed: the first of the last steps with a loss that is no number, or what was measured then."""
+def _failure(slot: Slot, row: dict[str, Any], losses: Tensor, before: Broken | None) -> str | None:
+    """Why a run has failed: the first step with a loss that is no number, or what was measured now.
+
+    losses:  of the last steps, since the last measurement in this epoch.
+    before:  the first such step of the epochs before, whose losses nobody looked at.
+    """
+    if before is not None:
+        return f"train_loss is {before.loss} at step {before.step}"
     wrong = (~losses.isfinite()).nonzero()
     if len(wrong):
         place = int(wrong[0])

@@ -29,7 +29,8 @@ class TimedTraining:
     def __init__(self, recipe: Recipe, resources: Resources) -> None:
         self._precision = recipe.precision
         self._device = resources.device
-        recipe = recipe.replace({"epochs": _LONG, "steps": None})
+        # Measured after every epoch, or what lies between two of them would be timed.
+        recipe = recipe.replace({"epochs": _LONG, "steps": None, "measure_epochs": 1})
         with float32_products(self._precision):
             start = Start(recipe, resources.noisy(recipe), resources.teacher(recipe))
             self._pack = _pack(start, resources.machinery(recipe))

@@ -55,6 +55,10 @@ OTHERS = {
         {"optimiser": Adam(lr=0.01, weight_decay=1e-3, decay_form="loss"), "multiplier": 2.0}
     ),
     "last epochs": BASE.replace({"average_last": 2, "measure_every": 2}),
+    # The first of three epochs ends without a measurement.
+    "every other epoch": BASE.replace(
+        {"measure_epochs": 2, "epochs": 3, "regulariser": "online_label_smoothing"}
+    ),
     "the best": BASE.replace({"best_by": "validation_loss", "probes": (Calibration(every=2),)}),
 }
 ALL = LOSSES | OTHERS

@@ -44,8 +44,11 @@ def test_the_seconds_of_a_pack_are_shared_out(recipe, tmp_path):
 def test_runs_that_end_make_room_for_others(recipe, tmp_path, monkeypatch):
     monkeypatch.setattr("softtargets.training.packing.CPU_RUNS", 3)
     sizes = packs_of(monkeypatch)
-    lengths = [1, 2, 4, 3, 1, 2]
-    recipes = [recipe.replace({"seed": seed, "epochs": epochs}) for seed, epochs in enumerate(lengths)]
+    lengths, measured = [1, 2, 4, 3, 1, 2], [1, 1, 3, 2, 5, 1]
+    recipes = [
+        recipe.replace({"seed": seed, "epochs": epochs, "measure_epochs": every})
+        for seed, (epochs, every) in enumerate(zip(lengths, measured, strict=True))
+    ]
     watcher = Noting()
     store = RunStore(tmp_path / "refilled")
     together = train(recipes, store, watcher=watcher)
@@ -79,6 +82,30 @@ def test_ctrl_c_saves_every_run_of_a_pack(recipe, tmp_path):
     for one, other in zip(whole, resumed, strict=True):
         assert all(torch.equal(value, other.weights()[name]) for name, value in one.weights().items())
         assert one.history() == other.history()
+
+
+def test_ctrl_c_in_an_epoch_that_is_not_measured(recipe, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "_REPORT_SECONDS", 0)
+    recipes = [recipe.replace({"seed": seed, "measure_epochs": 3 + seed}) for seed in range(2)]
+    whole = train(recipes, RunStore(tmp_path / "whole"))
+    assert [[row["epoch"] for row in run.history()] for run in whole] == [[3, 4], [4]]
+    for place, stop in enumerate((5, 8)):  # between two epochs, and in the middle of one
+
+        class Interrupting(Watcher):
+            def progressed(self, recipe, step, units, stop=stop):
+                if (recipe.seed, step) == (1, stop):
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        store = RunStore(tmp_path / f"cut-{place}")
+        with pytest.raises(KeyboardInterrupt):
+            train(recipes, store, watcher=Interrupting())
+        watcher = Noting()
+        resumed = train(recipes, store, watcher=watcher)
+        assert [step for _, step in watcher.starts] == [stop] * 2
+        for one, other in zip(whole, resumed, strict=True):
+            assert all(torch.equal(value, other.weights()[name]) for name, value in one.weights().items())
+            assert one.history() == other.history()
+            assert one.provenance["images"] == other.provenance["images"] == 600
 
 
 @pytest.mark.parametrize("told", [True, False])

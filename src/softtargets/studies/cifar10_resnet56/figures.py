@@ -19,7 +19,7 @@ LAST = 0.25
 
 
 def accuracy_over_epochs(results: Results) -> Figure:
-    """Test accuracy at the end of every epoch, on average over seeds and from the lowest to the highest."""
+    """Test accuracy whenever it was measured, on average over seeds and from the lowest to the highest."""
     rows: list[Row] = [
         {"alpha": alpha, "epoch": epoch, "accuracy": sample}
         for alpha in ALPHAS

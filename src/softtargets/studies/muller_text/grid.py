@@ -47,7 +47,7 @@ def measure(trial: Trial, run: Run) -> dict[str, float]:
 
 
 def epochs_to(history: Iterable[Mapping[str, Any]], goal: float) -> float:
-    """The first epoch with this test accuracy; where none has it, one more than there are.
+    """The first epoch with this test accuracy, of rows for every epoch; where none has it, one more than there are.
 
     >>> epochs_to([{"epoch": 1, "test_accuracy": 0.8}, {"epoch": 2, "test_accuracy": 0.95}], 0.9)
     2.0

@@ -26,7 +26,7 @@ from softtargets.training.scheduling.queue import Queue
 from softtargets.training.scheduling.resources import Resources
 
 _REPORT_SECONDS = 0.1
-# The host gives a GPU its work ahead of time, up to an epoch of it; shortly before the end it waits for each step, so
+# The host gives a GPU its work ahead of time, up to two epochs of it; shortly before the end it waits for each step, so
 # that the end is that of the GPU too.
 _CLOSE_TO_THE_END = 30.0
 
