@@ -156,7 +156,9 @@ def test_helpers_stop_too(recipe, tmp_path):
     assert time.monotonic() - begun < 60
     states = {entry.status for entry in RunStore(tmp_path).entries()}
     assert "interrupted" in states
-    assert states <= {"interrupted", "empty"}, "nobody is still at it; on a busy machine a helper may not have begun"
+    assert states <= {"interrupted", "empty"}, (
+        "nobody is still at it; on a busy machine a helper may not have begun"
+    )
 
 
 def test_what_was_loaded_serves_the_next_call(recipe, tmp_path, monkeypatch):
