@@ -201,3 +201,9 @@ def test_classes_that_come_second_are_told_to_come_last(run, tmp_path):
     np.savez(tmp_path / "a.npz", logits=np.zeros((5, 3, 7, 7)), labels=np.zeros((5, 7, 7), dtype=int))
     _, _, err = run("calibrate", tmp_path / "a.npz")
     assert "classes to the last dimension" in err
+
+
+def test_scores_of_smaller_images_are_told_to_be_enlarged(run, tmp_path):
+    np.savez(tmp_path / "a.npz", logits=np.zeros((5, 3, 4, 4)), labels=np.zeros((5, 16, 16), dtype=int))
+    _, _, err = run("calibrate", tmp_path / "a.npz")
+    assert "the logits have 4 x 4 places and the labels 16 x 16" in err

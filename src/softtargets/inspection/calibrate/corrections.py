@@ -272,6 +272,8 @@ def richer_corrections(
     candidates: list[Candidate] = []
     for place, name in enumerate(RICHER, start=1):
         gain, after = _gain(as_it_is, losses[name]), _ece(scaled[name], labels, bins)
+        sums = CalibrationSums.empty(read.classes, bins)
+        sums.add(scaled[name], labels, from_logits=True, checked=True)
         changed = recalls_of(
             predicted["as they are"], predicted[name], labels, read.classes, read.class_names
         )
@@ -294,7 +296,7 @@ def richer_corrections(
                 _gain(right[name], right["as they are"]),
                 _gain(as_it_is, losses[name], float((mistakes["as they are"] - mistakes[name]).mean())),
                 changed,
-                CalibrationSums.of(scaled[name], labels, from_logits=True, bins=bins),
+                sums,
             )
         )
     return candidates
