@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from cli.command import ran
-from inspection.calibrate.cases import rare_class
+from inspection.cases import rare_class
 from inspection.made import net
 from softtargets.calibration import expected_calibration_error, load_correction
 from softtargets.predictions import open_predictions

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from inspection.calibrate.cases import rare_class
+from inspection.cases import rare_class
 from inspection.made import net, saved
 from softtargets.inspection.calibrate.changed_classes import (
     keeping_code,
@@ -19,8 +19,8 @@ from softtargets.inspection.calibrate.changed_classes import (
 from softtargets.inspection.calibrate.corrections import Corrections
 from softtargets.inspection.calibrate.finding import inspect
 from softtargets.inspection.calibrate.page import calibrate_page
-from softtargets.inspection.calibrate.recalls import recalls_of
 from softtargets.inspection.calibrate.words import correction_line, verdict_on
+from softtargets.inspection.shared.recalls import recalls_of
 from softtargets.report import write_page
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from inspection.calibrate.cases import wrong_way_round
+from inspection.cases import wrong_way_round
 from inspection.made import net, saved
 from softtargets.calibration import measure_calibration
 from softtargets.inspection.calibrate.corrections import Corrections
@@ -99,3 +99,10 @@ def test_a_handful_of_examples_asks_for_more_and_says_no_more(tmp_path):
 def test_the_page_says_from_when_on(bad, tmp_path):
     html = write_page(calibrate_page(bad), tmp_path / "out").read_text(encoding="utf-8")
     assert "interval of the held-out ECE, corrected for scatter, is above 5\N{NO-BREAK SPACE}%" in html
+
+
+def test_more_examples_are_not_asked_for_where_they_would_not_help(tmp_path):
+    found = inspect(saved(tmp_path / "a.npz", *wrong_way_round(300, classes=257)))
+    told = what_else(found)[0]
+    assert "257 classes, more than 256" in told
+    assert "Save" not in told

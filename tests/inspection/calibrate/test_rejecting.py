@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from inspection.calibrate.cases import wrong_way_round
+from inspection.cases import wrong_way_round
 from inspection.made import net, saved
 from softtargets.inspection.calibrate import rejecting
 from softtargets.inspection.calibrate.finding import inspect

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from inspection.calibrate.cases import rare_class, wrong_way_round
+from inspection.cases import rare_class, wrong_way_round
 from inspection.made import net, saved
 from softtargets.calibration import fold_of, histogram_binning, measure_calibration
 from softtargets.inspection.calibrate.finding import inspect

@@ -221,3 +221,11 @@ def test_an_accuracy_that_one_class_alone_would_reach_is_called_that(found, bala
         "always predicting class 0 would be right in 66.7 % of cases, and the model is right in 66.7 %."
         in (warnings_on(always)[0])
     )
+
+
+def test_how_often_a_class_is_predicted_is_told_where_that_was_counted(balanced):
+    recalls = balanced.corrections.tried[-1].recalls
+    predicted = recalls.classes[0].predicted_before
+    assert warnings_on(balanced)[0].endswith(f"It predicts that class for {predicted:,} of 6,000 examples.")
+    few = replace(balanced, corrections=Corrections(balanced.corrections.tried[:1]))
+    assert "It predicts" not in warnings_on(few)[0]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from softtargets.inspection.calibrate.corrections import Candidate
 from softtargets.inspection.calibrate.finding import Diagnosis
-from softtargets.inspection.calibrate.recalls import ClassRecall, Recalls
 from softtargets.inspection.shared.numbers import count, estimated, listed, percent, points
+from softtargets.inspection.shared.recalls import ClassRecall, Recalls
 from softtargets.report import Code, Table
 
 MOST_ROWS = 10

@@ -28,9 +28,9 @@ from torch import Tensor
 
 import softtargets.calibration as calibration
 from softtargets.calibration import CalibrationSums, Correction
-from softtargets.inspection.calibrate.recalls import Recalls, recalls_of
 from softtargets.inspection.shared.measured import Measured
 from softtargets.inspection.shared.numbers import Estimate
+from softtargets.inspection.shared.recalls import Recalls, recalls_of
 from softtargets.inspection.shared.two_passes import FEWEST, FOLDS, FirstPass, nll_of
 
 MOST_CLASSES = 256  # beyond, fits read the sample too often for what they could find out

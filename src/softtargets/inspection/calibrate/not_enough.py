@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softtargets.inspection.calibrate.corrections import PER_CLASS
+from softtargets.inspection.calibrate.corrections import MOST_CLASSES, PER_CLASS
 from softtargets.inspection.calibrate.finding import Diagnosis
 from softtargets.inspection.calibrate.remaining import BAD, OtherMethod
 from softtargets.inspection.shared.numbers import between, count, estimated, listed, number, percent
@@ -52,7 +52,8 @@ def _more_examples(found: Diagnosis) -> str:
     read = found.understood
     told = f"Corrections with numbers for each class could not be tried: {found.corrections.why_not}."
     wanted = PER_CLASS * read.classes
-    return f"{told} Save at least {count(wanted, 'held-out example')}." if read.examples < wanted else told
+    few = read.examples < wanted and read.classes <= MOST_CLASSES
+    return f"{told} Save at least {count(wanted, 'held-out example')}." if few else told
 
 
 def not_enough_code(found: Diagnosis) -> list[Code]:

@@ -11,7 +11,7 @@ than its value, so that few examples never make a verdict. In this order:
 
 What to do about it is decided by the rule of `softtargets.inspection.calibrate.corrections`. Where that does not make
 the confidence trustworthy, by the rule of `softtargets.inspection.calibrate.remaining`, the verdict begins with it;
-where it changes which classes are found, by that of `softtargets.inspection.calibrate.recalls`, the verdict says so.
+where it changes which classes are found, by that of `softtargets.inspection.shared.recalls`, the verdict says so.
 """
 
 from __future__ import annotations
@@ -248,8 +248,20 @@ def _no_better(found: Diagnosis) -> list[str]:
     accuracy = percent(found.before.accuracy)
     return [
         f"Accuracy says little here: always predicting {found.understood.called(index)} would be right in "
-        f"{percent(share)} of cases, and the model is right in {accuracy}."
+        f"{percent(share)} of cases, and the model is right in {accuracy}.{_predicted(found, index)}"
     ]
+
+
+def _predicted(found: Diagnosis, index: int) -> str:
+    """How often the model predicts that class, where predictions were counted."""
+    counted = (one.recalls for one in found.corrections.tried if one.recalls is not None)
+    recalls = next(counted, None)
+    if recalls is None:
+        return ""
+    predicted = next(one.predicted_before for one in recalls.classes if one.index == index)
+    examples = sum(one.examples for one in recalls.classes)
+    every = "every example" if predicted == examples else f"{predicted:,} of {examples:,} examples"
+    return f" It predicts that class for {every}."
 
 
 def _repetitions(found: Diagnosis) -> list[str]:

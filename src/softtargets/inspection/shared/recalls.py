@@ -1,23 +1,25 @@
-"""What a correction does to the recall of each class: biases change which class is predicted.
+"""The recall of each class by two predictions of the same examples: before and after a correction, or by two models.
 
-A model that was trained to find a rare class predicts it more often than it occurs. A bias that makes the probabilities
-right takes these predictions away: the accuracy rises, and most of the rare class is no longer found. The rule of
-`softtargets.inspection.calibrate.corrections` looks at the accuracy alone, so that somebody has to say so.
+Biases change which class is predicted. A model that was trained to find a rare class predicts it more often than it
+occurs. A bias that makes the probabilities right takes these predictions away: the accuracy rises, and most of the rare
+class is no longer found. The rule of `softtargets.inspection.calibrate.corrections` looks at the accuracy alone, so
+that somebody has to say so.
 
-A fall of recall is told if
+Of two models, too, the more accurate one may find less of a rare class. A fall of recall, or a rise, is told if
 
 1. it is more than chance, by McNemar's test of the examples of the class that only one of both predictions gets right.
    The level is divided by the number of classes (Bonferroni), since the largest fall of many is picked; and
 2. it is at least `LEAST_FALL`; of many examples, falls that change nothing are more than chance too.
 
-Of a class with five examples nothing is more than chance. So it is also told, as what happened to these examples, if a
-class that was found before is never predicted any more.
+Of a class with five examples nothing is more than chance. So of a correction it is also told, as what happened to these
+examples, if a class that was found before is never predicted any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -77,10 +79,9 @@ class ClassRecall:
         """Whether the model found some of this class and never predicts it after the correction."""
         return self.found_before > 0 and self.predicted_after == 0
 
-    def falls(self, level: float) -> bool:
-        """Whether the fall is large enough to be told, and more than chance at this level."""
-        large = self.change.value <= -LEAST_FALL and self.change.below_zero
-        return large and mcnemar(self.lost, self.gained) <= level
+    def differs(self, level: float) -> bool:
+        """Whether the change is large enough to be told, and more than chance at this level."""
+        return abs(self.change.value) >= LEAST_FALL and mcnemar(self.lost, self.gained) <= level
 
     def numbers(self) -> dict[str, Any]:
         """As plain data, for scripts."""
@@ -100,11 +101,20 @@ class Recalls:
     classes: tuple[ClassRecall, ...]
     changed: int
 
-    @property
+    @cached_property
     def falling(self) -> tuple[ClassRecall, ...]:
         """The classes whose recall falls by more than chance, the largest fall first."""
-        level = (1 - LEVEL) / max(len(self.classes), 1)
-        return tuple(one for one in self.sorted if one.falls(level))
+        return tuple(one for one in self.sorted if one.change.below_zero and one.differs(self._level))
+
+    @cached_property
+    def rising(self) -> tuple[ClassRecall, ...]:
+        """The classes whose recall rises by more than chance, the largest rise first."""
+        found = (one for one in reversed(self.sorted) if one.change.above_zero and one.differs(self._level))
+        return tuple(found)
+
+    @property
+    def _level(self) -> float:
+        return (1 - LEVEL) / max(len(self.classes), 1)
 
     @property
     def given_up(self) -> tuple[ClassRecall, ...]:
@@ -112,7 +122,7 @@ class Recalls:
         told = {one.index for one in self.falling}
         return tuple(one for one in self.sorted if one.is_given_up and one.index not in told)
 
-    @property
+    @cached_property
     def sorted(self) -> tuple[ClassRecall, ...]:
         """From the largest fall to the largest rise."""
         return tuple(sorted(self.classes, key=lambda one: one.change.value))
@@ -127,6 +137,37 @@ class Recalls:
         }
 
 
+class RecallCounts:
+    """Counts of a stream of examples, by class; their size does not depend on how many examples there are."""
+
+    def __init__(self, classes: int) -> None:
+        # Labels, right before, right after, lost, gained, predicted before, predicted after.
+        self.counts = torch.zeros(7, classes, dtype=torch.int64)
+        self.changed = 0
+
+    def add(self, before: Tensor, after: Tensor, labels: Tensor) -> None:
+        """Some examples more: two predictions (n,) and the labels."""
+        right, still = before == labels, after == labels
+        columns = (
+            labels,
+            labels[right],
+            labels[still],
+            labels[right & ~still],
+            labels[still & ~right],
+            before,
+            after,
+        )
+        classes = self.counts.shape[1]
+        self.counts += torch.stack([torch.bincount(one, minlength=classes) for one in columns])
+        self.changed += int((before != after).sum())
+
+    def recalls(self, names: Sequence[str] | None = None) -> Recalls:
+        """All classes that have examples."""
+        rows = enumerate(self.counts.T.tolist())
+        told = (ClassRecall(k, names[k] if names else f"class {k}", *row) for k, row in rows if row[0])
+        return Recalls(tuple(told), self.changed)
+
+
 def recalls_of(
     before: Tensor, after: Tensor, labels: Tensor, classes: int, names: Sequence[str] | None = None
 ) -> Recalls:
@@ -139,23 +180,9 @@ def recalls_of(
     >>> found.changed, found.falling
     (2, ())
     """
-    right, still = before == labels, after == labels
-
-    def counted(which: Tensor) -> list[int]:
-        return torch.bincount(which, minlength=classes).tolist()
-
-    columns = (
-        counted(labels),
-        counted(labels[right]),
-        counted(labels[still]),
-        counted(labels[right & ~still]),
-        counted(labels[still & ~right]),
-        counted(before),
-        counted(after),
-    )
-    rows = enumerate(zip(*columns, strict=True))
-    told = tuple(ClassRecall(k, names[k] if names else f"class {k}", *row) for k, row in rows if row[0])
-    return Recalls(told, int((before != after).sum()))
+    counts = RecallCounts(classes)
+    counts.add(before, after, labels)
+    return counts.recalls(names)
 
 
 def _share(count: int, examples: int) -> Estimate:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from inspection.calibrate.cases import rare_class
+from inspection.cases import rare_class
 from inspection.made import net, saved
 from softtargets.calibration import fold_of, vector_scaling
 from softtargets.inspection.calibrate.finding import inspect
-from softtargets.inspection.calibrate.recalls import ClassRecall, Recalls, recalls_of
+from softtargets.inspection.shared.recalls import ClassRecall, Recalls, recalls_of
 
 
 def test_counts_are_those_of_plain_loops():
