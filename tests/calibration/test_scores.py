@@ -108,3 +108,8 @@ def test_the_default_device_does_not_matter_to_data_elsewhere(instrument, kind):
     finally:
         torch.set_default_device(None)
     assert found == expected
+
+
+def test_scores_of_smaller_images_are_told_to_be_enlarged():
+    with pytest.raises(ValueError, match="the logits have 4 x 4 places and the labels 16 x 16"):
+        measure_calibration(torch.zeros(5, 3, 4, 4), torch.zeros(5, 16, 16).long(), from_logits=True)

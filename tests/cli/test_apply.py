@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from cli.command import ran
+from inspection.cases import rare_class
 from inspection.made import net
 from softtargets.calibration import expected_calibration_error, load_correction
 from softtargets.predictions import open_predictions
@@ -58,7 +59,13 @@ def test_apply_needs_no_labels(run):
     np.savez("new.npz", logits=LOGITS[:50].numpy())
     code, out, _ = run("apply", "a.correction.json", "new.npz", "--out", "b.npz", "--json")
     assert code == 0
-    assert json.loads(out) == {"written": "b.npz", "kind": "logits", "examples": 50, "method": "temperature"}
+    assert json.loads(out) == {
+        "written": "b.npz",
+        "kind": "logits",
+        "examples": 50,
+        "method": "temperature",
+        "predictions_changed": 0,
+    }
     with np.load("b.npz") as found:
         assert list(found) == ["logits"]
         assert found["logits"] == pytest.approx(
@@ -151,3 +158,16 @@ def test_one_example_is_one_example(run):
     assert "1 example, 4 classes" in run("calibrate", "one.npz")[1]
     assert "1 example, 4 classes" in run("advise", "one.npz")[1]
     assert "1 example;" in run("compare", "one.npz", "one.npz")[1]
+
+
+def test_predictions_that_become_another_class_are_counted(run):
+    logits, labels = rare_class()
+    np.savez("rare.npz", logits=logits.numpy(), labels=labels.numpy())
+    _, out, _ = run("calibrate", "rare.npz", "--save-calibrated", "a.npz")
+    assert "(recall of class 2: " in out
+    assert "the correction costs recall" in out
+    _, out, _ = run("apply", "a.correction.json", "rare.npz", "--out", "b.npz")
+    with np.load("b.npz") as found:
+        changed = int((found["logits"].argmax(1) != logits.numpy().argmax(1)).sum())
+    assert changed > 100
+    assert f"{changed} predictions changed to another class" in out

@@ -201,3 +201,27 @@ def test_classes_that_come_second_are_told_to_come_last(run, tmp_path):
     np.savez(tmp_path / "a.npz", logits=np.zeros((5, 3, 7, 7)), labels=np.zeros((5, 7, 7), dtype=int))
     _, _, err = run("calibrate", tmp_path / "a.npz")
     assert "classes to the last dimension" in err
+
+
+def test_scores_of_smaller_images_are_told_to_be_enlarged(run, tmp_path):
+    np.savez(tmp_path / "a.npz", logits=np.zeros((5, 3, 4, 4)), labels=np.zeros((5, 16, 16), dtype=int))
+    _, _, err = run("calibrate", tmp_path / "a.npz")
+    assert "the logits have 4 x 4 places and the labels 16 x 16" in err
+
+
+def test_a_class_that_is_masked_is_told_what_may_stand_there(run, tmp_path):
+    masked = LOGITS.clone()
+    masked[:, 2] = -torch.inf
+    np.savez(tmp_path / "a.npz", logits=masked.numpy(), labels=LABELS.numpy())
+    _, _, err = run("calibrate", tmp_path / "a.npz")
+    assert "has -inf in row 0, class 2" in err
+    assert "give it a logit far below all others, such as -1e4" in err
+
+
+def test_numbered_columns_with_named_labels_are_told_to_be_named(run, tmp_path):
+    rows = [
+        f"{p:.2f},{1 - p:.2f},{'cat' if p > 0.5 else 'dog'}" for p in torch.linspace(0.1, 0.9, 30).tolist()
+    ]
+    (tmp_path / "a.csv").write_text("0,1,label\n" + "\n".join(rows) + "\n")
+    _, _, err = run("calibrate", tmp_path / "a.csv")
+    assert "the classes are 0, 1, as the columns of scores are named: name these like the labels" in err

@@ -260,3 +260,10 @@ def test_batches_in_which_nothing_counts_change_nothing(kind):
     metric.update(logits[:0], labels[:0])
     metric.update(logits, torch.full_like(labels, -100))
     torch.testing.assert_close(metric.compute(), before)
+
+
+def test_predictions_of_smaller_images_are_refused_with_advice():
+    with pytest.raises(ValueError, match=r"interpolate\(preds, size=target.shape"):
+        ours.ExpectedCalibrationError(5, from_logits=True).update(
+            torch.zeros(2, 5, 8, 8), torch.zeros(2, 32, 32).long()
+        )

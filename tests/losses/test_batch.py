@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from softtargets.exceptions import TargetError
+from softtargets.losses import CrossEntropy
 from softtargets.losses.batch import Batch
 
 from .making import log_softmax, shaped
@@ -97,3 +99,19 @@ def test_square_logits_with_labels_for_every_place():
     batch = Batch(logits, labels, None, -100)
     assert batch.by_index
     assert batch.shape == (2, 3)
+
+
+def test_images_of_another_size_are_refused_with_advice():
+    logits, target = torch.zeros(2, 5, 8, 8), torch.zeros(2, 32, 32, dtype=torch.long)
+    line = r"logits = torch.nn.functional.interpolate\(logits, size=target.shape\[-2:\], mode=\"bilinear\"\)"
+    with pytest.raises(ValueError, match=line):
+        CrossEntropy()(logits, target)
+    with pytest.raises(ValueError, match=line):
+        CrossEntropy()(logits, torch.full((2, 5, 32, 32), 0.2))
+
+
+def test_a_label_of_255_may_mean_that_there_is_none():
+    with pytest.raises(TargetError, match="Where 255 marks pixels without a label, set ignore_index=255"):
+        CrossEntropy()(torch.zeros(2, 5, 8, 8), torch.full((2, 8, 8), 255))
+    with pytest.raises(TargetError, match=r"-100 to ignore$"):
+        CrossEntropy()(torch.zeros(2, 5, 8, 8), torch.full((2, 8, 8), 254))

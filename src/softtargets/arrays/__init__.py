@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         whole_numbers,
     )
     from softtargets.arrays.process_state import ProcessState, added_up, several_processes
+    from softtargets.arrays.resolution import resolution_advice
     from softtargets.arrays.scores import (
         ArrayLike,
         ScoreFault,
@@ -62,6 +63,7 @@ __all__ = [
     "over_seeds",
     "predicted_classes",
     "refuse_fault",
+    "resolution_advice",
     "several_processes",
     "single_or_double",
     "sum_tolerance",
@@ -69,7 +71,17 @@ __all__ = [
     "wrong_row",
 ]
 
-HOMES = ("compiler", "tolerances", "stochastic", "seeds", "codes", "scores", "labels", "process_state")
+HOMES = (
+    "compiler",
+    "tolerances",
+    "resolution",
+    "stochastic",
+    "seeds",
+    "codes",
+    "scores",
+    "labels",
+    "process_state",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ from softtargets.arrays import (
     as_floating,
     as_labels,
     refuse_fault,
+    resolution_advice,
     single_or_double,
     sum_tolerance,
     whole_numbers,
@@ -175,6 +176,9 @@ def check_shapes(scores: ArrayLike, labels: ArrayLike, *, from_logits: bool) -> 
             )
     if given != shape[:-1]:
         examples = shape[0] if len(shape) == 2 else shape[:-1]
+        advice = resolution_advice(shape, given, name)
+        if advice and len(shape) > 2:
+            raise ValueError(f"{name} {shape} do not match the labels {given}{advice}")
         raise ValueError(f"there must be one label for each of the {examples} examples, not {given}")
 
 

@@ -211,11 +211,18 @@ def apply(
         loaded = load_correction(correction)
         predictions = pages.opened(pages.located(file, runs_dir), context, labels_needed=False)
         with pages.progress() as told:
-            apply_correction(loaded, predictions, out, told, overwrite=overwrite)
+            changed = apply_correction(loaded, predictions, out, told, overwrite=overwrite)
     if as_json:
-        written = {"kind": predictions.kind, "examples": predictions.examples, "method": loaded.method}
+        written = {
+            "kind": predictions.kind,
+            "examples": predictions.examples,
+            "method": loaded.method,
+            "predictions_changed": changed,
+        }
         return print_json({"written": str(out), **written})
     typer.echo(f"{plural(predictions.examples, 'example')} of {predictions.path} corrected: {out}")
+    if changed:
+        typer.echo(f"{plural(changed, 'prediction')} changed to another class")
 
 
 def compare(

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from softtargets.arrays import resolution_advice
 from softtargets.calibration import Calibration, CalibrationSums, as_scores, calibration_of
 from softtargets.integrations.needs import needs
 from softtargets.selection import ConfidenceRows, RiskCoverage, risk_coverage
@@ -54,6 +55,7 @@ class _Scores(Metric):
             raise ValueError(
                 f"target must have the shape {tuple(preds.shape[:1] + preds.shape[2:])} for preds of shape "
                 f"{tuple(preds.shape)}, not {tuple(target.shape)}"
+                f"{resolution_advice(preds.shape, target.shape, 'preds', 'target')}"
             )
         return preds.movedim(1, -1).reshape(-1, self.num_classes), target.reshape(-1)
 

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import functional as F
 
+from softtargets.arrays import resolution_advice
 from softtargets.exceptions import TargetError
 from softtargets.losses.arguments import is_fake
 from softtargets.losses.functional import label_cross_entropy, soft_cross_entropy, wide, without_autocast
@@ -202,7 +203,15 @@ class Batch:
             raise TargetError(
                 f"target has the label {int(self.target.reshape(-1)[where])} at position {int(where)}, but there "
                 f"are {self.classes} classes: allowed are 0 to {self.classes - 1}, and {self.ignore_index} to ignore"
+                f"{_unlabelled(int(self.target.reshape(-1)[where]), self.ignore_index)}"
             )
+
+
+def _unlabelled(label: int, ignored: int) -> str:
+    """What 255 usually means."""
+    if label != 255:
+        return ""
+    return f". Where 255 marks pixels without a label, set ignore_index=255 or those labels to {ignored}"
 
 
 def check(logits: Tensor, target: Tensor) -> None:
@@ -239,6 +248,7 @@ def _check_probabilities(logits: Tensor, target: Tensor) -> None:
         raise ValueError(
             f"target has probabilities ({target.dtype}), so it must have the shape of the logits, "
             f"{tuple(logits.shape)}, not {tuple(target.shape)}; class indices must be integers"
+            f"{resolution_advice(logits.shape, target.shape, labels_name='target')}"
         )
 
 
@@ -250,6 +260,7 @@ def _check_indices(logits: Tensor, target: Tensor) -> None:
     if target.shape != expected:
         raise ValueError(
             f"target must have shape {tuple(expected)} for logits of shape {tuple(shape)}, not {tuple(target.shape)}"
+            f"{resolution_advice(shape, target.shape, labels_name='target')}"
         )
 
 

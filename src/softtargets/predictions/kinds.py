@@ -197,6 +197,12 @@ def _divided(scores: Tensor, judgement: Judgement) -> Tensor:
 
 
 def _words(fault: ScoreFault, place: str) -> tuple[str, str]:
+    if fault.what == "infinite" and str(fault.value) == "-inf":
+        return (
+            f"has {fault.value} in {place}, class {fault.column}",
+            "scores must be finite numbers: where the model masks a class, give it a logit far below all others, such "
+            "as -1e4; else find out why the model gave this value, or leave the row out",
+        )
     if fault.what == "infinite":
         return (
             f"has {fault.value} in {place}, class {fault.column}",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from softtargets.arrays import resolution_advice
 from softtargets.exceptions import SofttargetsError
 from softtargets.predictions.array import BLOCK_BYTES, FileArray, Merged
 from softtargets.predictions.errors import FoundFile, PredictionFileError, listed
@@ -199,6 +200,8 @@ def check_shapes(scores: FileArray, labels: FileArray) -> None:
         advice = "transpose the scores to (examples, classes)"
     elif len(scores.shape) > 2 and (scores.shape[0], *scores.shape[2:]) == labels.shape:
         advice = "move the classes to the last dimension of the scores"
+    elif resized := resolution_advice(scores.shape, labels.shape):
+        advice = resized.removeprefix("; ")
     where = f" of {labels.path}" if labels.path != scores.path else ""
     raise scores.refused(
         f"has scores '{scores.name}' {scores.shape} that do not match the labels '{labels.name}' {labels.shape}{where}",

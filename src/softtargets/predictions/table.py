@@ -40,9 +40,10 @@ class Table(InFile, ABC):
                 "one score is that of class 1, and nothing here says which class that is: write the labels as 1 where "
                 "it applies and 0 where not",
             )
-        return self.refused(
-            f"has '{text[:40]}' in {place}, column '{column}'", f"the classes are {listed(codes)}"
-        )
+        advice = f"the classes are {listed(codes)}"
+        if text and not text.isdigit() and all(name.isdigit() for name in codes):
+            advice += ", as the columns of scores are named: name these like the labels"
+        return self.refused(f"has '{text[:40]}' in {place}, column '{column}'", advice)
 
     @abstractmethod
     def blocks(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from inspection.cases import wrong_way_round
 from inspection.made import net, saved
 from softtargets.inspection.calibrate import rejecting
 from softtargets.inspection.calibrate.finding import inspect
@@ -174,3 +175,14 @@ def test_where_confidences_differ_the_accuracies_stand_side_by_side():
     told = rejecting.handed_over(selection([[0.9, 0.1]] * 4 + [[0.6, 0.4]], [0, 0, 0, 0, 1]))
     assert "accuracy on the rest is 100.0 %" in told
     assert told.endswith("instead of 80.0 %.")
+
+
+def test_confidence_that_orders_cases_the_wrong_way_round_is_called_that(tmp_path):
+    found = inspect(saved(tmp_path / "a.npz", *wrong_way_round()))
+    told = rejecting.handing_over(found)[0]
+    assert told.startswith(
+        "Do not choose cases by confidence: without the 20 % least confident ones, accuracy on the "
+    )
+    rest = next(one.accuracy for one in found.selection.at_coverage if one.coverage == 0.8)
+    assert f"falls to {100 * rest:.1f} %" in told
+    assert rest < found.selection.accuracy

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +13,7 @@ from softtargets.inspection.calibrate.finding import inspect
 from softtargets.inspection.calibrate.words import (
     advice,
     correction_line,
+    misjudged_class,
     training_hint,
     verdict_on,
     warnings_on,
@@ -177,3 +179,53 @@ def test_that_few_mistakes_make_normal_intervals_too_narrow_is_said(tmp_path, wr
     labels[:wrong] = (labels[:wrong] + 1) % 3
     said = warnings_on(inspect(saved(tmp_path / "a.npz", logits, labels)))
     assert [one.partition(" in ")[0] for one in said] == ([f"With only {told}"] if told else [])
+
+
+@pytest.fixture(scope="module")
+def balanced(tmp_path_factory):
+    """A rare class that a model trained as if it were frequent gives far too much probability."""
+    random = np.random.default_rng(0)
+    labels = (random.random(6000) < 0.02).astype(int)
+    score = 1.2 * (2 * labels - 1) + random.normal(0, 1.3, 6000) - 0.9
+    path = tmp_path_factory.mktemp("balanced") / "a.npz"
+    return inspect(saved(path, torch.from_numpy(np.stack([0 * score, score], 1)), torch.from_numpy(labels)))
+
+
+def test_the_probability_of_a_class_may_be_wrong_where_that_of_the_predicted_class_is_not(found, balanced):
+    one = misjudged_class(balanced)
+    assert one.index == 1  # the rarer of two that are wrong by as much
+    assert one.excess.low > 0.02
+    told = f"The probability of class 1 is {100 * one.mean_probability:.1f} % on average, but {100 * one.share:.1f} %"
+    calm = replace(
+        balanced.before, intervals={**balanced.before.intervals, "smooth_calibration_error": (0.0, 0.01)}
+    )
+    verdict = verdict_on(replace(balanced, before=calm))
+    assert verdict.tone == "care"
+    assert verdict.headline.startswith("Calibrated for the predicted class only")
+    assert told in verdict.sentences[0]
+    assert any(told in one for one in verdict_on(balanced).sentences)
+    assert misjudged_class(found) is None
+
+
+def test_an_accuracy_that_one_class_alone_would_reach_is_called_that(found, balanced, tmp_path):
+    said = warnings_on(balanced)
+    share = float(balanced.commonest[1])
+    assert said[0].startswith(
+        f"Accuracy says little here: always predicting class 0 would be right in {100 * share:.1f} %"
+    )
+    assert not any("Accuracy says little" in one for one in warnings_on(found))
+    constant = torch.tensor([[2.0, 0.0, 0.0]]).repeat(90, 1)
+    always = inspect(saved(tmp_path / "b.npz", constant, torch.tensor([0, 0, 1] * 30)))
+    assert always.commonest == (0, pytest.approx(2 / 3))
+    assert (
+        "always predicting class 0 would be right in 66.7 % of cases, and the model is right in 66.7 %."
+        in (warnings_on(always)[0])
+    )
+
+
+def test_how_often_a_class_is_predicted_is_told_where_that_was_counted(balanced):
+    recalls = balanced.corrections.tried[-1].recalls
+    predicted = recalls.classes[0].predicted_before
+    assert warnings_on(balanced)[0].endswith(f"It predicts that class for {predicted:,} of 6,000 examples.")
+    few = replace(balanced, corrections=Corrections(balanced.corrections.tried[:1]))
+    assert "It predicts" not in warnings_on(few)[0]

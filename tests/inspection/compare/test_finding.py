@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from inspection.cases import rare_class
 from inspection.made import net, saved
 from softtargets.errors import error_overlap
 from softtargets.exceptions import SofttargetsError
@@ -241,3 +242,38 @@ def test_tables_name_the_models_whatever_they_are_called(tmp_path):
     differences, mistakes = page._differences(found), page._mistakes(found)
     assert [column.heading for column in differences.columns][2:4] == ["a | b.npz", "c.npz"]
     assert [row["case"] for row in mistakes.rows][1:3] == ["only a | b.npz right", "only c.npz right"]
+
+
+@pytest.fixture(scope="module")
+def rare_pair(tmp_path_factory):
+    """A model that finds a rare class, and one that is more accurate because it does not."""
+    logits, labels = rare_class()
+    directory = tmp_path_factory.mktemp("rare")
+    cautious = logits + torch.tensor([2.5, 0.0, -1.0])
+    files = [
+        saved(directory / f"{name}.npz", z, labels) for name, z in (("finds", logits), ("misses", cautious))
+    ]
+    return logits.argmax(1), cautious.argmax(1), labels, compare(*files), compare(*reversed(files))
+
+
+def test_who_finds_more_of_a_rare_class_is_said_against_the_accuracy(rare_pair):
+    finds, misses, labels, found, turned = rare_pair
+    own = labels == 2
+    recall = [float((one == labels)[own].double().mean()) for one in (finds, misses)]
+    for one, sign in ((found, "−"), (turned, "+")):
+        verdict = verdict_on_two(one)
+        assert "misses.npz is more accurate" in verdict.headline
+        assert "finds.npz finds more of class 2" in verdict.headline
+        told = next(sentence for sentence in verdict.sentences if sentence.startswith("finds.npz finds more"))
+        ends = f"{100 * recall[0]:.1f} % instead of {100 * recall[1]:.1f} % of its {int(own.sum())} examples"
+        assert ends in told
+        assert f"= {sign}{100 * (recall[0] - recall[1]):.1f} points" in told
+    numbers = found.numbers()["recall"]
+    assert [one["name"] for one in numbers["a_finds_more"]] == ["class 2", "class 1"]
+    assert [one["name"] for one in numbers["b_finds_more"]] == ["class 0"]
+
+
+def test_recalls_that_go_with_the_accuracy_are_not_worth_a_sentence(pair):
+    found = pair[3]
+    assert verdict_on_two(found).headline.startswith("a.npz is more accurate")
+    assert not any("finds more" in one for one in verdict_on_two(found).sentences)

@@ -13,6 +13,7 @@ from softtargets.integrations.huggingface import (
     loss_function,
     store_teacher,
 )
+from softtargets.integrations.huggingface.rows import accepted, unwrapped
 from softtargets.integrations.huggingface.stored import ROW, most_probable
 from softtargets.losses import Distillation, LabelSmoothing
 
@@ -117,6 +118,83 @@ def test_teacher_and_student_get_what_each_of_them_takes(unused, tmp_path):
     data = small.Examples(**small.labelled(8).columns, token_type_ids=kinds)
     trainer_of(tmp_path, Alone(), data, small.classifier(1), max_steps=1).train()
     store_teacher(Alone(), data, tmp_path / "teacher.safetensors", k=2)
+
+
+class Anything(torch.nn.Module):
+    """As PEFT, DataParallel and ``torch.compile`` wrap a model: its forward takes anything and hands it on."""
+
+    def __init__(self, name, inside) -> None:
+        super().__init__()
+        setattr(self, name, inside)
+        self.name = name
+
+    def forward(self, *args, **kwargs):
+        return getattr(self, self.name)(*args, **kwargs)
+
+
+class Adapted(Anything):
+    """As PEFT's, of whose two layers the inner one has the model."""
+
+    def __init__(self, inside) -> None:
+        super().__init__("base_model", Anything("model", inside))
+        self.special_peft_forward_args = {"adapter_names"}
+
+    def get_base_model(self):
+        return self.base_model.model
+
+
+WRAPPED = {
+    "peft": Adapted,
+    "parallel": torch.nn.DataParallel,
+    "compiled": lambda inside: Anything("_orig_mod", inside),
+    "parallel peft": lambda inside: torch.nn.DataParallel(Adapted(inside)),
+    "compiled peft": lambda inside: Anything("_orig_mod", Adapted(inside)),
+}
+
+
+@pytest.mark.parametrize("kind", WRAPPED)
+def test_a_wrapped_teacher_gets_what_the_model_inside_takes(kind, tmp_path):
+    """The student has token types, of which this teacher knows nothing, and the other way round."""
+    kinds = (torch.arange(7) > 3).long().expand(8, 7).contiguous()
+    data = small.Examples(**small.labelled(8).columns, token_type_ids=kinds)
+    teacher = WRAPPED[kind](Alone())
+    trainer = trainer_of(tmp_path, teacher, data, small.classifier(1), max_steps=1)
+    trainer.train()
+    bare = trainer_of(tmp_path, Alone(), data, small.classifier(1), max_steps=1)
+    bare.train()
+    assert small.losses_of(trainer) == small.losses_of(bare)
+    store_teacher(teacher, data, tmp_path / "teacher.safetensors", k=2)
+    pairs = Pairs()
+    trainer_of(tmp_path, WRAPPED[kind](pairs), data, Alone(), max_steps=1).train()
+    assert "token_type_ids" in pairs.asked
+
+
+def test_models_are_found_inside_of_wrappers():
+    inside = Alone()
+    for wrap in WRAPPED.values():
+        assert unwrapped(wrap(inside)) is inside
+    assert unwrapped(torch.compile(inside)) is inside
+    own = Anything("student", inside)  # which may read whatever it likes
+    assert unwrapped(own) is own
+    named = Pairs()
+    named.module = inside  # an ordinary attribute of a model that names its inputs
+    assert unwrapped(named) is named
+    given = {"input_ids": 1, "adapter_names": 2, "idx": 3}
+    assert accepted(Adapted(inside), given) == {"input_ids": 1, "adapter_names": 2}
+    assert accepted(own, given) == given
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_teacher_of_peft(mixed, tmp_path):
+    peft = pytest.importorskip("peft")
+    kinds = (torch.arange(7) > 3).long().expand(8, 7).contiguous()
+    data = small.Examples(**small.labelled(8).columns, token_type_ids=kinds)
+    for inside in (Alone(), small.classifier(2)):
+        teacher = peft.get_peft_model(inside, peft.LoraConfig(r=2, target_modules=["query"]), mixed=mixed)
+        assert unwrapped(teacher) is inside
+        trainer = trainer_of(tmp_path, teacher, data, small.classifier(1), max_steps=1)
+        trainer.train()
+        assert len(small.losses_of(trainer)) == 1
 
 
 def test_a_teacher_that_cannot_be_moved_stays_where_it_is(tmp_path):

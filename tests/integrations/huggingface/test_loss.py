@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from inspect import signature
 
 import pytest
 import torch
 from torch.nn import functional as F
-from transformers import Trainer, TrainingArguments
+from transformers import (
+    EvalPrediction,
+    SegformerConfig,
+    SegformerForSemanticSegmentation,
+    Trainer,
+    TrainingArguments,
+)
 from transformers.modeling_outputs import (
     CausalLMOutput,
     MaskedLMOutput,
@@ -17,7 +24,7 @@ from transformers.modeling_outputs import (
 from transformers.trainer_pt_utils import LabelSmoother
 
 from integrations.huggingface import small
-from softtargets.integrations.huggingface import loss_function
+from softtargets.integrations.huggingface import Metrics, loss_function
 from softtargets.losses import (
     LABO,
     REGULARISERS,
@@ -511,3 +518,74 @@ def test_the_state_is_found_in_the_checkpoint_that_the_arguments_name(tmp_path):
 def test_trainers_own_smoothing_beside_ours_is_refused(tmp_path):
     with pytest.raises(ValueError, match="label_smoothing_factor=0\\.1 has no effect"):
         learning(tmp_path, LabelSmoothing(0.1), label_smoothing_factor=0.1)
+
+
+def segmenter(classes=4):
+    """A real SegFormer, whose logits have a quarter of the height and width of its images."""
+    torch.manual_seed(0)
+    sizes = {"hidden_sizes": [8, 8, 8, 8], "depths": [1, 1, 1, 1], "num_attention_heads": [1, 1, 1, 1]}
+    rest = {
+        "sr_ratios": [1, 1, 1, 1],
+        "decoder_hidden_size": 8,
+        "classifier_dropout_prob": 0.0,
+        "num_labels": classes,
+    }
+    return SegformerForSemanticSegmentation(SegformerConfig(**sizes, **rest)).eval()
+
+
+def test_logits_of_smaller_images_are_refused_with_the_line_that_enlarges_them():
+    model, images = segmenter(), torch.randn(2, 3, 32, 32)
+    labels = torch.randint(4, (2, 32, 32))
+    labels[0, :5] = -100
+    outputs = model(images)
+    function = loss_function("label_smoothing", alpha=0.1)
+    with pytest.raises(ValueError, match=r"for logits of shape \(2, 4, 8, 8\), not \(2, 32, 32\)") as refused:
+        function(outputs, labels)
+    assert "In Trainer, do that in a compute_loss_func of your own" in str(refused.value)
+    line = re.search(r"first enlarge them, logits = (torch.*\))\. In Trainer", str(refused.value)).group(1)
+    logits = eval(line, {"torch": torch, "logits": outputs.logits, "labels": labels})
+    found = function(logits, labels, (labels != -100).sum())
+    rows = logits.movedim(1, -1).reshape(-1, 4)
+    assert float(found) == pytest.approx(
+        float(torch.nn.functional.cross_entropy(rows, labels.reshape(-1), label_smoothing=0.1)), rel=1e-5
+    )
+    for measured in (Metrics().preprocess, lambda *pair: Metrics()(EvalPrediction(*pair))):
+        with pytest.raises(ValueError, match="8 x 8 places and the labels 32 x 32"):
+            measured(outputs.logits.detach(), labels)
+
+
+def test_a_segmenter_is_trained_and_measured_at_the_size_of_its_labels(tmp_path):
+    """As docs/integrations.md has it."""
+
+    def enlarged(logits, labels):
+        return F.interpolate(logits, size=labels.shape[-2:], mode="bilinear")
+
+    labels = torch.randint(4, (8, 32, 32))
+    labels[:, :3] = -100
+    data = small.Examples(pixel_values=torch.randn(8, 3, 32, 32), labels=labels)
+    function, metrics = loss_function("label_smoothing", alpha=0.1), Metrics()
+
+    def compute_loss(outputs, labels, num_items_in_batch=None):
+        return function(enlarged(outputs.logits, labels), labels, num_items_in_batch)
+
+    trainer = Trainer(
+        model := segmenter(),
+        small.arguments(tmp_path, max_steps=1),
+        train_dataset=data,
+        eval_dataset=data,
+        compute_loss_func=compute_loss,
+        compute_metrics=metrics,
+        preprocess_logits_for_metrics=lambda logits, labels: metrics.preprocess(
+            enlarged(logits, labels), labels
+        ),
+    )
+    trainer.train()
+    found = trainer.evaluate()
+    with torch.no_grad():
+        logits = enlarged(model.eval()(data.columns["pixel_values"]).logits, labels)
+    assert found["eval_accuracy"] == pytest.approx(
+        float((logits.argmax(1) == labels)[labels != -100].double().mean())
+    )
+    assert found["eval_loss"] == pytest.approx(
+        float(F.cross_entropy(logits, labels, label_smoothing=0.1)), rel=1e-4
+    )

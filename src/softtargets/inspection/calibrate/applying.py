@@ -20,16 +20,22 @@ def apply_correction(
     told: Told = quiet,
     *,
     overwrite: bool = False,
-) -> None:
+) -> int:
     """Write corrected scores of the same kind, in the same order, with the labels if there are any.
 
-    Rows that the predictions leave out (`ignore_index`) are left out; tokens are rows.
+    Rows that the predictions leave out (`ignore_index`) are left out; tokens are rows. Returns how many predictions are
+    another class than before, which biases can make of them.
     """
     check_fits(correction, predictions)
+    changed = 0
 
     def rows() -> Iterator[tuple[Tensor, Tensor | None]]:
+        nonlocal changed
         for scores, labels in reading(predictions, "correcting", told):
-            yield correction(scores, checked=True), labels if predictions.labelled else None
+            corrected = correction(scores, checked=True)
+            if correction.bias is not None:
+                changed += int((corrected.argmax(1) != scores.argmax(1)).sum())
+            yield corrected, labels if predictions.labelled else None
 
     first = next(iter(predictions.chunks(1)))[0]
     what = Written(
@@ -41,6 +47,7 @@ def apply_correction(
         labelled=predictions.labelled,
     )
     write_predictions(out, what, rows(), overwrite=overwrite)
+    return changed
 
 
 def check_fits(correction: Correction, predictions: Predictions) -> None:

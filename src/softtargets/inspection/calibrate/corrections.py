@@ -27,9 +27,10 @@ import torch
 from torch import Tensor
 
 import softtargets.calibration as calibration
-from softtargets.calibration import Correction
+from softtargets.calibration import CalibrationSums, Correction
 from softtargets.inspection.shared.measured import Measured
 from softtargets.inspection.shared.numbers import Estimate
+from softtargets.inspection.shared.recalls import Recalls, recalls_of
 from softtargets.inspection.shared.two_passes import FEWEST, FOLDS, FirstPass, nll_of
 
 MOST_CLASSES = 256  # beyond, fits read the sample too often for what they could find out
@@ -52,7 +53,9 @@ class Candidate:
 
     `gain_with_mistake` is the gain with one mistake more; None where that is no condition. `accuracy` is by how much
     the accuracy changes; a temperature does not change it. `over` is the gain over simpler candidates, by their names.
-    `correction` is fitted to all examples, None where there is none to recommend; `note` may say why.
+    `correction` is fitted to all examples, None where there is none to recommend; `note` may say why. `recalls` and
+    `sums` are of the same held-out examples; a temperature has none of them, as its calibration is measured anyway and
+    no prediction changes.
     """
 
     name: str
@@ -66,6 +69,8 @@ class Candidate:
     note: str = ""
     accuracy: Estimate = UNCHANGED
     gain_with_mistake: Estimate | None = None
+    recalls: Recalls | None = None
+    sums: CalibrationSums | None = None
 
     @property
     def helps(self) -> bool:
@@ -83,7 +88,7 @@ class Candidate:
         told = {
             key: value
             for key, value in vars(self).items()
-            if key not in ("gain", "over", "correction", "accuracy", "gain_with_mistake")
+            if key not in ("gain", "over", "correction", "accuracy", "gain_with_mistake", "recalls", "sums")
         }
         return {
             **told,
@@ -93,6 +98,7 @@ class Candidate:
             if self.gain_with_mistake
             else None,
             "accuracy_change": vars(self.accuracy),
+            "recall": self.recalls.numbers() if self.recalls else None,
             "helps": self.helps,
             "correction": self.correction.numbers() if self.correction and self.helps else None,
         }
@@ -259,12 +265,18 @@ def richer_corrections(
     as_it_is = nll_of(logits, labels)
     second = logits.topk(2, dim=1).indices[:, 1]
     mistakes = {name: nll_of(z, second) for name, z in {"as they are": logits, **scaled}.items()}
-    shown = {"as they are": logits, **scaled}
-    right = {name: (z.argmax(1) == labels).double() for name, z in shown.items()}
+    predicted = {name: z.argmax(1) for name, z in {"as they are": logits, **scaled}.items()}
+    right = {name: (k == labels).double() for name, k in predicted.items()}
+    read = found.understood
     before = found.before.expected_calibration_error if whole else _ece(logits, labels, bins)
     candidates: list[Candidate] = []
     for place, name in enumerate(RICHER, start=1):
         gain, after = _gain(as_it_is, losses[name]), _ece(scaled[name], labels, bins)
+        sums = CalibrationSums.empty(read.classes, bins)
+        sums.add(scaled[name], labels, from_logits=True, checked=True)
+        changed = recalls_of(
+            predicted["as they are"], predicted[name], labels, read.classes, read.class_names
+        )
         over = {simpler: _gain(losses[simpler], losses[name]) for simpler in list(fits)[:place]}
         fitted = RICHER[name](chunks)
         kept = None
@@ -283,6 +295,8 @@ def richer_corrections(
                 fitted.note,
                 _gain(right[name], right["as they are"]),
                 _gain(as_it_is, losses[name], float((mistakes["as they are"] - mistakes[name]).mean())),
+                changed,
+                sums,
             )
         )
     return candidates

@@ -16,6 +16,7 @@ from softtargets.inspection.calibrate.corrections import (
     corrections_of,
     sample_size,
 )
+from softtargets.inspection.calibrate.remaining import Remaining, remaining_of
 from softtargets.inspection.calibrate.repeats import RepeatedRows
 from softtargets.inspection.shared.measured import Measured, measured, numbers_of
 from softtargets.inspection.shared.numbers import LEVEL, QUANTILE, Estimate
@@ -48,13 +49,16 @@ class Diagnosis(Measured):
     """Calibration of one file, where it comes from, and which correction helps.
 
     `normalisation` is whether normalised logits would order predictions better. `repeated` is how many rows are equal
-    to an earlier one.
+    to an earlier one. `remaining` is the calibration error that is left with the recommended correction.
+    `commonest` is the class that most labels are, and their share: the accuracy of always predicting it.
     """
 
     bins: int
     normalisation: LogitNormalisation
     worst: tuple[ClassCalibration, ...]
     corrections: Corrections
+    remaining: Remaining
+    commonest: tuple[int, float]
     repeated: int = 0
 
     @property
@@ -83,9 +87,11 @@ class Diagnosis(Measured):
                 "count_as": self.zeros.floor,
                 "nll_with_floor": vars(self.nll_with_floor) if self.nll_with_floor else None,
             },
+            "commonest_class": {"index": self.commonest[0], "share": self.commonest[1]},
             "worst_classes": [asdict(one) for one in self.worst],
             "sweep": {name: list(getattr(self.sweep, name)) for name in ("temperatures", "nll", "ece")},
             "corrections": self.corrections.numbers(),
+            "remaining_error": self.remaining.numbers(),
             "temperature": self.scaled.numbers() if self.scaled else None,
             "after": numbers_of(self.after),
             "selection": {**self.selection.numbers(), "normalised_logits": self.normalisation.numbers()},
@@ -116,6 +122,7 @@ def _inspect(predictions: Predictions, bins: int, told: Told) -> Diagnosis:
     found = measured(predictions, first, second)
     told("fitting corrections", 0, 0)
     corrections = corrections_of(found, first)
+    remaining = remaining_of(found, corrections, first)
     told("ordering by confidence", 0, 0)
     return Diagnosis(
         **vars(found),
@@ -123,8 +130,16 @@ def _inspect(predictions: Predictions, bins: int, told: Told) -> Diagnosis:
         normalisation=normalisation_of(first.normalised or first.ordered, predictions.classes),
         worst=worst_classes(first.sums, predictions.class_names),
         corrections=corrections,
+        remaining=remaining,
+        commonest=commonest_class(first.sums),
         repeated=repeats.count(),
     )
+
+
+def commonest_class(sums: calibration.CalibrationSums) -> tuple[int, float]:
+    """The class that most labels are, and their share."""
+    labels = sums.class_positives.sum(1)
+    return int(labels.argmax()), int(labels.max()) / sums.examples
 
 
 def worst_classes(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from softtargets.calibration import Correction
-from softtargets.inspection.calibrate import rejecting, words
+from softtargets.inspection.calibrate import changed_classes, not_enough, rejecting, words
 from softtargets.inspection.calibrate.corrections import Candidate
 from softtargets.inspection.calibrate.figures import before_and_after
 from softtargets.inspection.calibrate.finding import Diagnosis
@@ -67,6 +67,9 @@ def _metrics(found: Diagnosis) -> Table:
 def _correcting(found: Diagnosis) -> Iterator[Table | Code]:
     if (best := found.recommended) is not None and best.correction is not None:
         yield Code(correcting_code(best.correction), title="To correct predictions:")
+    yield from changed_classes.recall_exhibits(found)
+    if words.still_bad(found):
+        yield from not_enough.not_enough_code(found)
     if found.corrections.tried:
         yield _tried(found)
     if best is not None and best.correction is not None and best.correction.bias is not None:

@@ -43,9 +43,15 @@ def handed_over(found: Selection) -> str:
             "All predictions are equally confident, so confidence does not tell mistakes from correct predictions. "
             "Handing the least confident cases to a person gains nothing."
         )
+    rest = accuracy_on_the_rest(found)
+    if rest.high < found.accuracy:
+        return (
+            f"Do not choose cases by confidence: without the {percent(HANDED_OVER, 0)} least confident ones, accuracy "
+            f"on the rest falls to {estimated(rest)} from {percent(found.accuracy)}."
+        )
     return (
         f"If the {percent(HANDED_OVER, 0)} least confident cases are handed to a person, accuracy on the rest is "
-        f"{estimated(accuracy_on_the_rest(found))} instead of {percent(found.accuracy)}."
+        f"{estimated(rest)} instead of {percent(found.accuracy)}."
     )
 
 

@@ -1,4 +1,4 @@
-"""What calibration numbers mean, in plain words. Every threshold is here, with its reason.
+"""What calibration numbers mean, in plain words. Every threshold is here, with its reason, or imported to here.
 
 Judged by the smooth calibration error (Błasiok & Nakkiran 2024), which needs no bins, and by its 95 % interval rather
 than its value, so that few examples never make a verdict. In this order:
@@ -9,15 +9,19 @@ than its value, so that few examples never make a verdict. In this order:
    underconfident if the interval of mean confidence less accuracy is above or below 0, and else confident in the
    wrong places.
 
-What to do about it is decided by the rule of `softtargets.inspection.calibrate.corrections`.
+What to do about it is decided by the rule of `softtargets.inspection.calibrate.corrections`. Where that does not make
+the confidence trustworthy, by the rule of `softtargets.inspection.calibrate.remaining`, the verdict begins with it;
+where it changes which classes are found, by that of `softtargets.inspection.shared.recalls`, the verdict says so.
 """
 
 from __future__ import annotations
 
 from softtargets.calibration import Calibration, ConfidenceCalibration
+from softtargets.inspection.calibrate import changed_classes, not_enough
 from softtargets.inspection.calibrate.corrections import Candidate
-from softtargets.inspection.calibrate.finding import Diagnosis
+from softtargets.inspection.calibrate.finding import ClassCalibration, Diagnosis
 from softtargets.inspection.calibrate.rejecting import handing_over
+from softtargets.inspection.calibrate.remaining import BAD
 from softtargets.inspection.shared.measured import corrected_estimate
 from softtargets.inspection.shared.numbers import (
     Estimate,
@@ -34,8 +38,6 @@ from softtargets.report import Tone, Verdict
 
 # A stated confidence of 90 % that means 88 to 92 %: few decisions would change, and fewer models are better unscaled.
 GOOD = 0.02
-# On average one in twenty of the predictions made with such confidence is not as said: decisions do change.
-BAD = 0.05
 # Models reach this on their training set and hardly ever on anything else.
 TRAINING_ACCURACY = 0.999
 TRAINING_ERROR = 0.01
@@ -47,6 +49,13 @@ MISTAKES = 10
 REPEATED = 0.05
 
 LEAVE = "Leave the model as it is."
+NONE = "None of the corrections is recommended."
+NOT_ENOUGH = "scaling is not enough"
+BY_CLASS = "Calibrated for the predicted class only"
+RIGHT_ON_AVERAGE = (
+    "The confidence in the predicted class can be taken at its word, the probability of a class cannot."
+)
+COSTS_RECALL = "the correction costs recall"
 NAMES = {
     "floor": "a small number instead of 0",
     "temperature": "temperature scaling",
@@ -69,11 +78,47 @@ READ = "If this is not what you meant, say so with --kind, --scores, --label or 
 def verdict_on(found: Diagnosis) -> Verdict:
     """The verdict on one file: is it calibrated, how well do we know, and what to do about it."""
     tone, headline, sentences = judged(found.before, found.overconfidence)
-    sentences = [*sentences, *advice(found), *handing_over(found)]
+    if still_bad(found):
+        tone, headline = "bad", f"{headline}; {NOT_ENOUGH}"
+        sentences = [*not_enough.first_sentences(found), *sentences]
+    elif changed_classes.costs_recall(found):
+        headline = f"{headline}; {COSTS_RECALL}"
+    if (misjudged := misjudged_class(found)) is not None:
+        if tone == "good":
+            tone, headline = "care", BY_CLASS
+            sentences = [f"{RIGHT_ON_AVERAGE} {_misjudged(misjudged)}", *sentences[1:]]
+        else:
+            sentences = [*sentences, _misjudged(misjudged)]
+    sentences = [*sentences, *advice(found), *changed_classes.recall_sentences(found), *handing_over(found)]
     if hint := training_hint(found.before):
         tone = "care" if tone == "good" else tone
         sentences.append(hint)
     return Verdict(tone, headline, tuple(sentences))
+
+
+def still_bad(found: Diagnosis) -> bool:
+    """Whether to say that scaling is not enough: not of a model that is called well calibrated or unknown."""
+    error = corrected_estimate(found.before, "smooth_calibration_error")
+    return found.scaled is not None and found.remaining.is_bad and error.low > 0 and error.high >= GOOD
+
+
+def misjudged_class(found: Diagnosis) -> ClassCalibration | None:
+    """The class whose mean probability is furthest from how often it occurs, if all of the interval is beyond `GOOD`.
+
+    Where one class is rare, the errors of the predicted class say next to nothing of it: a model that gives a class of
+    1 in 100 a probability of 15 % may be right about its predictions as often as it says.
+    """
+    beyond = [one for one in found.worst if one.excess.low >= GOOD or one.excess.high <= -GOOD]
+    return max(beyond, key=lambda one: (abs(one.excess.value), -one.share)) if beyond else None
+
+
+def _misjudged(one: ClassCalibration) -> str:
+    probability, share = percent(one.mean_probability), percent(one.share)
+    return f"The probability of {_class(one)} is {probability} on average, but {share} of the labels are that class."
+
+
+def _class(one: ClassCalibration) -> str:
+    return f"class {one.name}" if one.name == str(one.index) else one.name
 
 
 def judged(found: Calibration | ConfidenceCalibration, lean: Estimate) -> tuple[Tone, str, list[str]]:
@@ -123,7 +168,7 @@ def advice(found: Diagnosis) -> list[str]:
 
 def leaving(found: Diagnosis) -> list[str]:
     """Why no correction is recommended."""
-    told = LEAVE
+    told = NONE if still_bad(found) else LEAVE
     lowering = [one for one in found.corrections.tried if one.correction and one.gain.above_zero]
     raising = [one for one in lowering if one.ece_after > one.ece_before]
     if raising:
@@ -160,11 +205,10 @@ def _use(found: Diagnosis, best: Candidate) -> str:
 
 def _effect(found: Diagnosis, best: Candidate) -> str:
     """What a recommended correction does to held-out examples."""
-    ece = f"{percent(best.ece_before)} to {percent(best.ece_after)}"
-    if best.name == "temperature" and found.after is not None:
-        ends = (corrected_estimate(one, "expected_calibration_error") for one in (found.before, found.after))
-        ece = " to ".join(map(estimated, ends))
+    before = corrected_estimate(found.before, "expected_calibration_error")
+    ece = f"{estimated(before)} to {estimated(found.remaining.ece)}"
     if best.name == "floor":
+        ece = f"{percent(best.ece_before)} to {percent(best.ece_after)}"
         return f"That makes the NLL finite and changes the ECE from {ece}."
     change = f"That changes the ECE from {ece} and the NLL by {_fall(best.gain)}"
     if best.correction is not None and best.correction.bias is not None:
@@ -192,7 +236,32 @@ def training_hint(found: Calibration | ConfidenceCalibration) -> str:
 
 def warnings_on(found: Diagnosis) -> list[str]:
     """What a reader must know before believing the numbers."""
-    return [*_zero_labels(found), *_few_mistakes(found.before), *_repetitions(found)]
+    return [*_no_better(found), *_zero_labels(found), *_few_mistakes(found.before), *_repetitions(found)]
+
+
+def _no_better(found: Diagnosis) -> list[str]:
+    """That the accuracy is not above that of always predicting one class, so that it says little."""
+    index, share = found.commonest
+    low, _ = found.before.intervals["accuracy"]
+    if found.understood.examples < FEWEST or low > share:
+        return []
+    accuracy = percent(found.before.accuracy)
+    return [
+        f"Accuracy says little here: always predicting {found.understood.called(index)} would be right in "
+        f"{percent(share)} of cases, and the model is right in {accuracy}.{_predicted(found, index)}"
+    ]
+
+
+def _predicted(found: Diagnosis, index: int) -> str:
+    """How often the model predicts that class, where predictions were counted."""
+    counted = (one.recalls for one in found.corrections.tried if one.recalls is not None)
+    recalls = next(counted, None)
+    if recalls is None:
+        return ""
+    predicted = next(one.predicted_before for one in recalls.classes if one.index == index)
+    examples = sum(one.examples for one in recalls.classes)
+    every = "every example" if predicted == examples else f"{predicted:,} of {examples:,} examples"
+    return f" It predicts that class for {every}."
 
 
 def _repetitions(found: Diagnosis) -> list[str]:
@@ -241,7 +310,10 @@ def floor_words(found: Diagnosis) -> list[str]:
 
 def correction_words(found: Diagnosis) -> list[str]:
     """What to do, by which rule, and what was not tried."""
-    told = [" ".join(advice(found)), *_temperature_words(found), RULE, *floor_words(found)]
+    told = [" ".join(advice(found)), *changed_classes.recall_words(found)]
+    if still_bad(found):
+        told.append(" ".join([*not_enough.first_sentences(found), not_enough.threshold_words()]))
+    told += [*_temperature_words(found), RULE, *floor_words(found)]
     if found.corrections.why_not and found.scaled is not None:
         told.append(f"Corrections with numbers for each class were not tried: {found.corrections.why_not}.")
     return [*told, HELD_OUT]
@@ -280,4 +352,4 @@ def correction_line(found: Diagnosis) -> str:
         return "correction: none"
     if best.name == "temperature":
         return f"correction: temperature {estimated(found.scaled.temperature, 3, share=False)}"
-    return f"correction: {NAMES[best.name]}"
+    return f"correction: {NAMES[best.name]}{changed_classes.fall_in_brackets(found)}"

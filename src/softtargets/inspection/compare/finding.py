@@ -14,6 +14,7 @@ from softtargets.inspection.compare.paired import Differences, PairedSums, measu
 from softtargets.inspection.shared.measured import Measured, also_at, measured, numbers_of
 from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.reading import Piece, Told, check_bins, quiet
+from softtargets.inspection.shared.recalls import RecallCounts, Recalls
 from softtargets.inspection.shared.two_passes import FEWEST, FirstPass, SecondPass, as_logits, counted_zeros
 from softtargets.predictions import Predictions
 from softtargets.selection import aurc_difference, normalisation_of
@@ -25,7 +26,7 @@ class Comparison:
 
     `aurc` is the difference of the areas under their risk-coverage curves, as they are. `repaired` is the same with
     normalised logits for those models that they order better on held-out examples, which `normalised` says of A and B;
-    None where that is neither.
+    None where that is neither. `recalls` are those of each class: before is A, after is B.
     """
 
     a: Measured
@@ -37,6 +38,7 @@ class Comparison:
     aurc: Estimate
     normalised: tuple[bool, bool]
     repaired: Estimate | None
+    recalls: Recalls
 
     @property
     def agreement(self) -> float:
@@ -56,6 +58,10 @@ class Comparison:
             "aurc_difference_normalised": vars(self.repaired) if self.repaired else None,
             "differences_scaled": asdict(self.scaled) if self.scaled else None,
             "agreement": self.agreement,
+            "recall": {
+                "a_finds_more": [one.numbers() for one in self.recalls.falling],
+                "b_finds_more": [one.numbers() for one in self.recalls.rising],
+            },
             "overlap": vars(self.overlap) | {name: getattr(self.overlap, name) for name in shares},
         }
 
@@ -81,13 +87,14 @@ def compare(a: Predictions, b: Predictions, bins: int = 15, told: Told = quiet) 
     _check_alike(a, b)
     first = [FirstPass(one, bins, zeros=counted_zeros(one, told), normalise=True) for one in (a, b)]
     paired = PairedSums(bins)
-    overlap = ErrorOverlap(0, 0, 0, 0, 0)
+    overlap, recalls = ErrorOverlap(0, 0, 0, 0, 0), RecallCounts(a.classes)
     for scores, labels in together(a, b, "measuring", told):
         examples = []
         for one, some in zip(first, scores, strict=True):
             one.add(some, labels)
             examples.append(measures_of(as_logits(some, one.from_logits, one.zeros.floor), labels))
         paired.add(*examples)
+        recalls.add(examples[0].predicted, examples[1].predicted, labels)
         # Classes are compared, not scores: these are known already.
         more = error_overlap(examples[0].predicted, examples[1].predicted, labels)
         overlap = ErrorOverlap(**{key: value + vars(more)[key] for key, value in vars(overlap).items()})
@@ -98,7 +105,18 @@ def compare(a: Predictions, b: Predictions, bins: int = 15, told: Told = quiet) 
     differences = paired.differences(sides[0].before, sides[1].before)
     aurc = Estimate(*aurc_difference(sides[0].selection.curve, sides[1].selection.curve, LEVEL))
     normalised, repaired = _repaired(first, a.classes)
-    return Comparison(sides[0], sides[1], bins, differences, scaled, overlap, aurc, normalised, repaired)
+    return Comparison(
+        sides[0],
+        sides[1],
+        bins,
+        differences,
+        scaled,
+        overlap,
+        aurc,
+        normalised,
+        repaired,
+        recalls.recalls(a.class_names),
+    )
 
 
 def _repaired(first: list[FirstPass], classes: int) -> tuple[tuple[bool, bool], Estimate | None]:

@@ -18,7 +18,8 @@ from torch import Tensor
 import softtargets.calibration as calibration
 from softtargets.calibration import Calibration, frequencies
 from softtargets.inspection.shared.measured import estimate_of
-from softtargets.inspection.shared.numbers import QUANTILE, Estimate
+from softtargets.inspection.shared.numbers import Estimate
+from softtargets.inspection.shared.paired_counts import accuracy_difference, mcnemar
 
 GROUPS = 200
 STEPS = 512  # of the grid on which residuals are smoothed
@@ -156,21 +157,6 @@ def _beyond_rounding(found: Estimate) -> Estimate:
     return Estimate(found.value, min(found.low, 0.0), max(found.high, 0.0))
 
 
-def accuracy_difference(only_a: int, only_b: int, examples: int) -> Estimate:
-    """The accuracy of B less that of A: from the examples that only one of them gets right.
-
-    The interval is the adjusted one of Bonett & Price 2012, which adds one example to each.
-
-    >>> found = accuracy_difference(10, 30, 1000)
-    >>> found.value, round(found.low, 4), round(found.high, 4)
-    (0.02, 0.0073, 0.0326)
-    """
-    n = examples + 2
-    a, b = (only_a + 1) / n, (only_b + 1) / n
-    half = QUANTILE * math.sqrt(max(a + b - (b - a) ** 2, 0.0) / n)
-    return Estimate((only_b - only_a) / examples, max(b - a - half, -1.0), min(b - a + half, 1.0))
-
-
 def error_difference(a: Estimate, b: Estimate, correlation: float = 0.0) -> Estimate:
     """B less A of two errors that have intervals of their own, which need not be symmetric (Zou & Donner 2008, MOVER).
 
@@ -200,17 +186,3 @@ def error_difference(a: Estimate, b: Estimate, correlation: float = 0.0) -> Esti
         value - together(b.value - b.low, a.high - a.value),
         value + together(b.high - b.value, a.value - a.low),
     )
-
-
-def mcnemar(only_a: int, only_b: int) -> float:
-    """The mid-p value of McNemar's test that both are right equally often (Fagerland et al. 2013).
-
-    >>> round(mcnemar(1, 5), 4)
-    0.125
-    """
-    from scipy.stats import binom
-
-    n, fewer = only_a + only_b, min(only_a, only_b)
-    if n == 0:
-        return 1.0
-    return float(min(1.0, 2 * binom.cdf(fewer, n, 0.5) - binom.pmf(fewer, n, 0.5)))

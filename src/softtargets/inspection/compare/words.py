@@ -19,6 +19,7 @@ from softtargets.inspection.shared.numbers import (
     points,
     significant,
 )
+from softtargets.inspection.shared.recalls import ClassRecall
 from softtargets.inspection.shared.two_passes import FEWEST, FOLDS
 from softtargets.report import Verdict
 
@@ -58,6 +59,7 @@ def verdict_on_two(found: Comparison) -> Verdict:
             "are equally accurate",
             f"accuracy {_minus(names)} = {points(d.accuracy)}",
         ),
+        *recall_claims(found),
         _claim(
             names,
             calibration,
@@ -82,8 +84,32 @@ def verdict_on_two(found: Comparison) -> Verdict:
         for one in ("A", "B")
         if one in better.values()
     ]
+    told += [f"{names[who]} finds more of {one.name}" for who, one in against_accuracy(found) if accuracy]
     headline = ", ".join(told) or "These examples show no difference between the two models"
     return Verdict("good" if len(told) == 1 else "plain", headline, sentences)
+
+
+def against_accuracy(found: Comparison) -> list[tuple[str, ClassRecall]]:
+    """Which class a model finds more of by the most, though it is not the more accurate one: A or B, and the class.
+
+    Where one class is rare, the accuracy is that of the others.
+    """
+    accuracy = winner(found.differences.accuracy, lower_is_better=False)
+    more = {"A": found.recalls.falling, "B": found.recalls.rising}
+    return [(who, classes[0]) for who, classes in more.items() if classes and who != accuracy]
+
+
+def recall_claims(found: Comparison) -> list[str]:
+    """Who finds more of which class; nothing where that goes with the accuracy."""
+    names = names_of(found)
+    told = []
+    for who, one in against_accuracy(found):
+        more, less = (one.before, one.after) if who == "A" else (one.after, one.before)
+        told.append(
+            f"{names[who]} finds more of {one.name}, {percent(more.value)} instead of {percent(less.value)} of its "
+            f"{count(one.examples, 'example')}: recall {_minus(names)} = {points(one.change, 1)}."
+        )
+    return told
 
 
 def rejecting_claim(found: Comparison) -> list[str]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from softtargets.arrays import resolution_advice
+
 # What the class of a model's output says about its labels. Position t of a causal model predicts label t + 1; a
 # sequence-to-sequence model's decoder is given shifted tokens instead, so that its labels are aligned.
 _SHIFTED = ("CausalLM",)
@@ -28,23 +30,65 @@ _QUESTION = (
 )
 
 
+# How a line comes between a model and its loss, or its metrics, in somebody else's training loop.
+IN_TRAINER = (
+    ". In Trainer, do that in a compute_loss_func of your own, which calls "
+    "function(logits, labels, num_items_in_batch), and in preprocess_logits_for_metrics"
+)
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """The model whose ``forward`` says what it takes, inside of wrappers that take anything and hand it on.
+
+    PEFT's models have ``get_base_model``, but those of mixed adapters keep theirs two attributes deep; what
+    ``torch.compile`` makes has ``_orig_mod``, and DataParallel, DistributedDataParallel, FSDP and DeepSpeed have
+    ``module``. Wrappers may be inside of each other. A model of one's own without these is no wrapper, though it may
+    name no input: it may read any of them.
+
+    >>> unwrapped(nn.DataParallel(nn.Linear(2, 2)))
+    Linear(in_features=2, out_features=2, bias=True)
+    """
+    while (inside := _inside(model)) is not None:
+        model = inside
+    return model
+
+
+def _inside(model: nn.Module) -> nn.Module | None:
+    found: Any = None
+    if callable(base := getattr(type(model), "get_base_model", None)):
+        found = base(model)
+    elif not _names(inspect.signature(model.forward).parameters):
+        names = ["_orig_mod", "_fsdp_wrapped_module", "module"]
+        if type(model).__module__.startswith("peft."):
+            names += ["base_model", "model"]
+        # Of its own: PEFT looks in the model inside for what a wrapper lacks, where `base_model` is a part of it.
+        found = next((one for name in names if (one := model._modules.get(name)) is not None), None)
+    return found if isinstance(found, nn.Module) and found is not model else None
+
+
+def _names(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+    some = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [name for name, one in parameters.items() if one.kind not in some]
+
+
 def named_inputs(model: nn.Module) -> Mapping[str, inspect.Parameter]:
-    """What the ``forward`` of a model names; of a model that PEFT has wrapped, that of the model inside."""
-    wrapped: Any = getattr(model, "get_base_model", None)
-    return inspect.signature((model if wrapped is None else wrapped()).forward).parameters
+    """What the ``forward`` of a model names; of a model that is wrapped, that of the model inside."""
+    return inspect.signature(unwrapped(model).forward).parameters
 
 
 def accepted(model: nn.Module, inputs: dict[str, Any]) -> dict[str, Any]:
-    """Those of the inputs that a model takes: all if it takes any.
+    """Those of the inputs that a model takes: all if it takes any; of a model that is wrapped, the model inside.
 
     >>> from torch import nn
     >>> accepted(nn.Linear(2, 2), {"input": 1, "idx": 2})
     {'input': 1}
     """
-    known = inspect.signature(model.forward).parameters
+    known = named_inputs(model)
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values()):
         return inputs
-    return {name: value for name, value in inputs.items() if name in known}
+    # What PEFT takes for itself, such as the names of adapters, never reaches the model inside.
+    own: Any = getattr(model, "special_peft_forward_args", ())
+    return {name: value for name, value in inputs.items() if name in known or name in own}
 
 
 def logits_of(outputs: Any) -> Tensor:
@@ -121,6 +165,7 @@ def rows(logits: Tensor, labels: Tensor, probabilities: bool = False) -> tuple[T
     """
     if not isinstance(labels, Tensor):
         raise TypeError(f"labels must be a tensor, not {type(labels).__name__}")
+    given, advice = tuple(logits.shape), resolution_advice(logits.shape, labels.shape)
     if logits.dim() == 4:
         logits = logits.movedim(1, -1)
         labels = labels.movedim(1, -1) if labels.dim() == 4 else labels
@@ -146,7 +191,8 @@ def rows(logits: Tensor, labels: Tensor, probabilities: bool = False) -> tuple[T
     if not fits:
         several = "; softtargets' losses are not for several labels per example (0 or 1 for each class)"
         raise ValueError(
-            f"labels must have shape {wanted} for logits of shape {tuple(logits.shape)}, not {tuple(labels.shape)}"
+            f"labels must have shape {wanted} for logits of shape {given}, not {tuple(labels.shape)}"
+            + (f"{advice}{IN_TRAINER}" if advice else "")
             + several * (labels.shape == logits.shape)
         )
     return logits.reshape(-1, classes), labels.to(logits.device)

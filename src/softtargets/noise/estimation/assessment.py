@@ -140,6 +140,15 @@ def assess_noise(
     )
 
 
+def _percent(share: float) -> str:
+    """With a decimal where it means something.
+
+    >>> _percent(0.27), _percent(0.009)
+    ('27 %', '0.9 %')
+    """
+    return f"{100 * share:.{int(share < 0.095)}f} %"
+
+
 def _reason(
     data: NoisySample, anchors: Anchors, disagreement: float, low: float, temperature: float, tied: float
 ) -> str:
@@ -171,8 +180,8 @@ def _reason(
         ),
         (
             disagreement - least > WEAKEST * (_by_chance(data) - least),
-            f"The model is too weak: {100 * least:.0f} % of its most confident predictions and "
-            f"{100 * disagreement:.0f} % of all differ from the labels, and {mistakes}.",
+            f"The model is too weak: {_percent(least)} of its most confident predictions and "
+            f"{_percent(disagreement)} of all differ from the labels, and {mistakes}.",
         ),
         (
             temperature > OVERCONFIDENT,
