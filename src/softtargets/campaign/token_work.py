@@ -12,7 +12,7 @@ def token_work(model: Transformer, vocabulary: int = _MEASURED) -> int:
     """Multiplications of a forward pass for each token of the target, with a token of the source beside it.
 
     Of the linear layers: attention to sentences of some ten tokens costs next to nothing beside them. Of two sizes
-    measured on an H200 (benchmarks/translation) the larger has 2.13 times the work and took 1.4 times as long.
+    in results/speeds.yaml, of an H200, the larger has 2.13 times the work and takes 1.4 times as long.
 
     >>> token_work(Transformer(width=512, inner=512, encoder_layers=3, decoder_layers=3), vocabulary=8000)
     16678912
