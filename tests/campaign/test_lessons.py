@@ -44,6 +44,7 @@ def test_a_student_is_trained_on_another_machine_without_its_teacher_being_train
     session = session_of(campaign, here.root, pack=second)
     session.run()
     assert session.trained == [student_in(campaign).id]
+    assert here.find(TEACHER).is_light, "what it says of its training examples came with it"
     (alone,) = train([student_in(campaign)], RunStore(tmp_path / "alone"), device="cpu")
     weights = here.find(student_in(campaign)).weights()
     assert all(torch.equal(value, weights[name]) for name, value in alone.weights().items())
