@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -125,3 +128,37 @@ def test_without_biases_nothing_is_said(tmp_path):
     found = inspect(saved(tmp_path / "a.npz", *net(600, 3, sharpness=2.0)))
     assert found.recommended.name == "temperature"
     assert recall_words(found) == []
+
+
+@pytest.mark.realdata
+def test_the_shirts_of_the_documentation(tmp_path):
+    """What docs/calibration.md says of a model of a rare class."""
+    from sklearn.linear_model import LogisticRegression
+
+    from softtargets.data import load
+
+    root = os.environ.get("SOFTTARGETS_DATA")
+    if root is None or not (Path(root) / "FashionMNIST").exists():
+        pytest.skip("SOFTTARGETS_DATA is not set or has no Fashion-MNIST")
+
+    def rare_shirts(split, most):
+        """Every eleventh shirt and all other clothes, of every second pixel each way."""
+        read = load("fashion-mnist", split, root)
+        shirts = np.flatnonzero(read.labels == 6)
+        chosen = np.sort(np.concatenate([np.flatnonzero(read.labels != 6), shirts[::11]]))[:most]
+        pixels = read.images[chosen].reshape(-1, 28, 28)[:, ::2, ::2].reshape(len(chosen), -1) / 255
+        return pixels, (read.labels[chosen] == 6).astype(int)
+
+    model = LogisticRegression(class_weight="balanced", max_iter=1000).fit(*rare_shirts("train", 12_000))
+    pixels, labels = rare_shirts("test", None)
+    margins = torch.from_numpy(model.decision_function(pixels))
+    logits = torch.stack([torch.zeros_like(margins), margins], 1)
+    found = inspect(saved(tmp_path / "a.npz", logits, torch.from_numpy(labels)))
+    best, (shirts,) = found.recommended, found.recommended.recalls.falling
+    assert labels.mean() == pytest.approx(0.010, abs=5e-4)
+    assert found.before.accuracy == pytest.approx(0.877, abs=0.003)
+    assert found.before.accuracy + best.accuracy.value == pytest.approx(0.990, abs=0.002)
+    assert (shirts.before.value, shirts.after.value) == pytest.approx((0.604, 0.0), abs=0.03)
+    assert found.before.expected_calibration_error == pytest.approx(0.047, abs=0.003)
+    assert found.remaining.ece.value < 0.01
+    assert float(margins.sigmoid().mean()) == pytest.approx(0.147, abs=0.003)

@@ -29,7 +29,7 @@ from softtargets.inspection.shared.numbers import LEVEL, Estimate
 from softtargets.inspection.shared.paired_counts import accuracy_difference
 from softtargets.inspection.shared.two_passes import FirstPass
 
-# On average one in twenty of the predictions made with such confidence is not as said: decisions do change.
+# Confidence and accuracy are five points apart on average: decisions do change.
 BAD = 0.05
 
 METHODS: dict[str, Callable[..., CalibrationModule]] = {
