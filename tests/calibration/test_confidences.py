@@ -72,6 +72,18 @@ def test_sums_can_be_added_up(scores):
         parts.merge(ConfidenceSums.empty(10))
 
 
+def test_sums_can_be_taken_away(scores):
+    logits, labels = scores
+    top = logits.softmax(1).max(1)
+    p, right = top.values, top.indices == labels
+    some, whole = (ConfidenceSums.empty().add(p[:end], right[:end]) for end in (100, len(p)))
+    left = confidence_calibration_of(whole.without(some), level=None)
+    assert left.scalars() == pytest.approx(measure_confidences(p[100:], right[100:], level=None).scalars())
+    assert (some.examples, whole.examples) == (100, len(p))
+    with pytest.raises(ValueError, match="same number of bins"):
+        whole.without(ConfidenceSums.empty(10))
+
+
 @pytest.mark.parametrize(
     ("confidence", "correct", "words"),
     [

@@ -102,6 +102,23 @@ def test_the_pack_is_written_after_each_group(tmp_path):
     assert seen == [2, 3], "two smoothed ones, then the teacher, then the student"
 
 
+def test_finished_runs_are_packed_before_they_are_measured(tmp_path):
+    """Measuring may take a minute, in which a rented machine is lost with ten minutes of training."""
+    pack, there = tmp_path / "pack.zip", []
+
+    def measured(trial, run):
+        there.append(run.id in merge_runs(pack, RunStore(tmp_path / f"store{len(there)}")).added)
+        return {}
+
+    slow = Study(**{**PARTS, "measure": measured})
+    campaign = campaign_of(tmp_path, {"study": "tiny"}, studies=(slow,))
+    session_of(campaign, tmp_path / "runs", pack=pack).run()
+    assert there == [True, True, True]
+    merged = merge_runs(pack, RunStore(tmp_path / "other"))
+    named = [key for key in merged.added if measured_by(Run(tmp_path / "other" / key), "tiny") is not None]
+    assert len(named) == 3, "and again when they are measured"
+
+
 def test_a_pack_that_takes_long_is_not_written_after_every_group(tmp_path, monkeypatch):
     """It has all finished runs in it: with tens of thousands, one after each group would take all the time."""
     clock, written = Clock(), []

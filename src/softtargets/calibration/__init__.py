@@ -1,7 +1,14 @@
 """Instruments for confidence: do the probabilities mean what they say?"""
 
 from softtargets.calibration.bias import BiasCorrectedTemperature, bias_corrected_temperature
-from softtargets.calibration.binning import Reliability, ReliabilityBin, normal_quantile, reliability, wilson
+from softtargets.calibration.binning import (
+    Reliability,
+    ReliabilityBin,
+    normal_quantile,
+    reliability,
+    reliability_of,
+    wilson,
+)
 from softtargets.calibration.chunks import Chunks, as_chunks, fold_of, in_fold, logits_from_probabilities
 from softtargets.calibration.confidence_cells import Cells, bin_edges
 from softtargets.calibration.confidences import (
@@ -116,6 +123,7 @@ __all__ = [
     "perplexity",
     "platt_scaling",
     "reliability",
+    "reliability_of",
     "rows_of_a_piece",
     "scale",
     "smooth_calibration_error",

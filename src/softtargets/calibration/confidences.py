@@ -7,7 +7,7 @@ which changes a confidence by what the other scores are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 import torch
@@ -19,6 +19,8 @@ from softtargets.calibration.confidence_cells import bin_edges, bin_of_cell, cel
 from softtargets.calibration.groups import Groups, adaptive_error, frequencies, smooth_error
 from softtargets.calibration.intervals import Interval, intervals_of_groups, maximum_interval
 from softtargets.calibration.workspace import one_thread
+
+_SUMS = ("cell_counts", "cell_confidence", "cell_correct", "squares")
 
 
 @dataclass
@@ -69,14 +71,31 @@ class ConfidenceSums:
 
     def merge(self, other: ConfidenceSums) -> ConfidenceSums:
         """Add the sums of other examples, in place. Returns itself."""
+        self._check_bins(other)
+        for name in _SUMS:
+            own = getattr(self, name)
+            own.add_(getattr(other, name).to(own.device))
+        return self
+
+    def without(self, some: ConfidenceSums) -> ConfidenceSums:
+        """The sums of the examples that are left without some of them; both stay as they are.
+
+        >>> some = ConfidenceSums.empty().add(torch.tensor([0.7]), torch.tensor([1]))
+        >>> ConfidenceSums.empty().merge(some).add(torch.tensor([0.6]), torch.tensor([0])).without(some).examples
+        1
+        """
+        self._check_bins(some)
+        left = replace(self)
+        for name in _SUMS:
+            own = getattr(self, name)
+            setattr(left, name, own - getattr(some, name).to(own.device))
+        return left
+
+    def _check_bins(self, other: ConfidenceSums) -> None:
         if self.bins != other.bins:
             raise ValueError(
                 f"sums can only be added if they have the same number of bins, not {self.bins} and {other.bins}"
             )
-        for name in ("cell_counts", "cell_confidence", "cell_correct", "squares"):
-            own = getattr(self, name)
-            own.add_(getattr(other, name).to(own.device))
-        return self
 
 
 @dataclass(frozen=True)

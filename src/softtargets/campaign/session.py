@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from softtargets.campaign.beside import Beside
 from softtargets.campaign.cells import State, wanted_lessons
+from softtargets.campaign.file import PlannedPage
 from softtargets.campaign.measuring import measure_page, to_measure
 from softtargets.campaign.order import Group, Wanted, next_round
 from softtargets.campaign.planning import Outlook
@@ -26,6 +28,7 @@ POLL_SECONDS = 1.0  # between two looks at what other processes are doing
 # A pack has all finished runs in it. Where writing it takes longer than this many seconds, it is not written after
 # every group but so that it takes at most this share of the time: a campaign of n runs would cost n squared.
 LONG_PACK, SHARE_OF_PACKING = 10.0, 0.1
+QUICK_PACK = 1.0  # seconds: one that takes no longer is also written before runs are measured
 
 Watching = Callable[[], AbstractContextManager[Watcher | None]]
 
@@ -45,6 +48,7 @@ class Session:
     say:      tells people a line.
     engine:   who trains (`softtargets.executors`), on so many `devices` at a time; `measured_on` is the device that
               studies measure on, where that is not the one of the outlook.
+    beside:   measure in another process while the next group is trained: for a GPU, which neither keeps busy alone.
     """
 
     outlook: Outlook
@@ -62,9 +66,13 @@ class Session:
     clock: Any = time
     devices: int = 1
     measured_on: str | None = None
+    beside: bool = False
     skipped: dict[str, str] = field(default_factory=dict)  # cells that cannot be trained here, and why
     trained: list[str] = field(default_factory=list)  # cells that came to their end in this session
     _ready: set[Hashable] = field(default_factory=set)
+    _place: Place = field(init=False)  # where studies measure
+    _helper: Beside | None = None
+    _told: set[str] = field(default_factory=set)  # what went wrong with measuring
     _careful: bool = False  # one kind at a time: something of the last round was refused
     _concluding: float = 0.0  # seconds that measuring and packing the last group took
     _packing: float = 0.0  # seconds that the last pack took,
@@ -74,6 +82,9 @@ class Session:
         """Train until everything is done or the time is up; whatever happens, finished runs are packed."""
         outlook = self.outlook
         self._resources = Resources(outlook.store, outlook.device, self.data_dir)
+        self._place = Place(self.data_dir, self.measured_on or str(outlook.device))
+        if self.beside:
+            self._helper = Beside(outlook.campaign.pages, outlook.store, self._place)
         self._skip_missing_data()
         self._skip_damaged()
         try:
@@ -84,14 +95,23 @@ class Session:
         finally:
             # Also after Ctrl-C, which comes with a run or two finished since the last group: a run that travels without
             # what studies measured on it would have to be trained again.
-            outlook.look()
-            done = outlook.done()
-            if any(to_measure(page, set(done), outlook.store) for page in outlook.campaign.pages):
-                # Measuring takes minutes where translations are made; whoever ends the session may not wait for it, and
-                # checkpoints must not be lost then.
-                self._write_pack(self.include)
-                self._measure(done)
+            try:
+                self._conclude_all()
+            finally:
+                if self._helper is not None:
+                    self._helper.close()
+
+    def _conclude_all(self) -> None:
+        """Measure whatever is finished, and pack it."""
+        self.outlook.look()
+        done = self.outlook.done()
+        if self._is_left_to_measure(done):
+            # Measuring takes minutes where translations are made; whoever ends the session may not wait for it, and
+            # checkpoints must not be lost then.
             self._write_pack(self.include)
+            self._wait_for_helper()
+            self._measure_here(done, self.outlook.campaign.pages)
+        self._write_pack(self.include)
 
     @property
     def seconds_left(self) -> float:
@@ -100,7 +120,10 @@ class Session:
 
     @property
     def _until(self) -> float | None:
-        return None if self.end is None else self.end - max(self.reserve, 1.5 * self._concluding)
+        if self.end is None:
+            return None
+        concluding = self._concluding + (self._helper.seconds_left() if self._helper is not None else 0.0)
+        return self.end - max(self.reserve, 1.5 * concluding)
 
     def _next(self) -> Group | None:
         """What is trained next; where other processes have it all, whatever becomes free."""
@@ -194,15 +217,49 @@ class Session:
         """Measure runs that have come to their end for the studies that want them, and pack what there is."""
         begun = self.clock.monotonic()
         self.trained += ended
-        self._measure([key for key in ended if self.outlook.states[key].status == "done"])
-        if ended and self._pack_is_due(begun):
-            self._write_pack(set(self.include) - {"checkpoints"})
+        done = [key for key in ended if self.outlook.states[key].status == "done"]
+        due, include = bool(ended) and self._pack_is_due(begun), set(self.include) - {"checkpoints"}
+        # Before they are measured too: that may take a minute, in which a rented machine may be lost.
+        early = due and self._packing <= QUICK_PACK and self._is_left_to_measure(done)
+        if early:
+            self._write_pack(include)
+        measured_here = self._measure(done)
+        if due and (measured_here or not early) and self._pack_is_due(self.clock.monotonic()):
+            self._write_pack(include)
         self._concluding = self.clock.monotonic() - begun
 
-    def _measure(self, done: Sequence[str]) -> None:
-        place = Place(self.data_dir, self.measured_on or str(self.outlook.device))
-        for page in self.outlook.campaign.pages:
-            for problem in measure_page(page, set(done), self.outlook.store, place):
+    def _is_left_to_measure(self, done: Collection[str]) -> bool:
+        return any(to_measure(page, done, self.outlook.store) for page in self.outlook.campaign.pages)
+
+    def _measure(self, done: Sequence[str]) -> bool:
+        """Measure finished runs here, or have it done; whether something was measured here."""
+        pages, helper = self.outlook.campaign.pages, self._helper
+        if helper is not None:
+            helper.give(done)
+            self._tell_problems(helper.problems())
+            if not helper.failed:
+                theirs = {page.name for page in helper.pages}
+                pages = [page for page in pages if page.name not in theirs]
+        pages = [page for page in pages if to_measure(page, done, self.outlook.store)]
+        if any(page.study.timed for page in pages):
+            self._wait_for_helper()  # it would slow down what is timed
+        self._measure_here(done, pages)
+        return bool(pages)
+
+    def _measure_here(self, done: Collection[str], pages: Sequence[PlannedPage]) -> None:
+        for page in pages:
+            self._tell_problems(measure_page(page, set(done), self.outlook.store, self._place))
+
+    def _wait_for_helper(self) -> None:
+        if self._helper is not None:
+            self._helper.wait()
+            self._tell_problems(self._helper.problems())
+
+    def _tell_problems(self, problems: Sequence[str]) -> None:
+        """Once each: what could not be measured is tried again at the end."""
+        for problem in problems:
+            if problem not in self._told:
+                self._told.add(problem)
                 self.say(problem)
 
     def _pack_is_due(self, moment: float) -> bool:

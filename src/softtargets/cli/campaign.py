@@ -131,6 +131,7 @@ def run(
             engine=engine,
             devices=devices,
             measured_on=None if engine.here else "auto",
+            beside=engine.here and where == "cuda",
         )
         session.run()
     for line in _ended(session, again):

@@ -40,11 +40,26 @@ def pseudo_values(
     >>> pseudo_values(lambda chosen: float(chosen.mean()), 4)
     array([0., 1., 2., 3.])
     """
-    groups = min(GROUPS, examples)
-    places = np.arange(examples)
-    member = places * groups // examples if neighbours else places % groups
-    without = [of(places[member != group]) for group in range(groups)]
-    return groups * of(places) - (groups - 1) * np.array(without)
+    places, member = np.arange(examples), groups_of(examples, neighbours=neighbours)
+    without = [of(places[member != group]) for group in range(count_groups(examples))]
+    return pseudo_values_of(of(places), without)
+
+
+def count_groups(examples: int) -> int:
+    """Into how many groups so many examples are put."""
+    return min(GROUPS, examples)
+
+
+def groups_of(examples: int, *, neighbours: bool = False) -> NDArray[np.int64]:
+    """The group of each example, as `pseudo_values` forms them."""
+    groups, places = count_groups(examples), np.arange(examples)
+    return np.asarray(places * groups // examples if neighbours else places % groups)
+
+
+def pseudo_values_of(whole: float, without: Sequence[float]) -> Row:
+    """Pseudo-values of a measure of all examples, and of all but those of each group."""
+    groups = len(without)
+    return np.asarray(groups * whole - (groups - 1) * np.array(without))
 
 
 def _right(test: CompactPredictions) -> Row:

@@ -162,6 +162,7 @@ study = Study(
     keep=("test:scores",),
     measure=measure,
     again=RelativeTime,
+    timed=True,
     findings=findings,
     claims=claims,
     seeds=SEEDS,

@@ -51,17 +51,16 @@ class TrainedNets:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._supplies: Resources | None = None
 
     def supplies(self, run: Run) -> Resources:
-        """What the runs of one store were trained with, on the device of the study."""
+        """What the runs of one store were trained with, on the device of the study; loaded once in a place."""
         from softtargets.training import choose_device
         from softtargets.training.scheduling import Resources
 
-        if self._supplies is None:
-            store = RunStore(run.directory.parent)
-            self._supplies = Resources(store, choose_device(self._place.device), self._place.data_dir)
-        return self._supplies
+        place, root = self._place, run.directory.parent
+        if root not in place.supplies:
+            place.supplies[root] = Resources(RunStore(root), choose_device(place.device), place.data_dir)
+        return place.supplies[root]
 
     def on_training_images(
         self, run: Run, recipe: Recipe, data: Dataset, most: int | None = None

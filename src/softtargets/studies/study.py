@@ -17,6 +17,7 @@ from softtargets.runs import Measured, Run
 if TYPE_CHECKING:
     from softtargets.studies.recorded import RecordedRun
     from softtargets.studies.results import Results
+    from softtargets.training.scheduling import Resources
 
 # The papers that studies are about, with their addresses.
 CHEN, LU, MULLER, PATRINI, WAGNER, WEI = (
@@ -69,10 +70,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a study was trained, for an instrument that computes with the models again: its data and its device."""
+    """Where a study was trained, for an instrument that computes with the models again: its data and its device.
+
+    `supplies` are the corpora and images that instruments of one place have loaded, by the store of their runs: a
+    campaign measures for many studies, and to read a corpus and learn its pieces takes seconds each time.
+    """
 
     data_dir: Path | None = None
     device: str = "auto"
+    supplies: dict[Path, Resources] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,7 @@ class Study:
     again:    makes one more measurement for a whole call, where stored predictions are not enough: it may compute
               with the models and the data, and keep what several runs share. What it makes gives numbers, or, for
               figures that need the model too, ``Measured(measures, details)``.
+    timed:    a measurement takes time on the device, so that nothing else may train there meanwhile.
     claims:   the claims alone, which are known before there are runs.
     sizes:    names of the sizes that the grid comes in, the default first; ``--set size=NAME`` chooses.
     """
@@ -132,6 +139,7 @@ class Study:
     axes: tuple[str, ...] = ("seed",)
     seeds: int = 5
     again: Callable[[Place], Again] | None = None
+    timed: bool = False
     sizes: tuple[str, ...] = ()
     claims: Callable[[Results], Sequence[Claim]] = _no_claims
 

@@ -22,7 +22,7 @@ from softtargets.training.tensorboard import TensorBoard
 from softtargets.training.timing import TimedTraining, seconds_in_turns
 from softtargets.training.translation_recipes import TRANSLATION_SIZES, translation_recipe, vocabulary_for
 from softtargets.training.translators import load_translator
-from softtargets.training.workers import cores
+from softtargets.training.workers import cores, deaf_to_ctrl_c
 
 __all__ = [
     "CHECKPOINT_SECONDS",
@@ -47,6 +47,7 @@ __all__ = [
     "checked_units",
     "choose_device",
     "cores",
+    "deaf_to_ctrl_c",
     "float32_products",
     "graceful_interruption",
     "has_lessons",

@@ -43,7 +43,7 @@ def helpers(
     processes = [spawn.Process(target=_help, args=(work, threads), daemon=True) for _ in range(count)]
     torch.set_num_threads(threads)
     try:
-        with _deaf_to_ctrl_c():
+        with deaf_to_ctrl_c():
             for process in processes:
                 process.start()
         yield
@@ -56,7 +56,7 @@ def helpers(
 
 
 @contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
+def deaf_to_ctrl_c() -> Iterator[None]:
     """What starts here ignores Ctrl-C, which a terminal sends to all at once; the parent passes it on in order."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -24,6 +24,7 @@ from softtargets.calibration import (
     Reliability,
     confidence_calibration_of,
     perplexity,
+    reliability_of,
 )
 from softtargets.exceptions import SofttargetsError
 from softtargets.storage import read_bounded, storage_errors
@@ -111,15 +112,16 @@ class TokenPredictions:
 
     def reliability(self, bins: int = 15) -> Reliability:
         """Confidence against accuracy, for a reliability diagram."""
-        return self.calibration(bins, level=None).reliability
+        return reliability_of(self._sums(bins))
 
     def calibration(self, bins: int = 15, *, level: float | None = 0.95) -> ConfidenceCalibration:
         """All calibration errors of the predicted tokens, with intervals that take tokens for independent."""
+        return confidence_calibration_of(self._sums(bins), level=level)
+
+    def _sums(self, bins: int) -> ConfidenceSums:
         if len(self) == 0:
             raise ValueError("there are no tokens to measure; every label was padding, or nothing was added")
-        return confidence_calibration_of(
-            ConfidenceSums.empty(bins).add(self.confidence, self.right), level=level
-        )
+        return ConfidenceSums.empty(bins).add(self.confidence, self.right)
 
     def by_sentence(self) -> dict[str, Floats]:
         """Sums over the tokens of each sentence, for bootstraps: "nll", "right", "confidence" and "tokens".

@@ -20,6 +20,7 @@ study = Study(
     keep=KEEP,
     measure=measure,
     again=RelativeTime,
+    timed=True,
     findings=findings,
     claims=claims,
     seeds=SEEDS,

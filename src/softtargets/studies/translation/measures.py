@@ -7,7 +7,7 @@ studies ask for the same translations: they are made once in a process.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softtargets.calibration import SweepSums, TemperatureSweep
+from softtargets.calibration import ConfidenceSums, SweepSums, TemperatureSweep, reliability_of
 from softtargets.data import Pairs
 from softtargets.models import Transformer
 from softtargets.recipes import Recipe
 from softtargets.runs import Run
-from softtargets.studies.examples import pseudo_values
+from softtargets.studies.examples import count_groups, groups_of, pseudo_values, pseudo_values_of
 from softtargets.studies.measures import TrainedNets
 from softtargets.studies.study import Place
 from softtargets.training import autocast
@@ -57,6 +57,9 @@ class Translations:
     sources: list[list[int]]
     parts: dict[str, slice]
     lowercase: bool
+    _counted: dict[bool, NDArray[np.uint16]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def bleu(self, chosen: Any = slice(None), lowercase: bool | None = None) -> float:
         """Corpus BLEU of some sentences; cased, unless the model knows no capitals or it is asked for."""
@@ -65,7 +68,9 @@ class Translations:
     def statistics(self, lowercase: bool | None = None) -> NDArray[np.uint16]:
         """Of each sentence what corpus BLEU needs of it."""
         low = self.lowercase if lowercase is None else lowercase
-        return sentence_statistics(self.texts, self.references, lowercase=low)
+        if low not in self._counted:
+            self._counted[low] = sentence_statistics(self.texts, self.references, lowercase=low)
+        return self._counted[low]
 
     def quality(self) -> dict[str, float]:
         """BLEU, cased and uncased, and chrF."""
@@ -199,7 +204,11 @@ def shares_of(of: Callable[[NDArray[np.int64]], float], sentences: int) -> list[
     set. Groups are neighbours: a test set of Tatoeba has all translations of a sentence one after another, one of WMT
     the sentences of a text, and these are right or wrong together.
     """
-    return [round(float(value), 10) for value in pseudo_values(of, sentences, neighbours=True)]
+    return _rounded(pseudo_values(of, sentences, neighbours=True))
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float]:
+    return [round(float(value), 10) for value in values]
 
 
 def bleu_shares(statistics: NDArray[Any]) -> list[float]:
@@ -213,8 +222,19 @@ def nll_shares(tokens: TokenPredictions) -> list[float]:
 
 
 def ece_shares(tokens: TokenPredictions) -> list[float]:
-    """Of the calibration of tokens."""
-    return shares_of(lambda chosen: tokens.part(chosen).ece(), len(tokens.lengths))
+    """Of the calibration of tokens; sums of bins are taken away, counting again takes ten times as long."""
+    sentences = len(tokens.lengths)
+    member = np.repeat(groups_of(sentences, neighbours=True), tokens.lengths)
+    confidence, right = tokens.confidence, tokens.right
+    parts = [
+        ConfidenceSums.empty().add(confidence[member == group], right[member == group])
+        for group in range(count_groups(sentences))
+    ]
+    whole = ConfidenceSums.empty()
+    for part in parts:
+        whole.merge(part)
+    errors = [reliability_of(sums).expected_calibration_error for sums in map(whole.without, parts)]
+    return _rounded(pseudo_values_of(tokens.ece(), errors))
 
 
 def chances(translations: Translations, tokens: TokenPredictions) -> dict[str, list[float]]:
