@@ -28,8 +28,6 @@ from softtargets.training import choose_device, cores, deaf_to_ctrl_c
 
 _PATIENCE = 5.0  # seconds for a process that was told to end
 _LOOK = 1.0  # between two looks at whether it is alive
-# What is said of a job: what went wrong, and how many seconds it took.
-_Answer = tuple[list[str], float]
 
 
 class Beside:
@@ -114,8 +112,7 @@ class Beside:
             return
         assert self._connection is not None
         assert self._process is not None
-        # Asked first, since a process may answer and then die. Without it a pipe may stay open, held by a compiler that it
-        # has begun.
+        # Asked first: it may answer and then die. A pipe may stay open without it, held by a compiler that it began.
         alive = self._process.is_alive()
         try:
             while self._given and self._connection.poll():
