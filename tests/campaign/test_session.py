@@ -188,13 +188,15 @@ def test_a_campaign_that_is_cut_and_goes_on_gives_the_same_runs(tmp_path, monkey
     assert any(Run(tmp_path / "cut" / key).provenance["resumed"] for key in cells_of(campaign))
 
 
-def test_ctrl_c_measures_and_packs_what_is_finished(tmp_path):
+@pytest.mark.parametrize("beside", [False, True])
+def test_ctrl_c_measures_and_packs_what_is_finished(tmp_path, beside):
     def interrupt(recipes):
         if recipes[0].teacher is not None:
             raise KeyboardInterrupt
 
     pack = tmp_path / "p.zip"
-    session = session_of(campaign_of(tmp_path, TINY), tmp_path / "runs", engine=Noted(interrupt), pack=pack)
+    how = {"engine": Noted(interrupt), "pack": pack, "beside": beside}
+    session = session_of(campaign_of(tmp_path, TINY), tmp_path / "runs", **how)
     with pytest.raises(KeyboardInterrupt):
         session.run()
     merged = merge_runs(pack, RunStore(tmp_path / "other"))
