@@ -12,12 +12,11 @@ from torch import Tensor
 
 from softtargets.recipes import Recipe
 from softtargets.runs import Checkpoint
-from softtargets.training.building import build_model
 from softtargets.training.course import Course
 from softtargets.training.device_state import Broken, DeviceState
 from softtargets.training.machinery import Machinery
-from softtargets.training.probing import probed
-from softtargets.training.tasks import LEARNT, Epoch, Moment, Task, Teacher
+from softtargets.training.probing import Stand, probed
+from softtargets.training.tasks import LEARNT, Epoch, Task, Teacher
 
 # Where a row of metrics has what a recipe calls by another name.
 _COLUMNS = {"validation_bleu": "bleu.validation_bleu"}
@@ -76,6 +75,7 @@ class Pack:
         self.slots = [Slot(start.course) for start in starts]
         courses, teachers = [slot.course for slot in self.slots], [start.teacher for start in starts]
         self.on_device = DeviceState(courses, teachers, machinery)
+        self.stand = Stand()
         for run, start in enumerate(starts):
             if start.checkpoint is not None:
                 self._restore(run, start.checkpoint)
@@ -210,9 +210,9 @@ class Pack:
         if not slot.recipe.probes:
             return {}
         task = slot.course.task
-        model = build_model(slot.recipe, task).to(self.on_device.device)
-        model.load_state_dict(self.on_device.weights(run))
-        return probed(Moment(slot.recipe, slot.step, model, task), at_the_end=slot.done)
+        weights, device = self.on_device.weights(run), self.on_device.device
+        moment = self.stand.moment(slot.recipe, slot.step, task, weights, device)
+        return probed(moment, at_the_end=slot.done)
 
     def _restore(self, run: int, checkpoint: Checkpoint) -> None:
         slot, progress = self.slots[run], checkpoint.progress
@@ -257,6 +257,8 @@ class Fleet:
     def __init__(self, starts: Sequence[Start], machinery: Machinery, going_on: Sequence[Pack] = ()) -> None:
         """`going_on` are packs of an earlier fleet, which keep what was recorded for them; they come first."""
         self._packs = [*going_on, *(Pack([start], machinery) for start in starts)]
+        for pack in self._packs:
+            pack.stand = self._packs[0].stand  # nets are looked at one after another
         if len({pack.place for pack in self._packs}) > 1:
             raise ValueError("the runs of a pack must be at the same place of their epochs")
 

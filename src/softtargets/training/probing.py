@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from softtargets.calibration import reliability
 from softtargets.information import estimate_information, information_against_others
-from softtargets.training.tasks import Moment, TranslationTask
+from softtargets.models import Classifier, Transformer
+from softtargets.recipes import Recipe
+from softtargets.training.building import build_model
+from softtargets.training.tasks import Moment, Task, TranslationTask
 from softtargets.training.tasks.images.augmented_logits import augmented_differences
 
 
@@ -47,10 +53,14 @@ def information(
 
 def bleu(moment: Moment, split: str, beam: int, sentences: int | None) -> dict[str, float]:
     """BLEU of translations, as sacreBLEU has it, cased unless the corpus is lowercased."""
+    from softtargets.translation import Searcher
     from softtargets.translation import bleu as score
 
-    task = moment.task
-    found = task.translate(moment.recipe, moment.model, split, sentences, beam=beam)
+    task, model, kept = moment.task, moment.model, moment.kept
+    assert isinstance(model, Transformer)
+    if beam not in kept.setdefault("searchers", {}):  # what a GPU records takes as long as to translate
+        kept["searchers"][beam] = Searcher(model, beam=beam)
+    found = task.translate(moment.recipe, model, split, sentences, kept["searchers"][beam])
     texts = task.tokeniser.decode([best.tokens for best, *_ in found])
     references = task.splits[split].texts.targets[: len(texts)]
     lowercase = task.tokeniser.lowercase
@@ -63,6 +73,26 @@ PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "calibration": calibration,
     "information": information,
 }
+
+
+class Stand:
+    """Where nets stand that instruments look at: the same object for one run after another, with the weights of each.
+
+    To make a net of tens of millions of weights anew takes as long as to look at it.
+    """
+
+    def __init__(self) -> None:
+        self._model: Classifier | None = None
+        self._kept: dict[Any, Any] = {}
+
+    def moment(
+        self, recipe: Recipe, step: int, task: Task, weights: Mapping[str, Tensor], device: torch.device
+    ) -> Moment:
+        """A net of this kind with these weights."""
+        if self._model is None:
+            self._model = build_model(recipe, task).to(device)
+        self._model.load_state_dict(weights)
+        return Moment(recipe, step, self._model, task, self._kept)
 
 
 def probed(moment: Moment, at_the_end: bool) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -116,12 +116,17 @@ Teachers = Sequence[Teacher | None]  # one for each run of a pack that has one
 
 @dataclass(frozen=True)
 class Moment:
-    """A net in the middle of its training, as an instrument sees it: in evaluation mode, to be looked at only."""
+    """A net in the middle of its training, as an instrument sees it: in evaluation mode, to be looked at only.
+
+    `kept` is what instruments keep from one look to the next, by names of their own; the model is then the same object
+    with other weights.
+    """
 
     recipe: Recipe
     step: int
     model: Classifier
     task: Any
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def predictions(self, split: str) -> dict[str, Tensor]:
         """Logits, labels and penultimate activations on a split, without augmentation."""
@@ -171,11 +176,11 @@ class Task(ABC):
             "probes": recipe.probes,
             "regulariser": (recipe.regulariser,) if loss.needs or issubclass(loss, ASKING) else (),
         }
-        for field, parts in refused.items():
+        for part_of_recipe, parts in refused.items():
             for part in (part for part in parts if part.name not in self.takes):
                 raise RecipeError(
                     f"{part.name} is for images, but {recipe.data.name} has {recipe.data.unit}; leave it out",
-                    field,
+                    part_of_recipe,
                 )
 
     def frequencies(self) -> Tensor | None:

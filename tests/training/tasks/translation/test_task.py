@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from softtargets import translation
 from softtargets.data import Pairs
 from softtargets.exceptions import DataError, RecipeError, RunError
 from softtargets.losses import REGULARISERS
@@ -30,10 +31,11 @@ from softtargets.recipes import (
     Tatoeba,
 )
 from softtargets.runs import RunStore
+from softtargets.training import probing
 from softtargets.training import train as train_anywhere
 from softtargets.training.building import build_model
 from softtargets.training.machinery import Machinery
-from softtargets.training.pack import Pack, Start
+from softtargets.training.pack import Fleet, Pack, Start
 from softtargets.training.scheduling import Resources
 from softtargets.training.sizing import footprint
 from softtargets.training.tasks import Teacher, TranslationTask, prepare
@@ -256,6 +258,29 @@ def test_it_learns_to_count(learnt):
     course = [row["bleu.validation_bleu"] for row in history if "bleu.validation_bleu" in row]
     assert course[0] < 10 < 25 < course[-1]
     assert 0 < history[-1]["calibration.test_ece"] < 1
+
+
+def test_instruments_look_at_every_run_with_one_net_and_one_searcher(task, monkeypatch):
+    """A net of tens of millions of weights, and what a GPU records for it, take longer to make than to look at."""
+    watched = [recipe(epochs=2, seed=seed, probes=(BLEU(every=4, sentences=20),)) for seed in range(3)]
+    built, searchers = [], []
+    real_build, real_searcher = probing.build_model, translation.Searcher
+    monkeypatch.setattr(probing, "build_model", lambda *of: built.append(of) or real_build(*of))
+    monkeypatch.setattr(
+        translation, "Searcher", lambda *of, **how: searchers.append(of) or real_searcher(*of, **how)
+    )
+    starts = [Start(each, task) for each in watched]
+    pack = finished(Fleet(starts, Machinery(watched[0], task, CPU, stacked=False)))
+    looks = [row for slot in pack.slots for row in slot.history if "bleu.validation_bleu" in row]
+    assert len(looks) >= 6
+    assert (len(built), len(searchers)) == (1, 1)
+    for run, (each, slot) in enumerate(zip(watched, pack.slots, strict=True)):
+        model = build_model(each, task)
+        model.load_state_dict(pack.weights(run))
+        found = task.translate(each, model, "validation", 20, beam=1)
+        texts = task.tokeniser.decode([best.tokens for best, *_ in found])
+        wanted = translation.bleu(texts, task.splits["validation"].texts.targets[:20]).value
+        assert slot.history[-1]["bleu.validation_bleu"] == pytest.approx(wanted)
 
 
 def test_what_is_kept_can_be_used_without_the_corpus(learnt, task):

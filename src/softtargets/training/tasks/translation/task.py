@@ -27,7 +27,15 @@ from softtargets.training.tasks.task import LEARNT, Adviser, Epoch, Feed, Task, 
 from softtargets.training.tasks.translation.corpus import Corpus, read_corpus
 from softtargets.training.tasks.translation.layout import Layout, Shape
 from softtargets.training.tasks.translation.sentences import Sentences, Table
-from softtargets.translation import Hypothesis, TokenCollector, Tokeniser, TokenPredictions, decode, divided
+from softtargets.translation import (
+    Hypothesis,
+    Searcher,
+    TokenCollector,
+    Tokeniser,
+    TokenPredictions,
+    decode,
+    divided,
+)
 
 # Tokens on either side that a model is shown at a time where it is not trained.
 MEASURED = 4096
@@ -196,14 +204,24 @@ class TranslationTask(Task):
         return {name: torch.from_numpy(values) for name, values in kept.items()}
 
     def translate(
-        self, recipe: Recipe, model: Classifier, split: str, most: int | None = None, **options: Any
+        self,
+        recipe: Recipe,
+        model: Classifier,
+        split: str,
+        most: int | None = None,
+        searcher: Searcher | None = None,
+        **options: Any,
     ) -> list[list[Hypothesis]]:
-        """Translations of the first so many sentences of a split; options as for `softtargets.translation.decode`."""
+        """Translations of the first so many sentences of a split; options as for `softtargets.translation.decode`.
+
+        searcher: one of this model, for many calls; it has its own options.
+        """
         assert isinstance(model, models.Transformer)
         sentences = self.splits[split]
         chosen = range(min(len(sentences), most or len(sentences)))
+        sources = [sentences.sources[row][:-1] for row in chosen]
         with autocast(recipe.precision, sentences.device):
-            return decode(model, [sentences.sources[row][:-1] for row in chosen], **options)
+            return decode(model, sources, **options) if searcher is None else searcher(sources)
 
     def about_weights(self) -> dict[str, str]:
         """The tokeniser: without it nobody knows what the rows of an embedding are for."""
