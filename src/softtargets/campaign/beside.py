@@ -151,9 +151,8 @@ def _measure_what_comes(connection: Connection, pages: list[PlannedPage], root: 
     torch.set_num_threads(max(1, cores() // 2))
     try:
         torch.zeros(1, device=choose_device(place.device))
-    except (
-        Exception
-    ):  # a GPU that only one process may use, for instance: the parent notices that this one is gone
+    except Exception:
+        # A GPU that only one process may use, for instance: the parent notices that this one is gone.
         return
     store = RunStore(root)
     with suppress(EOFError, OSError):
