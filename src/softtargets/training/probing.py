@@ -11,7 +11,7 @@ from torch import Tensor
 
 from softtargets.calibration import reliability
 from softtargets.information import estimate_information, information_against_others
-from softtargets.models import Classifier, Transformer
+from softtargets.models import Transformer
 from softtargets.recipes import Recipe
 from softtargets.training.building import build_model
 from softtargets.training.tasks import Moment, Task, TranslationTask
@@ -76,23 +76,26 @@ PROBES: dict[str, Callable[..., dict[str, float]]] = {
 
 
 class Stand:
-    """Where nets stand that instruments look at: the same object for one run after another, with the weights of each.
+    """Where nets stand that instruments look at: of Transformers one object for all runs, with the weights of each.
 
-    To make a net of tens of millions of weights anew takes as long as to look at it.
+    To make a net of tens of millions of weights anew takes as long as to look at it. Other nets are made anew: what a
+    user's class keeps besides its weights may depend on the seed.
     """
 
     def __init__(self) -> None:
-        self._model: Classifier | None = None
+        self._model: Transformer | None = None
         self._kept: dict[Any, Any] = {}
 
     def moment(
         self, recipe: Recipe, step: int, task: Task, weights: Mapping[str, Tensor], device: torch.device
     ) -> Moment:
-        """A net of this kind with these weights."""
-        if self._model is None:
-            self._model = build_model(recipe, task).to(device)
-        self._model.load_state_dict(weights)
-        return Moment(recipe, step, self._model, task, self._kept)
+        """The net of a run with these weights; all runs of a stand have nets of one kind."""
+        model = self._model or build_model(recipe, task).to(device)
+        model.load_state_dict(weights)
+        if not isinstance(model, Transformer):
+            return Moment(recipe, step, model, task)
+        self._model = model
+        return Moment(recipe, step, model, task, self._kept)
 
 
 def probed(moment: Moment, at_the_end: bool) -> dict[str, float | None]:
