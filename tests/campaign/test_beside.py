@@ -26,6 +26,16 @@ def by_whom(trial, run):
     return {**measure(trial, run), "process": float(os.getpid())}
 
 
+class Asked:
+    """A study that looks at the model once more, at a place."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def __call__(self, trial, run):
+        return {"process": float(os.getpid()), "weights": float(len(run.weights()))}
+
+
 def when_it_may(trial, run):
     """The same as soon as a file is there."""
     for _ in range(200):
@@ -47,7 +57,15 @@ def at_last(trial, run):
     return by_whom(trial, run)
 
 
+def without_end(trial, run):
+    """Says that it has begun, and does not come back."""
+    Path(os.environ[HINT]).touch()
+    time.sleep(600)
+
+
+ENDLESS = Study(**{**PARTS, "name": "endless", "measure": without_end})
 ASKING = Study(**{**PARTS, "name": "asking", "measure": by_whom})
+AGAIN = Study(**{**PARTS, "name": "again", "again": Asked})
 TIMED = Study(**{**PARTS, "name": "timed", "measure": by_whom, "timed": True})
 WAITING = Study(**{**PARTS, "name": "waiting", "measure": when_it_may})
 MISTAKEN = Study(**{**PARTS, "name": "mistaken", "measure": never})
@@ -174,22 +192,78 @@ def test_nothing_to_measure_begins_no_process(tmp_path):
 
 
 def test_time_is_kept_for_what_is_still_to_be_measured(tmp_path):
-    campaign = campaign_of(tmp_path, {"study": "asking"}, studies=(ASKING,))
+    campaign = campaign_of(tmp_path, {"study": "asking"}, {"study": "again"}, studies=(ASKING, AGAIN))
     store = finished(tmp_path / "runs", campaign)
     helper = Beside(campaign.pages, store, Place(device="cpu"))
     assert helper.seconds_left() == 0.0
-    helper.give(list(cells_of(campaign)))
-    helper.wait()
-    rate = helper._seconds / helper._measured
-    assert helper.seconds_left() == pytest.approx(rate * 4), "as much as the last group took"
-    helper._hear = lambda: None
-    helper._given = [30, 20]
-    assert helper.seconds_left() == pytest.approx(rate * 50)
+    helper._hear = lambda: None  # as if it had not begun yet
+    helper.give([*cells_of(campaign), "no run at all"])
+    # Three runs of each study: half a second each, and ten seconds each where the model is asked again; and as much for
+    # the group that comes.
+    assert helper.seconds_left() == 2 * (3 * 0.5 + 3 * 10.0)
     session = session_of(campaign, tmp_path / "runs", end=1000.0, reserve=20.0, _helper=helper)
-    helper._seconds = 4.0 * helper._measured
-    assert session._until == 1000.0 - 1.5 * 4.0 * 50
+    assert session._until == 1000.0 - 1.5 * 63.0
+    del helper._hear
+    helper.wait()
+    rates = dict(helper._rates)
+    assert set(rates) == {"asking", "again"}
+    assert helper.seconds_left() == pytest.approx(3 * sum(rates.values())), "for a group like the last one"
+    helper._hear = lambda: None
+    helper._given = [{"again": 20}, {"asking": 30}]
+    helper._rates = {"asking": 2.0, "again": 3.0}
+    assert helper.seconds_left() == 20 * 3.0 + 30 * 2.0 + 3 * 5.0
+    helper._rates, helper._given = {}, [{"again": 200}]
+    assert helper.seconds_left() == 120.0 + 31.5, "a guess is no more than two minutes"
     helper._given = []
     helper.close()
+
+
+def test_what_it_measures_is_packed_while_the_next_group_trains(tmp_path):
+    """Of a machine that is lost then, runs without measures would be trained again."""
+    campaign, pack, seen = (
+        campaign_of(tmp_path, {"study": "asking"}, studies=(ASKING,)),
+        tmp_path / "p.zip",
+        [],
+    )
+
+    def packed():
+        other = RunStore(tmp_path / f"store{len(seen)}")
+        merge_runs(pack, other)
+        return len(numbers(other.root, campaign, "asking"))
+
+    def engine(recipes, store, **how):
+        if recipes[0].teacher is not None:  # the last group
+            session._helper.wait()
+            seen.append(packed())
+            how["watcher"].progressed(recipes[0], 1, 1)
+            seen.append(packed())
+        return train(recipes, store, **how)
+
+    session = session_of(campaign, tmp_path / "runs", beside=True, engine=engine, pack=pack)
+    session.run()
+    assert seen == [0, 2]
+
+
+def test_one_that_dies_while_it_starts_is_noticed(tmp_path):
+    """A large campaign is not sent along at the start, where nobody would notice that nobody reads it."""
+    campaign = campaign_of(tmp_path, {"study": "asking", "seeds": 400}, studies=(ASKING,))
+    store = RunStore(tmp_path / "runs")
+    (first, *_) = cells_of(campaign).values()
+    train([first.recipe], store, progress=False, device="cpu")
+    helper = Beside(campaign.pages, store, Place(device="cpu"))
+    begun = time.monotonic()
+    helper.give([first.recipe.id])
+    assert time.monotonic() - begun < 5
+    helper._process.kill()
+    helper.wait()
+    assert helper.failed
+
+
+def test_studies_of_the_main_program_are_left_to_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(by_whom, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "by_whom", by_whom, raising=False)
+    campaign = campaign_of(tmp_path, {"study": "asking"}, studies=(ASKING,))
+    assert Beside(campaign.pages, RunStore(tmp_path / "runs"), Place(device="cpu")).pages == []
 
 
 ORPHAN = """
@@ -199,14 +273,15 @@ from softtargets.campaign import load_campaign, cells_of
 from softtargets.campaign.beside import Beside
 from softtargets.runs import RunStore
 from softtargets.studies import Place
-from tests.campaign.test_beside import ASKING
+from tests.campaign.test_beside import ENDLESS
 
 if __name__ == "__main__":
     root = Path(sys.argv[1])
-    campaign = load_campaign(root / "campaign.yaml", (ASKING,))
+    campaign = load_campaign(root / "campaign.yaml", (ENDLESS,))
     helper = Beside(campaign.pages, RunStore(root / "runs"), Place(device="cpu"))
     helper.give(list(cells_of(campaign)))
-    helper.wait()
+    while not (root / "busy").exists():
+        time.sleep(0.05)
     print(helper._process.pid, flush=True)
     os.kill(os.getpid(), 9)
 """
@@ -214,7 +289,7 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_it_does_not_outlive_its_parent(tmp_path):
-    campaign = campaign_of(tmp_path, {"study": "asking"}, studies=(ASKING,))
+    campaign = campaign_of(tmp_path, {"study": "endless"}, studies=(ENDLESS,))
     finished(tmp_path / "runs", campaign)
     script = tmp_path / "orphan.py"
     script.write_text(ORPHAN)
@@ -222,7 +297,7 @@ def test_it_does_not_outlive_its_parent(tmp_path):
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path)],
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, HINT: str(tmp_path / "busy")},
         timeout=120,
     )
     assert done.returncode == -9
@@ -233,7 +308,6 @@ def test_it_does_not_outlive_its_parent(tmp_path):
         time.sleep(0.05)
     else:
         raise AssertionError("it is still there after ten seconds")
-    assert len(numbers(tmp_path / "runs", campaign, "asking")) == 3
 
 
 def leaves_somebody(trial, run):

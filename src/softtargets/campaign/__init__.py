@@ -1,5 +1,6 @@
 """A campaign: a ranked list of studies that is trained by itself, whenever a GPU is there for a while."""
 
+from softtargets.campaign.beside import has_room
 from softtargets.campaign.cells import STATUSES, Cell, State, cells_of
 from softtargets.campaign.costing import CampaignCost, Simulated, campaign_cost, from_nothing, simulate
 from softtargets.campaign.file import DEFAULT, Campaign, Entry, PlannedPage, load_campaign
@@ -36,6 +37,7 @@ __all__ = [
     "coming",
     "entry_statuses",
     "from_nothing",
+    "has_room",
     "load_campaign",
     "next_group",
     "outlook",

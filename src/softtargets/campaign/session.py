@@ -18,10 +18,19 @@ from softtargets.campaign.order import Group, Wanted, next_round
 from softtargets.campaign.planning import Outlook
 from softtargets.data import status
 from softtargets.exceptions import SofttargetsError, StorageError, Unfinished
+from softtargets.recipes import Recipe
 from softtargets.report import plural
 from softtargets.runs import SCORES, Run, pack_runs
 from softtargets.studies import Place
-from softtargets.training import CHECKPOINT_SECONDS, LESSONS, Resources, Watcher, kind_of_run, train
+from softtargets.training import (
+    CHECKPOINT_SECONDS,
+    LESSONS,
+    Resources,
+    Watcher,
+    Watchers,
+    kind_of_run,
+    train,
+)
 
 RESERVE = 30.0  # seconds of the time there is, for checkpoints, measurements and the pack
 POLL_SECONDS = 1.0  # between two looks at what other processes are doing
@@ -72,6 +81,7 @@ class Session:
     _ready: set[Hashable] = field(default_factory=set)
     _place: Place = field(init=False)  # where studies measure
     _helper: Beside | None = None
+    _heard: int = 0  # how many of its answers are packed
     _told: set[str] = field(default_factory=set)  # what went wrong with measuring
     _careful: bool = False  # one kind at a time: something of the last round was refused
     _concluding: float = 0.0  # seconds that measuring and packing the last group took
@@ -176,13 +186,15 @@ class Session:
         outlook = self.outlook
         cells = [outlook.cells[key] for key in group.ids]
         with self.watching() as watcher:
+            packing = [] if self._helper is None else [_Packing(self)]
+            watchers = [*packing, *([] if watcher is None else [watcher])]
             self.engine(
                 [cell.recipe for cell in cells],
                 outlook.store,
                 device=str(outlook.device),
                 keep={cell.recipe.id: cell.keep for cell in cells},
                 data_dir=self.data_dir,
-                watcher=watcher,
+                watcher=Watchers(*watchers) if packing else watcher,
                 progress=False,
                 checkpoint_seconds=self.checkpoint_seconds,
                 workers=self.workers,
@@ -228,6 +240,17 @@ class Session:
             self._write_pack(include)
         self._concluding = self.clock.monotonic() - begun
 
+    def pack_what_is_measured(self) -> None:
+        """In the middle of a training: runs that are lost with their measures would have to be trained again."""
+        helper = self._helper
+        if helper is None:
+            return
+        self._tell_problems(helper.problems())
+        if helper.answers > self._heard:
+            self._heard = helper.answers
+            if self._pack_is_due(self.clock.monotonic()):
+                self._write_pack(set(self.include) - {"checkpoints"})
+
     def _is_left_to_measure(self, done: Collection[str]) -> bool:
         return any(to_measure(page, done, self.outlook.store) for page in self.outlook.campaign.pages)
 
@@ -249,6 +272,7 @@ class Session:
     def _measure_here(self, done: Collection[str], pages: Sequence[PlannedPage]) -> None:
         for page in pages:
             self._tell_problems(measure_page(page, set(done), self.outlook.store, self._place))
+        self._place.supplies.clear()  # which take memory that training may want
 
     def _wait_for_helper(self) -> None:
         if self._helper is not None:
@@ -333,6 +357,19 @@ class Session:
     def _skip(self, keys: Sequence[str], why: str) -> None:
         self.skipped |= dict.fromkeys(keys, why)
         self.say(f"{plural(len(keys), 'run')} left out: {why}.")
+
+
+class _Packing(Watcher):
+    """Looks now and then whether the helper of a session has measured something."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._looked = session, -math.inf
+
+    def progressed(self, recipe: Recipe, step: int, units: int) -> None:
+        moment = self._session.clock.monotonic()
+        if moment - self._looked >= POLL_SECONDS:
+            self._looked = moment
+            self._session.pack_what_is_measured()
 
 
 def _is_concluded(state: State) -> bool:

@@ -95,9 +95,10 @@ def run(
         raise CampaignError(
             f"--for {time_for} leaves no time for training: {reserve:g} s of it are reserved for writing (--reserve)"
         )
-    from softtargets.campaign import Session, load_campaign, outlook, outlook_elsewhere
+    from softtargets.campaign import Session, has_room, load_campaign, outlook, outlook_elsewhere
     from softtargets.cli.console import watching
     from softtargets.runs import EXTRAS, check_pack_name
+    from softtargets.training import choose_device
 
     if pack is not None:
         check_pack_name(pack)
@@ -131,7 +132,7 @@ def run(
             engine=engine,
             devices=devices,
             measured_on=None if engine.here else "auto",
-            beside=engine.here and where == "cuda",
+            beside=engine.here and has_room(choose_device(device)),
         )
         session.run()
     for line in _ended(session, again):

@@ -233,6 +233,10 @@ def ece_shares(tokens: TokenPredictions) -> list[float]:
     whole = ConfidenceSums.empty()
     for part in parts:
         whole.merge(part)
+    if any(part.examples == whole.examples for part in parts):
+        raise ValueError(
+            f"all {whole.examples} tokens are in one of {len(parts)} groups of sentences; measure more"
+        )
     errors = [reliability_of(sums).expected_calibration_error for sums in map(whole.without, parts)]
     return _rounded(pseudo_values_of(tokens.ece(), errors))
 
