@@ -38,7 +38,7 @@ class Asked:
 
 def when_it_may(trial, run):
     """The same as soon as a file is there."""
-    for _ in range(200):
+    for _ in range(800):
         if Path(os.environ[HINT]).exists():
             return by_whom(trial, run)
         time.sleep(0.05)
@@ -313,7 +313,7 @@ def test_it_does_not_outlive_its_parent(tmp_path):
 def leaves_somebody(trial, run):
     """Dies in the middle of a measurement, and leaves a process behind that holds all it had open."""
     if not os.fork():
-        time.sleep(30)
+        time.sleep(60)
     os._exit(1)
 
 
@@ -328,4 +328,4 @@ def test_a_compiler_that_a_dead_helper_has_left_behind_is_not_waited_for(tmp_pat
     begun = time.monotonic()
     helper.wait()
     assert helper.failed
-    assert time.monotonic() - begun < 25
+    assert time.monotonic() - begun < 50
