@@ -325,7 +325,8 @@ def test_a_compiler_that_a_dead_helper_has_left_behind_is_not_waited_for(tmp_pat
     campaign = campaign_of(tmp_path, {"study": "leaving"}, studies=(LEAVING,))
     helper = Beside(campaign.pages, finished(tmp_path / "runs", campaign), Place(device="cpu"))
     helper.give(list(cells_of(campaign)))
+    helper._process.join(120)  # to start takes long on a busy machine
     begun = time.monotonic()
     helper.wait()
     assert helper.failed
-    assert time.monotonic() - begun < 50
+    assert time.monotonic() - begun < 30, "who is left behind holds the pipe for a minute"
