@@ -63,7 +63,8 @@ class Beside:
         """Have these finished runs measured, as far as there is something to measure; returns at once."""
         if self.failed:
             return
-        job = [part for page in self.pages if (part := _part(page, keys, self._store)) is not None]
+        wanted = set(keys)
+        job = [part for page in self.pages if (part := _part(page, wanted, self._store)) is not None]
         if not job:
             return
         if self._process is None:
@@ -173,9 +174,9 @@ def _can_be_sent(page: PlannedPage) -> bool:
     return b"__main__" not in content  # which is another module there
 
 
-def _part(page: PlannedPage, keys: Collection[str], store: RunStore) -> PlannedPage | None:
+def _part(page: PlannedPage, keys: set[str], store: RunStore) -> PlannedPage | None:
     """A page with those of these runs alone that are to be measured; None where there are none."""
-    wanted = {key for key in keys if to_measure(page, {key}, store)}
+    wanted = to_measure(page, keys, store)
     if not wanted:
         return None
     entries = (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 
 from softtargets.campaign.file import PlannedPage
 from softtargets.runs import Run, RunStore, measured_by
 from softtargets.studies import Place, Trial, measure_runs
 
 
-def measure_page(page: PlannedPage, keys: Collection[str], store: RunStore, place: Place) -> list[str]:
+def measure_page(page: PlannedPage, keys: AbstractSet[str], store: RunStore, place: Place) -> list[str]:
     """Measure those of these finished runs that a study wants and has not measured; returns what went wrong.
 
     Light runs keep what was measured on them before they lost their predictions. A study that cannot measure keeps no
@@ -24,12 +24,12 @@ def measure_page(page: PlannedPage, keys: Collection[str], store: RunStore, plac
         return [f"{study.name} could not measure its runs: {error!r}."]
 
 
-def to_measure(page: PlannedPage, keys: Collection[str], store: RunStore) -> bool:
-    """Whether a study still wants numbers of some of these finished runs."""
-    return bool(_left(page, keys, store))
+def to_measure(page: PlannedPage, keys: AbstractSet[str], store: RunStore) -> set[str]:
+    """Those of these finished runs of which a study still wants numbers."""
+    return {run.id for _, run in _left(page, keys, store)}
 
 
-def _left(page: PlannedPage, keys: Collection[str], store: RunStore) -> list[tuple[Trial, Run]]:
+def _left(page: PlannedPage, keys: AbstractSet[str], store: RunStore) -> list[tuple[Trial, Run]]:
     trials = (trial for entry in page.entries for trial in entry.trials if trial.recipe.id in keys)
     there = ((trial, Run(store.root / trial.recipe.id)) for trial in trials)
     name = page.study.name

@@ -252,7 +252,8 @@ class Session:
                 self._write_pack(set(self.include) - {"checkpoints"})
 
     def _is_left_to_measure(self, done: Collection[str]) -> bool:
-        return any(to_measure(page, done, self.outlook.store) for page in self.outlook.campaign.pages)
+        keys = set(done)
+        return any(to_measure(page, keys, self.outlook.store) for page in self.outlook.campaign.pages)
 
     def _measure(self, done: Sequence[str]) -> bool:
         """Measure finished runs here, or have it done; whether something was measured here."""
@@ -263,15 +264,17 @@ class Session:
             if not helper.failed:
                 theirs = {page.name for page in helper.pages}
                 pages = [page for page in pages if page.name not in theirs]
-        pages = [page for page in pages if to_measure(page, done, self.outlook.store)]
+        keys = set(done)
+        pages = [page for page in pages if to_measure(page, keys, self.outlook.store)]
         if any(page.study.timed for page in pages):
             self._wait_for_helper()  # it would slow down what is timed
         self._measure_here(done, pages)
         return bool(pages)
 
     def _measure_here(self, done: Collection[str], pages: Sequence[PlannedPage]) -> None:
+        keys = set(done)
         for page in pages:
-            self._tell_problems(measure_page(page, set(done), self.outlook.store, self._place))
+            self._tell_problems(measure_page(page, keys, self.outlook.store, self._place))
         self._place.supplies.clear()  # which take memory that training may want
 
     def _wait_for_helper(self) -> None:
