@@ -109,3 +109,14 @@ def test_the_campaign_of_this_repository_can_be_run():
     assert len(campaign.entries) >= 10
     computing = {"chen-theory", "wagner-table-5"}
     assert all(entry.trials or entry.study.name in computing for entry in campaign.entries)
+
+
+def test_no_entry_of_this_repository_has_more_seeds_than_its_study_decides_by():
+    """Those that choose included: further seeds cost as much as the others and decide nothing."""
+    campaign = load_campaign(Path(__file__).parents[2] / "results" / "campaign.yaml")
+    more = {
+        f"entry {entry.rank} ({entry.study.name}): {entry.settings.seeds} seeds, where {entry.study.seeds} decide"
+        for entry in campaign.entries
+        if entry.settings.seeds > entry.study.seeds
+    }
+    assert not more
