@@ -146,6 +146,7 @@ def test_the_gamma_type_by_plain_loops_and_from_the_two_other_types():
     assert filled.measures == pytest.approx(found)
     clean = type(trial)(trial.recipe, {"a": 1.0, "p": 0.65})
     assert with_gamma(Results((Outcome(clean, None, old),)), 10).outcomes[0].measures == old
+    assert with_gamma(Results((), failed=(clean,)), 10).failed == (clean,)
 
 
 def test_without_smoothing_there_is_nothing_to_deviate_from():

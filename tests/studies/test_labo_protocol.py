@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -124,6 +126,9 @@ def test_claims_are_about_the_protocol_alone():
     assert by_protocol(whole, table_3.trials).outcomes == whole.outcomes
     changed = made_up(table_3, numbers, changes={"epochs": 3})
     assert by_protocol(changed, table_3.trials).outcomes == ()
+    ended = tuple(one.outcomes[0].trial for one in (whole, changed))
+    failed = by_protocol(replace(whole, failed=ended), table_3.trials).failed
+    assert failed == ended[:1], "of the runs that failed those of the protocol count too"
     small = made_up(table_3, numbers, size="small")
     assert by_protocol(small, table_3.trials).outcomes == ()
     assert "decides nothing" in what_differs(small)[0]

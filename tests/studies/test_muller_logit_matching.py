@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from softtargets.exceptions import StudyError
 from softtargets.recipes import Digits
+from softtargets.report import Table
 from softtargets.runs import RunStore
 from softtargets.studies import STUDIES, Results, find_study, run_study
 from softtargets.studies.muller_logit_matching.findings import chosen as chosen_setting
@@ -19,6 +21,15 @@ from .pages import chosen, full_grid, made_up, rows_of, told, verdicts, wiggle
 STUDY = find_study(STUDIES, "muller-logit-matching")
 GRID = full_grid(STUDY.name, None)
 CELLS = 5 * 6
+
+
+ALONE = {"size": "full", "role": "alone"}
+
+
+def best_table(results):
+    exhibits = [one for section in STUDY.findings(results).sections for one in section.exhibits]
+    (table,) = (one for one in exhibits if isinstance(one, Table) and one.name == "best")
+    return table.rows
 
 
 def test_the_grid_is_two_teachers_and_every_rate_and_clip_for_each():
@@ -110,12 +121,33 @@ def test_each_teacher_has_its_own_best_and_the_seed_that_chooses_does_not_judge(
     assert claim.sample.mean == pytest.approx(2.0 - 0.74, abs=0.02), "the lucky seed does not count"
 
 
+def is_without_clip(trial):
+    return trial.labels.get("clip", 0.0) is None
+
+
 def test_runs_that_failed_are_empty_cells_and_are_not_chosen():
-    results = results_with(missing=lambda trial: trial.labels.get("clip", 0.0) is None)
+    unfinished = results_with(missing=is_without_clip)
+    results = replace(unfinished, failed=tuple(trial for trial in GRID if is_without_clip(trial)))
     assert chosen_setting(results, 0.1)["clip"] is not None
     assert len(STUDY.findings(results).claims) == 3
     sections = STUDY.findings(results_with(missing=lambda trial: trial.labels["role"] == "student")).sections
     assert len(sections) == 2
+
+
+def test_nothing_is_chosen_before_the_first_seed_has_trained_its_whole_grid():
+    """Of the smoothed teacher's students those without a clip are still to be trained; the best may be among them."""
+    results = results_with(missing=lambda trial: is_without_clip(trial) and trial.labels["alpha"] == 0.1)
+    assert chosen_setting(results, 0.1) is None
+    assert (chosen_setting(results, 0.0)["lr"], chosen_setting(results, 0.0)["clip"]) == BEST["hard"]
+    assert verdicts(STUDY, results) == ["not run yet", "reproduced", "reproduced"]
+    students = {row["student"]: row for row in best_table(results)}
+    assert students["of the teacher with label smoothing 0.1"]["setting"] == "–"
+
+
+def test_the_students_alone_have_no_best_either_before_all_of_them_are_there():
+    whole, part = results_with(), results_with(missing=lambda t: t.labels == {**ALONE, "lr": 3.0})
+    assert [row["setting"] for row in best_table(whole)][-1] == "a rate of 0.03, no clip"
+    assert [row["setting"] for row in best_table(part)][-1] == "–"
 
 
 def test_pages_are_made_of_any_part_of_the_runs():

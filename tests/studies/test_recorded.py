@@ -62,6 +62,8 @@ def test_failed_runs_stay_in_the_list_and_measure_nothing(tmp_path):
     page = made(tmp_path, failing=(2,))
     again = results(redraw_study(study(), page.parent, tmp_path / "again", command="c"))
     assert [row["status"] for row in again["tables"]["runs"]] == ["finished", "finished", "failed"]
+    (failed,) = read_record(study(), page.parent).failed
+    assert (failed.recipe.seed, failed.labels) == (2, {"seed": 2})
     assert [claim["measured"]["n"] for claim in again["claims"]] == [2, 0]
 
 

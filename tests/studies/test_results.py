@@ -32,6 +32,18 @@ def test_differences_pair_the_seeds_that_both_sides_have(tmp_path):
     assert Results((*left, *right)).difference("m", {"side": "l"}, {"side": "r"}).values == (5.0, 5.0)
 
 
+def test_runs_that_failed_are_known_by_label_and_seed_and_no_part_of_a_sample(tmp_path):
+    there = outcome(0, 1.0, tmp_path, a=1)
+    failed = [Trial(BASE.replace({"seed": seed}), {"a": a}) for seed, a in ((0, 2), (1, 1), (1, 2))]
+    results = Results((there,), failed=tuple(failed))
+    assert results.sample("m", a=1).values == (1.0,)
+    assert [results.lacks(a=a) for a in (1, 2, 3)] == [False, False, True]
+    first, _ = Results((there, outcome(1, 2.0, tmp_path, a=3)), failed=tuple(failed)).split()
+    assert first.failed == (failed[0],)
+    assert first.where(a=1).failed == ()
+    assert [first.lacks(a=a) for a in (1, 2, 3)] == [False, False, True]
+
+
 def test_asking_for_what_no_run_gave_is_an_error(tmp_path):
     with pytest.raises(StudyError, match="no finished run with"):
         Results((outcome(0, 1.0, tmp_path, a=1),)).first(a=2)

@@ -12,7 +12,7 @@ from softtargets.exceptions import RunError, StudyError
 from softtargets.recipes import MLP, Digits, Recipe
 from softtargets.report import Section
 from softtargets.runs import RunStore
-from softtargets.studies import Findings, Study, Trial, run_study
+from softtargets.studies import Findings, Study, Trial, redraw_study, run_study
 
 BASE = Recipe(data=Digits(), model=MLP(hidden=(8,)), epochs=1)
 ABOUT = {
@@ -111,6 +111,19 @@ def test_a_failed_run_is_reported_and_the_rest_is_shown(tmp_path):
     # Nothing is missing, so the claim stays and says that it has no seeds.
     assert [claim["measured"]["n"] for claim in results["claims"]] == [2, 0]
     assert [row["status"] for row in results["tables"]["runs"]] == ["finished", "finished", "failed"]
+
+
+def test_findings_know_which_runs_failed_and_which_are_still_to_be_trained(tmp_path):
+    def told(results):
+        lacking = [seed for seed in range(4) if results.lacks(seed=seed)]
+        return Findings((Section("Said", (f"still to be trained: {lacking}",)),), ())
+
+    page_of(tmp_path, failing=(2,))
+    without(tmp_path, 1)
+    made = page_of(tmp_path, study(findings=told), train=None)
+    assert "still to be trained: [1, 3]" in made["html"]
+    again = redraw_study(study(findings=told), tmp_path / "report", tmp_path / "again", command="c")
+    assert "still to be trained: [1, 3]" in again.read_text()
 
 
 def test_where_every_run_failed_there_is_no_page_but_the_first_reason(tmp_path):

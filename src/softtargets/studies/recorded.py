@@ -64,6 +64,7 @@ class Record:
 
     results: Mapping[str, Any]
     outcomes: tuple[Outcome, ...]
+    failed: tuple[Trial, ...] = ()
 
     @property
     def chances(self) -> Mapping[str, float]:
@@ -91,14 +92,19 @@ def read_record(study: Study, directory: Path) -> Record:
         for row in rows
         if row["status"] == "finished"
     )
-    return Record(results, tuple(outcomes))
+    failed = (_trial(row, logs[row["run"]]) for row in rows if row["status"] == "failed")
+    return Record(results, tuple(outcomes), tuple(failed))
 
 
 def _outcome(row: Mapping[str, Any], run: RecordedRun, details: Mapping[str, Any]) -> Outcome:
     """A row of the table of runs: its name, labels, the seed, its status, what was measured, and seconds."""
+    return Outcome(_trial(row, run), run, measured_in(row), details)
+
+
+def _trial(row: Mapping[str, Any], run: RecordedRun) -> Trial:
     keys = list(row)
     labels = keys[1 : keys.index("status")]  # the seed among them: some studies have it for a label
-    return Outcome(Trial(run.recipe, {key: row[key] for key in labels}), run, measured_in(row), details)
+    return Trial(run.recipe, {key: row[key] for key in labels})
 
 
 def _results(path: Path) -> dict[str, Any]:

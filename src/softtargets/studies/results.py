@@ -12,7 +12,7 @@ from typing import Any
 from softtargets.claims import Sample, split_seeds
 from softtargets.exceptions import StudyError
 from softtargets.studies.examples import chance_of_contrast
-from softtargets.studies.study import Outcome
+from softtargets.studies.study import Outcome, Trial
 
 Row = dict[str, Any]
 # A measure, and the labels of the runs whose it is.
@@ -44,11 +44,13 @@ class Results:
     """The outcomes of a study, to be asked by label.
 
     `chances` remembers, by what was compared, what test examples add to its variance: it is kept with the page, so
-    that the page can be made again without the predictions.
+    that the page can be made again without the predictions. `failed` are the trials whose runs ended without a result:
+    nobody waits for them, as for those that are not trained yet.
     """
 
     outcomes: tuple[Outcome, ...]
     chances: dict[str, float] = field(default_factory=dict, compare=False)
+    failed: tuple[Trial, ...] = ()
 
     @property
     def seeds(self) -> list[int]:
@@ -61,8 +63,13 @@ class Results:
 
     def where(self, **labels: Any) -> Results:
         """The outcomes whose labels have these values."""
-        kept = (o for o in self.outcomes if all(o.trial.labels.get(k) == v for k, v in labels.items()))
-        return Results(tuple(kept), self.chances)
+        kept = tuple(outcome for outcome in self.outcomes if _has(outcome.trial, labels))
+        return Results(kept, self.chances, tuple(trial for trial in self.failed if _has(trial, labels)))
+
+    def lacks(self, **labels: Any) -> bool:
+        """Whether no run with these labels has come to its end, with a result or without."""
+        found = self.where(**labels)
+        return not (found.outcomes or found.failed)
 
     def sample(self, measure: str, **labels: Any) -> Sample:
         """One measure over seeds, in the order of the seeds; runs that it was not measured on are left out."""
@@ -127,7 +134,8 @@ class Results:
         return self._of(choosing), self._of(judging)
 
     def _of(self, seeds: list[int]) -> Results:
-        return Results(tuple(outcome for outcome in self.outcomes if outcome.seed in seeds), self.chances)
+        kept = tuple(outcome for outcome in self.outcomes if outcome.seed in seeds)
+        return Results(kept, self.chances, tuple(one for one in self.failed if one.recipe.seed in seeds))
 
     def first(self, **labels: Any) -> Outcome:
         """The outcome with the lowest seed."""
@@ -164,6 +172,10 @@ class Results:
     def then(self, measure: str, form: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
         """Two means beside each other as papers print them: ``0.049, then 0.065``."""
         return f"{self.shown(measure, form, first)}, then {self.shown(measure, form, second)}"
+
+
+def _has(trial: Trial, labels: Mapping[str, Any]) -> bool:
+    return all(trial.labels.get(key) == value for key, value in labels.items())
 
 
 def _value(pair: tuple[Cell, Cell | None], found: Sequence[Mapping[int, Outcome] | None], seed: int) -> float:

@@ -84,7 +84,8 @@ def run_study(
             ],
         }
         earlier = {run: {"code": one.code, "measured": one.at} for run, one in found.kept.items()}
-        page = _write(study, Results(tuple(outcomes)), directory, earlier, **made)
+        ended_without = tuple(trial for trial, run in trained if run.status == "failed")
+        page = _write(study, Results(tuple(outcomes), failed=ended_without), directory, earlier, **made)
     _write_runs(runs, directory)
     return page
 
@@ -129,7 +130,7 @@ def redraw_study(study: Study, source: Path, directory: Path, *, command: str) -
     }
     made["provenance"]["redrawn by"] = command
     earlier = told.get("kept", {}).get("measured", {})
-    page = _page(study, Results(record.outcomes, dict(record.chances)), earlier, **made)
+    page = _page(study, Results(record.outcomes, dict(record.chances), record.failed), earlier, **made)
     if source.resolve() == directory.resolve():
         _check_nothing_is_lost(page, told, source)
     path = write_page(page, directory)

@@ -21,5 +21,6 @@ def by_protocol(results: Results, trials: Callable[[Settings], Sequence[Trial]])
     if size == SMALL or not results.outcomes:
         return Results((), results.chances)
     wanted = {trial.recipe.id for trial in trials(Settings(max(results.seeds) + 1, {}, size))}
-    kept = (outcome for outcome in results.outcomes if outcome.trial.recipe.id in wanted)
-    return Results(tuple(kept), results.chances)
+    kept = tuple(outcome for outcome in results.outcomes if outcome.trial.recipe.id in wanted)
+    failed = tuple(trial for trial in results.failed if trial.recipe.id in wanted)
+    return Results(kept, results.chances, failed)

@@ -76,7 +76,7 @@ def with_gamma(results: Results, classes: int) -> Results:
 
     Without noise, a = 1, beta says nothing more than alpha, and gamma stays unknown.
     """
-    return Results(tuple(_with_gamma(outcome, classes) for outcome in results.outcomes), results.chances)
+    return replace(results, outcomes=tuple(_with_gamma(outcome, classes) for outcome in results.outcomes))
 
 
 def _with_gamma(outcome: Outcome, classes: int) -> Outcome:

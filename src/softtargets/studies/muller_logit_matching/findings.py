@@ -58,10 +58,20 @@ def _size(results: Results) -> str:
 
 def chosen(results: Results, alpha: float) -> Row | None:
     """The rate and the clip at which the first seed's student of a teacher makes the fewest errors."""
+    return _best(results, plan_of(results).cells(alpha))
+
+
+def _best(results: Results, cells: list[Row]) -> Row | None:
+    """The cell where the first seed makes the fewest errors; none as long as one of them is still to be trained.
+
+    Runs end pack by pack, those of one clip together: the best of what happens to be there is not the best.
+    """
     choosing, _ = results.split()
+    if any(choosing.lacks(**cell) for cell in cells):
+        return None
     try:
-        return best(choosing, plan_of(results).cells(alpha))
-    except StudyError:
+        return best(choosing, cells)
+    except StudyError:  # all of them failed
         return None
 
 
@@ -228,11 +238,8 @@ def _mean(results: Results, alpha: float, lr: float, clip: float | None) -> floa
 
 
 def _best_table(results: Results, plan: Plan) -> Table:
-    choosing, judging = results.split()
-    try:
-        alone: Row | None = best(choosing, plan.alone)
-    except StudyError:
-        alone = None
+    _, judging = results.split()
+    alone = _best(results, plan.alone)
     rows = [
         {
             "student": f"of the teacher with {_NAMES[alpha]}",
