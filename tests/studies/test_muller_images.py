@@ -101,6 +101,17 @@ def test_printed_numbers_are_asked_of_the_printed_training_alone():
     assert compared(inception, list(NETWORKS)) == ["imagenet"]
 
 
+@pytest.mark.parametrize("size", ["small", "full"])
+@pytest.mark.parametrize("name", ["muller-table-2", "muller-figure-1"])
+def test_a_network_that_is_not_trained_yet_is_claimed_about_all_the_same(name, size):
+    """Holm's method counts its claims: they must not come to a page after others are judged."""
+    study = find_study(STUDIES, name)
+    both = told(study, lambda trial: {}, size)
+    for there in ("cifar10", "cifar100"):
+        early = study.claims(both.where(network=there))
+        assert [claim.published for claim in early] == [claim.published for claim in study.claims(both)]
+
+
 def test_a_small_network_is_not_called_by_the_papers_name():
     study = find_study(STUDIES, "muller-table-2")
     small, full = (told(study, lambda trial: {}, size) for size in ("small", "full"))

@@ -133,14 +133,16 @@ def networks_in(results: Results) -> list[str]:
 def as_printed(results: Results, keys: Iterable[str] = NETWORKS) -> list[str]:
     """The networks whose printed numbers may be asked for: trained as at full size, or not trained yet.
 
-    Of another model or another training, such as our Inception-v4, only directions can be compared.
+    Of another model or another training, such as our Inception-v4, only directions can be compared. Those that are not
+    trained yet are taken to be trained as the others are.
     """
     full = {key: NETWORKS[key].recipes[FULL] for key in keys if FULL in NETWORKS[key].recipes}
-    return [
-        key
-        for key, recipe in full.items()
-        if all(_same_training(one.trial.recipe, recipe) for one in results.where(network=key).outcomes)
-    ]
+    there = {key: recipe for key, recipe in full.items() if key in networks_in(results)}
+    alike = {
+        key: all(_same_training(one.trial.recipe, recipe) for one in results.where(network=key).outcomes)
+        for key, recipe in there.items()
+    }
+    return [key for key in full if alike.get(key, all(alike.values()))]
 
 
 def _same_training(recipe: Recipe, full: Recipe) -> bool:
@@ -148,8 +150,13 @@ def _same_training(recipe: Recipe, full: Recipe) -> bool:
 
 
 def compared(results: Results, keys: Sequence[str]) -> list[str]:
-    """The networks that claims about directions compare: those with runs; without any run, CIFAR's."""
-    return [key for key in keys if key in networks_in(results)] or [key for key in keys if key != "imagenet"]
+    """The networks that claims about directions compare: CIFAR's, and ImageNet's where it is trained, if need be alone.
+
+    CIFAR's also before they are trained: one that is trained later must not turn the verdict on another (`judge`).
+    """
+    there = networks_in(results)
+    cifar = [] if there == ["imagenet"] else [key for key in keys if key != "imagenet"]
+    return [*cifar, *(key for key in keys if key == "imagenet" and key in there)]
 
 
 def title_of(results: Results, key: str) -> str:
