@@ -8,6 +8,7 @@ from softtargets.claims import judge
 from softtargets.report import Figure
 from softtargets.report.widgets import check_widget
 from softtargets.studies import STUDIES, Outcome, Results
+from tests.studies.making import Told
 
 NAMES = ("chen-mnist", "chen-cifar10", "chen-section-4", "chen-section-4-cifar10", "chen-logit-smoothing",
          "chen-forward-correction", "chen-human-noise", "beyond-temperature", "beyond-selection")  # fmt: skip
@@ -86,3 +87,20 @@ def test_a_claim_is_not_decided_by_part_of_what_it_is_about(study):
     waiting = {one.claim.statement for one in judge(study.claims(part)) if one.verdict == "not run yet"}
     assert waiting
     assert not [one for one in judge(study.claims(Results(tuple(whole)))) if one.verdict == "not run yet"]
+
+
+def _whole(study):
+    size = {"size": "full"} if "full" in study.sizes else {}
+    trials = study.trials(study.settings(changes=size))
+    return Results(tuple(Outcome(trial, Told([{"epoch": 1, "test_accuracy": 0.3}]), {}) for trial in trials))
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_claims_do_not_come_and_go_with_runs(study):
+    """Holm's method counts them all: a claim that came with later runs could turn the verdict on an earlier one."""
+    whole = _whole(study)
+    named = [claim.published for claim in study.claims(whole)]
+    for key in whole.outcomes[0].trial.labels if whole.outcomes else ():
+        for value in {outcome.trial.labels.get(key) for outcome in whole.outcomes}:
+            found = study.claims(whole.where(**{key: value}))
+            assert [claim.published for claim in found] == named, f"of runs with {key} = {value} alone"

@@ -125,17 +125,11 @@ def claims(results: Results) -> tuple[Claim, ...]:
 
 
 def _ratio(results: Results, this: Row, that: Row) -> Sample:
-    return results.each_seed(
-        lambda one: (
-            one.sample("logits", **this).values[0] / one.sample("logits", **that).values[0]
-            if one.where(**this).outcomes and one.where(**that).outcomes
-            else _missing()
-        )
-    )
+    def ratio(one: Results) -> float:
+        (first,), (second,) = (one.sample("logits", **cell).values for cell in (this, that))
+        return first / second
 
-
-def _missing() -> float:
-    raise KeyError("logits")
+    return results.each_seed(ratio)
 
 
 def _difference(results: Results, this: Row | None, that: Row | None) -> Sample:
