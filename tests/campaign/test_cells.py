@@ -8,7 +8,7 @@ import pytest
 
 from softtargets.campaign import cells_of, outlook
 from softtargets.campaign.cells import light_teachers, states, to_train, united, wanted_lessons
-from softtargets.campaign.order import MARGIN, cost
+from softtargets.campaign.order import cost
 from softtargets.campaign.status import coming, entry_statuses, totals
 from softtargets.exceptions import Unfinished
 from softtargets.runs import RunStore, measured_by, merge_runs, pack_runs
@@ -108,10 +108,10 @@ def test_a_teacher_without_weights_is_trained_again_if_a_student_needs_it(campai
     assert TEACHER.id not in to_train(cells, found), "it is done"
     assert light_teachers(cells[student].recipe, found) == [TEACHER]
     there = {one.id: one for one in outlook(campaign, here, "cpu").wanted()}
-    ((again, seconds),) = there[student].again
-    assert (again, there[student].needs, seconds > 0) == (TEACHER.id, None, True)
+    (again,) = there[student].again
+    assert (again.id, there[student].needs, again.units) == (TEACHER.id, None, TEACHER.units)
     alone = replace(there[student], again=())
-    assert cost([there[student]]) == pytest.approx(cost([alone]) + MARGIN * seconds)
+    assert cost([there[student]]) == pytest.approx(cost([alone]) + cost([again]))
     session = session_of(campaign, here.root)
     session.run()
     assert (here.find(cells[student].recipe).status, here.find(TEACHER).is_light) == ("finished", False)

@@ -83,7 +83,7 @@ def test_what_nobody_can_tell_is_left_out_with_all_that_waits_for_it():
         wants("unknown", units=None),
         wants("student", needs="unknown", kind="s"),
         wants("pupil", needs="student", kind="p"),
-        wants("light", kind="l", again=(("far", math.inf),)),
+        wants("light", kind="l", again=(wants("far", units=None),)),
     ]
     assert unpredictable(runs) == {"unknown", "student", "pupil", "light"}
     found = simulate(runs, 2)

@@ -41,6 +41,23 @@ def test_packs_that_a_device_has_room_for_cost_nothing_more():
     assert cost(narrow) == pytest.approx(2 * cost(group[:1]))
 
 
+def test_each_run_of_a_group_takes_its_own_time():
+    """Students with a teacher beside them, say, are of the kind of those without."""
+    slow = Speed({1: 10.0, 2: 50.0}, setup=10.0, source="table")
+    mixed = [wants("a"), wants("b", speed=slow)]
+    assert cost(mixed) == cost(mixed[::-1]) == pytest.approx(MARGIN * (10 + 10 + 20))
+
+
+def test_teachers_that_are_trained_again_do_so_together_and_once():
+    teachers = [wants(f"t{n}", kind="t", units=2000.0) for n in range(3)]
+    students = [wants(f"s{n}", again=(teachers[n % 2],)) for n in range(4)]
+    alone = cost([wants(f"s{n}") for n in range(4)])
+    assert cost(students) == pytest.approx(alone + MARGIN * (10 + 2 * 20))
+    assert cost(students, ready=["t"]) == pytest.approx(alone + MARGIN * 2 * 20)
+    other = wants("s", again=(teachers[0], wants("u", kind="u")))
+    assert cost([other]) == pytest.approx(MARGIN * (20 + 10 + 20 + 10 + 10))
+
+
 def test_rank_decides_and_runs_of_one_rank_and_kind_go_together():
     left = [wants("late", 2, kind="other"), wants("a"), wants("b"), wants("c", kind="third")]
     assert next_group(left, math.inf).ids == ("a", "b")

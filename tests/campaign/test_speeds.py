@@ -16,10 +16,13 @@ from softtargets.recipes import (
     CIFAR10,
     MLP,
     MNIST,
+    Distillation,
+    MobileNetV2,
     Multi30k,
     PreActResNet,
     Recipe,
     ResNet18,
+    Shift,
     Transformer,
 )
 
@@ -54,9 +57,6 @@ def test_between_two_widths_in_proportion_and_narrower_packs_are_slower():
     assert speed.per_second(8) == pytest.approx(200.0)
     assert speed.per_second(64) == speed.per_second(16) == 400.0
     assert 25.0 < speed.per_second(1) < 100.0
-    assert speed.seconds([100.0] * 8, most_together=16) == pytest.approx(5 + 800 / 200)
-    assert speed.seconds([100.0] * 8, most_together=4, ready=True) == pytest.approx(800 / 100)
-    assert speed.seconds([], 4) == 0.0
 
 
 def test_the_line_of_the_table_that_says_most_decides(speeds):
@@ -116,7 +116,7 @@ def test_a_translation_that_was_measured_goes_as_fast_as_it_did(translating):
     assert (found.points, found.setup, found.source) == ({1: 900.0, 8: 1000.0}, 15.0, "table")
     assert translating.of(base.replace({"model": LARGE})).points == {1: 450.0}
     # 29,000 pairs of 15.2 tokens, three times.
-    assert found.seconds([base.units], 1) == pytest.approx(15 + 3 * 29_000 * 15.2 / 900)
+    assert base.units == pytest.approx(3 * 29_000 * 15.2)
     assert base.replace({"steps": 100}).units == round(2048 * 0.87) * 100
     more = translating.of(base.replace({"data.vocabulary": 32_000}))
     assert more.source == "table"
@@ -131,6 +131,29 @@ def test_a_translation_of_another_size_is_guessed_by_its_work(translating):
         found = translating.of(Recipe(data=Multi30k(), model=model, epochs=3, batch=2048))
         assert found.source == "guessed"
         assert found.points[1] == pytest.approx(rate * token_work(nearest) / token_work(model))
+
+
+def test_a_teacher_that_is_asked_in_every_step_takes_its_forward_passes(speeds):
+    """A third of what its own training takes, for each image; asked once, it takes nothing."""
+    teacher = BASE.replace({"data": CIFAR10(), "model": PreActResNet(), "augmentation": (Shift(),)})
+    student = teacher.replace({"model": MLP(), "regulariser": Distillation(teacher=teacher)})
+    asking, alone = speeds.of(student), speeds.of(teacher.replace({"model": MLP()}))
+    assert alone.points == {1: 100.0, 16: 400.0}
+    assert set(asking.points) == {1, 4, 16}
+    for width in (1, 4, 16):
+        forward = 1 / 3 / speeds.of(teacher).per_second(width)
+        assert 1 / asking.points[width] == pytest.approx(1 / alone.per_second(width) + forward)
+    assert (asking.setup, asking.source) == (alone.setup, "table")
+    assert speeds.of(student.replace({"regulariser.view": "stored"})).points == alone.points
+    assert speeds.of(student.replace({"augmentation": ()})).points == alone.points
+    guessed = teacher.replace({"model": MobileNetV2()})
+    assert speeds.of(student.replace({"regulariser": Distillation(teacher=guessed)})).source == "guessed"
+
+
+def test_a_translation_model_always_asks_its_teacher_as_it_goes(translating):
+    teacher = Recipe(data=Multi30k(), model=LARGE, epochs=3, batch=2048)
+    student = teacher.replace({"model": SMALL, "regulariser": Distillation(teacher=teacher)})
+    assert translating.of(student).points[1] == pytest.approx(1 / (1 / 900 + 1 / 3 / 450))
 
 
 def test_where_no_translation_was_measured_its_work_is_guessed_with_the_device(speeds):

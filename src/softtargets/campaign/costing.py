@@ -106,7 +106,7 @@ def unpredictable(wanted: Iterable[Wanted]) -> set[str]:
     """Runs that nobody can tell the length of, and all that wait for them; `wanted` has teachers first."""
     found: set[str] = set()
     for one in wanted:
-        if one.units is None or one.needs in found or any(math.isinf(seconds) for _, seconds in one.again):
+        if one.units is None or one.needs in found or any(teacher.units is None for teacher in one.again):
             found.add(one.id)
     return found
 

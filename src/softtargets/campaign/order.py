@@ -24,7 +24,7 @@ class Wanted:
     units:    of work that are left; None where nobody can tell.
     begun:    whether there is a checkpoint.
     needs:    the id of its teacher, as long as that is to be trained.
-    again:    teachers that came without their weights and are trained once more for it: id and seconds.
+    again:    teachers that came without their weights and are trained once more for it.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Wanted:
     most_together: int = 1
     begun: bool = False
     needs: str | None = None
-    again: tuple[tuple[str, float], ...] = ()
+    again: tuple[Wanted, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,24 @@ def cost(group: Sequence[Wanted], ready: Iterable[Hashable] = ()) -> float:
     """Seconds that runs of one kind take together, with some margin; infinite where nobody can tell."""
     if any(one.units is None for one in group):
         return float("inf")
-    first = group[0]
-    units = [one.units or 0.0 for one in group]
-    teachers = dict(teacher for one in group for teacher in one.again)
-    return MARGIN * sum(teachers.values()) + MARGIN * first.speed.seconds(
-        units, first.most_together, ready=first.kind in set(ready)
-    )
+    first, set_up = group[0], set(ready)
+    width = min(len(group), first.most_together)
+    # Of one kind some may have a teacher beside them: each takes its own time.
+    rates = {
+        id(speed): speed.per_second(width) for speed in {id(one.speed): one.speed for one in group}.values()
+    }
+    training = sum((one.units or 0.0) / rates[id(one.speed)] for one in group)
+    setup = 0.0 if first.kind in set_up else first.speed.setup
+    return MARGIN * (setup + training) + _teachers(group, set_up)
+
+
+def _teachers(group: Sequence[Wanted], ready: set[Hashable]) -> float:
+    """Seconds for teachers that are trained again first, those of a kind together."""
+    alike: dict[Hashable, list[Wanted]] = {}
+    teachers = {teacher.id: teacher for one in group for teacher in one.again}
+    for one in teachers.values():
+        alike.setdefault(one.kind, []).append(one)
+    return sum(cost(found, ready) for found in alike.values())
 
 
 def _whole(

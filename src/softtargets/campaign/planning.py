@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -80,12 +79,13 @@ class Outlook:
             most_together=most_together(recipe, self.device),
             begun=state.status == "interrupted",
             needs=teacher.id if teacher is not None and teacher.id in left else None,
-            again=tuple((one.id, self._alone(one)) for one in light_teachers(recipe, self.states)),
+            again=tuple(self._once_more(one) for one in light_teachers(recipe, self.states)),
         )
 
-    def _alone(self, recipe: Recipe) -> float:
-        """Seconds for one training from its beginning."""
-        return math.inf if recipe.units is None else self.speeds.of(recipe).seconds([recipe.units], 1)
+    def _once_more(self, recipe: Recipe) -> Wanted:
+        """A finished run that is trained from its beginning."""
+        rank, together = self.cells[recipe.id].rank, most_together(recipe, self.device)
+        return Wanted(recipe.id, rank, kind_of_run(recipe), recipe.units, self.speeds.of(recipe), together)
 
 
 def outlook(campaign: Campaign, store: RunStore, device: str = "auto") -> Outlook:

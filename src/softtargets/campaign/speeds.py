@@ -14,7 +14,7 @@ from softtargets.campaign.token_work import token_work, work_of
 from softtargets.exceptions import CampaignError, RecipeError
 from softtargets.recipes import Recipe, Transformer, parse_yaml, read_text
 from softtargets.runs import Run
-from softtargets.training import kind_of_run
+from softtargets.training import asks_in_every_step, kind_of_run
 
 SPEEDS = "speeds.yaml"  # beside the campaign
 Source = Literal["measured", "table", "guessed"]
@@ -30,6 +30,8 @@ _GUESSES: Mapping[str, tuple[Mapping[int, float], float]] = {
 # The same for translation, by its work (`token_work`): multiplications of a forward pass per second of training, as an
 # H200 did with small models; for a CPU no more tokens a second than the second number says, however small the model.
 _GUESSED_WORK: Mapping[str, tuple[float, float]] = {"cuda": (1.6e13, math.inf), "cpu": (1.5e10, 20_000.0)}
+# The share of a training step that is its forward pass, which is all that a teacher does: one of three that are alike.
+_FORWARD = 1 / 3
 _RATES = ("images_per_second", "tokens_per_second")
 _ALLOWED = ("model", "data", *_RATES, "setup_seconds")
 
@@ -61,11 +63,18 @@ class Speed:
         share = math.log(together / below) / math.log(above / below)
         return float(self.points[below] ** (1 - share) * self.points[above] ** share)
 
-    def seconds(self, units: Sequence[float], most_together: int, *, ready: bool = False) -> float:
-        """How long runs with so much work each take, on a device of their own; `ready`: set up before."""
-        if not units:
-            return 0.0
-        return (0.0 if ready else self.setup) + sum(units) / self.per_second(min(len(units), most_together))
+    def asking(self, teacher: Speed) -> Speed:
+        """The same with a teacher that computes along; set-up is the student's.
+
+        >>> Speed({1: 300.0}, 9.0, "table").asking(Speed({1: 100.0}, 5.0, "table"))
+        Speed(points={1: 150.0}, setup=9.0, source='table')
+        """
+        seconds = {
+            width: 1 / self.per_second(width) + _FORWARD / teacher.per_second(width)
+            for width in sorted({*self.points, *teacher.points})
+        }
+        source: Source = "guessed" if "guessed" in (self.source, teacher.source) else self.source
+        return Speed({width: 1 / each for width, each in seconds.items()}, self.setup, source)
 
     def times(self, factor: float, source: Source) -> Speed:
         """So many times as fast, as is known in another way."""
@@ -122,7 +131,13 @@ class Speeds:
         return self._beside(recipe)
 
     def _beside(self, recipe: Recipe) -> Speed:
-        """What is known without runs."""
+        """What is known without runs like this one."""
+        alone = self._without_teacher(recipe)
+        if recipe.teacher is None or not asks_in_every_step(recipe):
+            return alone
+        return alone.asking(self.of(recipe.teacher))
+
+    def _without_teacher(self, recipe: Recipe) -> Speed:
         fitting = [row for row in self.table if row.fits(recipe)]
         work = work_of(recipe)
         if work is not None:

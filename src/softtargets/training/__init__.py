@@ -17,7 +17,7 @@ from softtargets.training.scheduling import (
     lacking_predictions,
     standing,
 )
-from softtargets.training.teaching import LESSONS, asks_for_lessons, has_lessons
+from softtargets.training.teaching import LESSONS, asks_for_lessons, asks_in_every_step, has_lessons
 from softtargets.training.tensorboard import TensorBoard
 from softtargets.training.timing import TimedTraining, seconds_in_turns
 from softtargets.training.translation_recipes import TRANSLATION_SIZES, translation_recipe, vocabulary_for
@@ -42,6 +42,7 @@ __all__ = [
     "Watcher",
     "Watchers",
     "asks_for_lessons",
+    "asks_in_every_step",
     "attend",
     "autocast",
     "checked_units",

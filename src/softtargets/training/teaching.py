@@ -52,6 +52,20 @@ def asks_for_lessons(student: Recipe) -> bool:
     return asked_through(student) is None and _examples(student) == _examples(teacher)
 
 
+def asks_in_every_step(student: Recipe) -> bool:
+    """Whether a teacher works along with its student: about words, or about images that are never the same again.
+
+    >>> from softtargets.recipes import MLP, Digits, Shift
+    >>> teacher = Recipe(data=Digits(), model=MLP(), epochs=1, augmentation=(Shift(),))
+    >>> student = teacher.replace({"regulariser": Distillation(teacher=teacher)})
+    >>> asks_in_every_step(student), asks_in_every_step(student.replace({"regulariser.view": "stored"}))
+    (True, False)
+    """
+    if student.teacher is None:
+        return False
+    return asked_through(student) is not None or not isinstance(student.data, ImageDataset)
+
+
 def has_lessons(run: Run) -> bool:
     """Whether a run stored what it says of its training examples."""
     return run.has_predictions(LESSONS)
