@@ -80,6 +80,52 @@ def test_a_pack_is_cut_to_what_fits_whole():
     assert next_group(left, 50).ids == ("0", "1", "2")
 
 
+# Eight together are four times as fast as one.
+PACKING = Speed({1: 100.0, 8: 400.0}, setup=10.0, source="table")
+
+
+def test_a_few_of_a_pack_are_left_to_the_next_session_if_something_else_fits():
+    pack = [wants(f"p{n}", units=4000.0, speed=PACKING) for n in range(8)]
+    other = wants("other", 2, kind="o", units=2000.0)
+    assert cost(pack) == pytest.approx(MARGIN * 90)
+    # One of them takes 50 s, four times as long as in the pack.
+    assert next_group([*pack, other], 60, session=100).ids == ("other",)
+    assert next_group([*pack, other], 100, session=100).ids == tuple(one.id for one in pack)
+    assert next_group([*pack, other], 60, session=60).ids == ("p0",), "the next session can do no more"
+    assert next_group([*pack, other], 60).ids == ("p0",), "there is nothing to wait for"
+    assert next_group(pack, 60, session=100).ids == ("p0",), "better than to idle"
+    assert next_group([*pack, other], 60, session=100).whole
+
+
+def test_a_kind_that_is_set_up_may_be_cut_where_setting_it_up_anew_costs_more():
+    pack = [wants(f"p{n}", units=400.0, speed=PACKING) for n in range(8)]
+    other = wants("other", 2, kind="o", units=100.0)
+    # Three of eight: 3.5 s each now, 2.25 s each with the set-up of the next session.
+    three = 1.1 * (3 * 400 / PACKING.per_second(3)) + 0.01
+    assert next_group([*pack, other], three, ready=["k"], session=100).ids == ("p0", "p1", "p2")
+    assert next_group([*pack, other], three + 11, session=100).ids == ("other",)
+
+
+def test_sessions_that_leave_narrow_packs_to_each_other_need_less_time():
+    """A campaign of packs and of small runs, cut into sessions in both ways."""
+    packs = [
+        wants(f"{kind}{n}", rank, 2000.0, kind, PACKING) for rank, kind in enumerate("abc") for n in range(8)
+    ]
+    small = [wants(f"s{n}", 9, 500.0, f"s{n}") for n in range(12)]
+
+    def seconds(session):
+        left, spent = [*packs, *small], 0.0
+        while left:
+            budget, ready = 100.0, set()
+            while (group := next_group(left, budget, ready, session=session)) and group.whole:
+                budget, spent = budget - group.seconds, spent + group.seconds
+                ready |= {one.kind for one in left if one.id in group.ids}
+                left = [one for one in left if one.id not in group.ids]
+        return spent
+
+    assert seconds(100.0) < 0.9 * seconds(0.0)
+
+
 def test_if_nothing_fits_whole_the_highest_ranked_begins():
     left = [wants("low", 2, units=90_000, kind="y"), wants("a", units=100_000), wants("b", units=100_000)]
     group = next_group(left, 100)

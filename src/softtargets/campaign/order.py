@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from softtargets.campaign.speeds import Speed
@@ -13,6 +13,9 @@ MARGIN = 1.1
 GROUPS_PER_DEVICE = 4
 # A pack that would train for less than this before it is stopped is not begun.
 WORTH_BEGINNING = 15.0
+# At the end of a session only a few runs of a pack may fit, which take longer each. They are left to the next session
+# if they would take this many times as long as there, and something else fits better.
+CUT = 1.1
 
 
 @dataclass(frozen=True)
@@ -56,28 +59,36 @@ def next_group(
     ready: Iterable[Hashable] = (),
     blocked: Iterable[str] = (),
     sharing: int = 1,
+    session: float = 0.0,
 ) -> Group | None:
     """The trainings to begin now, of one kind; None where there is nothing that makes sense.
 
     Of those whose teachers are there, the highest-ranked that can be finished in the time left; runs that were begun
     before new ones of their rank. Others of its kind go with it as long as all of them fit: those of its own rank, and
-    of lower ranks those that cost less than setting up their kind once more. If nothing fits whole, the highest-ranked
-    is begun, with others of its kind and rank.
+    of lower ranks those that cost less than setting up their kind once more. Where the time left is too short for most
+    of them, and the few would take much longer each than in the next session (`CUT`), a kind that loses less is
+    preferred. If nothing fits whole, the highest-ranked is begun, with others of its kind and rank.
 
     wanted:  in the order of the campaign.
     ready:   the kinds that are set up already.
     blocked: runs that cannot be trained now, by this process; nor can their students.
     sharing: how many devices share the campaign: none takes more than its share of the runs of a kind at a time.
+    session: seconds that the next session will have.
     """
     set_up, out = set(ready), set(blocked)
     waiting = {one.id for one in wanted} | out
     taught = [one for one in wanted if one.needs not in waiting]
     can = [one for one in taught if one.id not in out]
     can.sort(key=lambda one: (one.rank, not one.begun))  # stable: the order of the campaign within these
-    whole = next((one for one in can if cost([one], set_up) <= seconds_left), None)
-    if whole is not None:
-        return _whole(whole, can, seconds_left, set_up, _width(whole, taught, sharing))
-    return _begun(can, seconds_left, set_up, taught, sharing)
+    shortened: Group | None = None
+    for alike in _by_kind(can, seconds_left, set_up):
+        width = _width(alike[0], taught, sharing)
+        group = _whole(alike, seconds_left, set_up, width)
+        found = _group(group, set_up, whole=True)
+        if seconds_left >= session or not _is_cut(group, alike, set_up, width, session):
+            return found
+        shortened = shortened or found
+    return shortened or _begun(can, seconds_left, set_up, taught, sharing)
 
 
 def next_round(
@@ -87,6 +98,7 @@ def next_round(
     ready: Iterable[Hashable] = (),
     blocked: Iterable[str] = (),
     sharing: int = 1,
+    session: float = 0.0,
 ) -> Group | None:
     """The trainings to begin now on several devices, of any kinds: groups as `next_group` has them, as one.
 
@@ -96,7 +108,7 @@ def next_round(
     out, busy = set(blocked), [0.0] * devices  # for so many seconds, with what is chosen
     while len(found) < (1 if devices == 1 else GROUPS_PER_DEVICE * devices):
         first = min(busy)
-        group = next_group(wanted, seconds_left - first, ready, out, sharing)
+        group = next_group(wanted, seconds_left - first, ready, out, sharing, session)
         if group is None or not (group.whole or first == 0.0):
             break
         found.append(group)
@@ -133,17 +145,39 @@ def _teachers(group: Sequence[Wanted], ready: set[Hashable]) -> float:
     return sum(cost(found, ready) for found in alike.values())
 
 
-def _whole(
-    first: Wanted, can: Sequence[Wanted], seconds_left: float, ready: set[Hashable], width: int
-) -> Group:
-    alike = [one for one in can if one.kind == first.kind and one.id != first.id]
-    same, lower = (
-        [one for one in alike if one.rank == first.rank],
-        [one for one in alike if one.rank > first.rank],
-    )
+def _by_kind(can: Sequence[Wanted], seconds_left: float, ready: set[Hashable]) -> Iterator[list[Wanted]]:
+    """Runs of each kind that has one which can be finished in the time left, that one first; in the order of these."""
+    alike: dict[Hashable, list[Wanted]] = {}
+    for one in can:
+        alike.setdefault(one.kind, []).append(one)
+    seen = set()
+    for one in can:
+        if one.kind not in seen and cost([one], ready) <= seconds_left:
+            seen.add(one.kind)
+            yield [one, *(other for other in alike[one.kind] if other.id != one.id)]
+
+
+def _whole(alike: Sequence[Wanted], seconds_left: float, ready: set[Hashable], width: int) -> list[Wanted]:
+    """The first of these runs of a kind, with others that fit."""
+    first, *others = alike
+    same = [one for one in others if one.rank == first.rank]
+    lower = [one for one in others if one.rank > first.rank]
     group = _joined([first], same, width, seconds_left, ready)
     most = min(seconds_left, cost(group, ready) + MARGIN * first.speed.setup)
-    return _group(_joined(group, lower, width, most, ready), ready, whole=True)
+    return _joined(group, lower, width, most, ready)
+
+
+def _is_cut(
+    group: Sequence[Wanted], alike: Sequence[Wanted], ready: set[Hashable], width: int, session: float
+) -> bool:
+    """Whether the next session, which sets up its kinds anew, would do the same much faster."""
+    return _each(group, ready) > CUT * _each(_whole(alike, session, set(), width), ())
+
+
+def _each(group: Sequence[Wanted], ready: Collection[Hashable]) -> float:
+    """Seconds for a unit of work."""
+    units = sum(one.units or 0.0 for one in group)
+    return cost(group, ready) / units if units else 0.0
 
 
 def _width(first: Wanted, taught: Iterable[Wanted], sharing: int) -> int:
@@ -193,8 +227,8 @@ def schedule(
     wanted: Sequence[Wanted], seconds: float, ready: Iterable[Hashable] = (), blocked: Iterable[str] = ()
 ) -> list[Group]:
     """All groups that would be trained in so many seconds, if everything took as long as it should."""
-    left, found, set_up = list(wanted), [], set(ready)
-    while group := next_group(left, seconds, set_up, blocked):
+    left, found, set_up, session = list(wanted), [], set(ready), seconds
+    while group := next_group(left, seconds, set_up, blocked, session=session):
         found.append(group)
         if not group.whole:
             break

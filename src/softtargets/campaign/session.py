@@ -85,12 +85,13 @@ class Session:
     _told: set[str] = field(default_factory=set)  # what went wrong with measuring
     _careful: bool = False  # one kind at a time: something of the last round was refused
     _concluding: float = 0.0  # seconds that measuring and packing the last group took
+    _whole_time: float = 0.0  # seconds for training at the beginning: what the next session will have too
     _packing: float = 0.0  # seconds that the last pack took,
     _packed: float = -math.inf  # and when it was written
 
     def run(self) -> None:
         """Train until everything is done or the time is up; whatever happens, finished runs are packed."""
-        outlook = self.outlook
+        outlook, self._whole_time = self.outlook, self.seconds_left
         self._resources = Resources(outlook.store, outlook.device, self.data_dir)
         self._place = Place(self.data_dir, self.measured_on or str(outlook.device))
         if self.beside:
@@ -155,7 +156,8 @@ class Session:
             return None
         devices = 1 if self._careful else self.devices
         blocked = [*self.skipped, *running]
-        return next_round(wanted, self.seconds_left, devices, self._ready, blocked, self.sharing)
+        left = self.seconds_left
+        return next_round(wanted, left, devices, self._ready, blocked, self.sharing, self._whole_time)
 
     def _train(self, group: Group) -> None:
         outlook = self.outlook
