@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -163,6 +164,26 @@ def test_claims_of_a_study_that_is_done_wait_for_nothing(tmp_path):
     trained(campaign, tmp_path / "runs", 0, 1, 3)
     (entry,) = entry_statuses(outlook(campaign, RunStore(tmp_path / "runs"), "cpu"))
     assert (entry.claims, entry.waiting) == (1, 0)
+
+
+def test_claims_wait_that_the_page_calls_not_run_yet(tmp_path):
+    campaign = campaign_of(tmp_path, {"study": "tiny"})
+    trained(campaign, tmp_path / "runs", 0)
+    found = outlook(campaign, RunStore(tmp_path / "runs"), "cpu")
+    page = tmp_path / "tiny"
+    page.mkdir()
+    for claims, waiting in (
+        ([{"verdict": "reproduced"}], 0),
+        ([{"verdict": "not run yet"}], 1),
+        ([{"verdict": "reproduced"}] * 2, 1),  # of an older study with other claims
+        ([{}], 1),
+        ("damaged", 1),
+    ):
+        (page / "results.json").write_text(json.dumps({"claims": claims}))
+        (entry,) = entry_statuses(found)
+        assert (entry.claims, entry.waiting) == (1, waiting)
+    (page / "results.json").write_text("{")
+    assert entry_statuses(found)[0].waiting == 1
 
 
 def test_a_light_run_that_a_study_never_measured_is_trained_again_for_that_study(tmp_path):

@@ -6,12 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from softtargets.campaign.cells import STATUSES, Status, entry_recipes, to_train
 from softtargets.campaign.file import Entry
 from softtargets.campaign.order import Group, Wanted, cost, schedule
+from softtargets.campaign.pages import RESULTS
 from softtargets.campaign.planning import Outlook
+from softtargets.storage import read_json
 from softtargets.studies import Results
 
 
@@ -20,7 +23,8 @@ class EntryStatus:
     """An entry of the campaign: its cells by status, and what it still takes.
 
     cells:   by status; a cell that several entries want is counted in each of them.
-    claims:  how many its study has; they wait while a cell of the study's page is missing.
+    claims:  how many its study has.
+    waiting: those of them that its page, if there is one, calls “not run yet”; none where all cells of it are there.
     seconds: of the device, for what no entry before it trains; None where nobody can tell.
     source:  where that is from: measured, table or guessed.
     """
@@ -69,7 +73,20 @@ def _status(outlook: Outlook, entry: Entry, own: list[Wanted], waits: bool) -> E
     claims = len(entry.study.claims(Results(())))
     seconds, source = estimate(own)
     cells = {name: counted[name] for name in STATUSES}
-    return EntryStatus(entry, cells, claims, claims if waits else 0, seconds, source)
+    waiting = _undecided(outlook.campaign.path.parent / entry.page, claims) if waits else 0
+    return EntryStatus(entry, cells, claims, waiting, seconds, source)
+
+
+def _undecided(page: Path, claims: int) -> int:
+    """How many claims have no verdict on a page as it was last written; all where there is no page of these claims.
+
+    Which of them wait could be told from the runs as well, but not without their predictions, and not in a moment.
+    """
+    try:
+        verdicts = [claim["verdict"] for claim in read_json(page / RESULTS)["claims"]]
+    except (OSError, ValueError, LookupError, TypeError):
+        return claims
+    return verdicts.count("not run yet") if len(verdicts) == claims else claims
 
 
 def estimate(wanted: Iterable[Wanted]) -> tuple[float | None, str]:

@@ -297,8 +297,8 @@ def _standing(outlook: Outlook, entries: list[EntryStatus]) -> Iterator[str]:
         yield " ".join(cells).rstrip()
     yield ""
     yield "done: finished cells of all; cut: interrupted, or running elsewhere;"
-    yield "bad: failed or damaged; claims: waiting for cells, of all; min: estimated"
-    yield "minutes; sum: of all entries so far; ?: guessed or unknown."
+    yield "bad: failed or damaged; claims: not run yet on the study's page, of all;"
+    yield "min: estimated minutes; sum: of all entries so far; ?: guessed or unknown."
     yield f"Estimated for {outlook.speeds.device}."
     if outlook.campaign.planned:
         yield from wrap(f"Planned, not written yet: {', '.join(outlook.campaign.planned)}.", 79)
