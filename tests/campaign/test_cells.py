@@ -172,16 +172,16 @@ def test_claims_wait_that_the_page_calls_not_run_yet(tmp_path):
     found = outlook(campaign, RunStore(tmp_path / "runs"), "cpu")
     page = tmp_path / "tiny"
     page.mkdir()
-    for claims, waiting in (
-        ([{"verdict": "reproduced"}], 0),
-        ([{"verdict": "not run yet"}], 1),
-        ([{"verdict": "reproduced"}] * 2, 1),  # of an older study with other claims
-        ([{}], 1),
-        ("damaged", 1),
+    for told, claims, waiting in (
+        ([{"verdict": "reproduced"}], 1, 0),
+        ([{"verdict": "not run yet"}], 1, 1),
+        ([{"verdict": "reproduced"}, {"verdict": "not run yet"}], 2, 1),  # of another size, say
+        ([{}], 1, 1),
+        ("damaged", 1, 1),
     ):
-        (page / "results.json").write_text(json.dumps({"claims": claims}))
+        (page / "results.json").write_text(json.dumps({"claims": told}))
         (entry,) = entry_statuses(found)
-        assert (entry.claims, entry.waiting) == (1, waiting)
+        assert (entry.claims, entry.waiting) == (claims, waiting)
     (page / "results.json").write_text("{")
     assert entry_statuses(found)[0].waiting == 1
 

@@ -97,6 +97,25 @@ def test_a_few_of_a_pack_are_left_to_the_next_session_if_something_else_fits():
     assert next_group([*pack, other], 60, session=100).whole
 
 
+def test_a_run_that_was_begun_is_not_left_to_the_next_session():
+    pack = [wants(f"p{n}", units=4000.0, speed=PACKING, begun=not n) for n in range(8)]
+    assert next_group([*pack, wants("other", 2, kind="o", units=2000.0)], 60, session=100).ids == ("p0",)
+
+
+def test_company_that_is_faster_anyway_is_no_reason_to_wait():
+    """Speeds that packing does not change: nothing is lost by training the slow one now."""
+    slow = wants("slow", units=300.0, speed=Speed({1: 10.0}, setup=0.0, source="table"))
+    fast = [
+        wants(f"f{n}", units=1000.0, speed=Speed({1: 100.0}, setup=0.0, source="table")) for n in range(7)
+    ]
+    other = wants("other", 50, kind="o", units=1000.0)
+    assert next_group([slow, *fast, other], 34, session=500).ids == ("slow",)
+    flat = Speed({1: 100.0}, setup=0.0, source="table")
+    student = wants("student", speed=flat, again=(wants("t", kind="t", speed=flat),))
+    pupils = [wants(f"s{n}", speed=flat) for n in range(7)]
+    assert next_group([student, *pupils, other], 25, session=500).ids == ("student",)
+
+
 def test_a_kind_that_is_set_up_may_be_cut_where_setting_it_up_anew_costs_more():
     pack = [wants(f"p{n}", units=400.0, speed=PACKING) for n in range(8)]
     other = wants("other", 2, kind="o", units=100.0)

@@ -284,6 +284,24 @@ def test_the_end_leaves_the_reserve_and_what_concluding_took(tmp_path):
     assert session.seconds_left == float("inf")
 
 
+def test_the_next_session_is_taken_to_have_as_much_time_as_this_one_had_for_its_first_group(
+    tmp_path, monkeypatch
+):
+    """Not as much as the whole command: something is measured first here, and may be again in the next one."""
+    clock, asked = Clock(), []
+    session = session_of(
+        campaign_of(tmp_path, TINY), tmp_path / "runs", end=1100.0, reserve=20.0, clock=clock
+    )
+    monkeypatch.setattr(type(session), "_measure", lambda self, done: clock.sleep(30.0))
+    chosen = session_module.next_round
+    monkeypatch.setattr(
+        session_module, "next_round", lambda *given: asked.append((given[1], given[-1])) or chosen(*given)
+    )
+    monkeypatch.setattr(type(session), "_train", lambda self, group: clock.sleep(10.0))
+    session.run()
+    assert asked[:3] == [(50.0, 50.0), (40.0, 50.0), (30.0, 50.0)]
+
+
 def test_a_dataset_that_is_not_here_leaves_out_its_cells_only(tmp_path):
     def trials(settings):
         found = [Trial(BASE, {"data": "digits"})]

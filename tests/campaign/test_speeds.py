@@ -150,6 +150,20 @@ def test_a_teacher_that_is_asked_in_every_step_takes_its_forward_passes(speeds):
     assert speeds.of(student.replace({"regulariser": Distillation(teacher=guessed)})).source == "guessed"
 
 
+def test_runs_without_a_teacher_beside_them_say_nothing_of_those_with_one(speeds, translating):
+    teacher = BASE.replace({"data": CIFAR10(), "model": PreActResNet(), "augmentation": (Shift(),)})
+    student = teacher.replace({"model": MLP(), "regulariser": Distillation(teacher=teacher)})
+    stored = student.replace({"regulariser.view": "stored"})
+    before = speeds.of(student)
+    speeds.learn([Told(stored, 1000, 2.0)])
+    assert (speeds.of(stored).source, speeds.of(student)) == ("measured", before)
+    words = Recipe(data=Multi30k(), model=LARGE, epochs=3, batch=2048)
+    alone = words.replace({"model": SMALL})
+    asking = alone.replace({"regulariser": Distillation(teacher=words)})
+    translating.learn([Told(alone, 1000, 2.0), Told(asking, 1000, 5.0)])
+    assert (translating.of(alone).points, translating.of(asking).points) == ({1: 500.0}, {1: 200.0})
+
+
 def test_a_translation_model_always_asks_its_teacher_as_it_goes(translating):
     teacher = Recipe(data=Multi30k(), model=LARGE, epochs=3, batch=2048)
     student = teacher.replace({"model": SMALL, "regulariser": Distillation(teacher=teacher)})

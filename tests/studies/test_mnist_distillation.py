@@ -389,14 +389,31 @@ def test_a_curve_without_any_finished_run_is_said(tmp_path):
         STUDY.findings(rest)
 
 
+def _lost(outcome):
+    return outcome.trial.labels.get("temperature") == 16.0
+
+
 def test_one_lost_point_does_not_hide_the_others(tmp_path):
     results = made_up(tmp_path, **AS_PUBLISHED)
-    rest = Results(tuple(o for o in results.outcomes if o.trial.labels.get("temperature") != 16.0))
+    rest = Results(
+        tuple(o for o in results.outcomes if not _lost(o)),
+        failed=tuple(o.trial for o in results.outcomes if _lost(o)),
+    )
     findings = STUDY.findings(rest)
     found = [judged.verdict for judged in judge(findings.claims)]
     # “Every” waits for it.
     assert found == ["not run yet" if place == EVERY else "reproduced" for place in range(10)]
     assert findings.sections[1].exhibits[0].draw() is not None
+
+
+def test_nothing_is_chosen_while_a_point_is_still_to_be_trained(tmp_path):
+    """It may be the best: the temperature is chosen when the first seed has all."""
+    results = made_up(tmp_path, **AS_PUBLISHED)
+    found = verdicts(Results(tuple(o for o in results.outcomes if o.seed or not _lost(o))))
+    assert [found[place] for place in (EVERY, BEST_ALONE, BEST_HARD)] == ["not run yet"] * 3
+    assert found.count("reproduced") == 7
+    later = verdicts(Results(tuple(o for o in results.outcomes if o.seed != 9 or not _lost(o))))
+    assert later == ["not run yet" if place == EVERY else "reproduced" for place in range(10)]
 
 
 def test_errors_stand_beside_both_papers(tmp_path):

@@ -14,6 +14,7 @@ from softtargets.exceptions import StorageError, StudyError
 from softtargets.runs import Run, RunStore, export_logs, export_predictions, recomputed
 from softtargets.studies import STUDIES, Outcome, Results, find_study, redraw_study, run_study
 from softtargets.training import train
+from tests.studies.making import Told
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 
@@ -116,6 +117,40 @@ def test_a_page_while_some_runs_are_missing(quick, tmp_path):
     assert results["warnings"] == ["2 of 32 runs have not been trained to their end and are left out."]
     assert "nan" not in json.dumps(results["claims"])
     assert {claim["verdict"] for claim in results["claims"]} == {"not run yet"}
+
+
+def test_no_strength_is_chosen_before_the_first_seed_has_them_all():
+    study = find_study(STUDIES, "quickstart")
+    keys = (
+        "temperature",
+        "ece",
+        "ece_scaled",
+        "ece_validation",
+        "nll",
+        "accuracy",
+        "spread_train",
+        "spread_test",
+    )
+
+    def measures(trial):
+        alpha = trial.labels["alpha"] if trial.labels["role"] == "model" else 0.0
+        return dict.fromkeys(keys, 0.1 - 0.1 * alpha + 0.001 * (trial.recipe.seed % 3))
+
+    trials = study.trials(study.settings())
+    results = Results(tuple(Outcome(one, Told([{"epoch": 1}]), measures(one)) for one in trials))
+
+    def suitable(there):
+        (claim,) = (
+            one for one in study.claims(Results(tuple(there))) if "suitable strength" in one.statement
+        )
+        return claim
+
+    assert suitable(results.outcomes).quantity == "ECE at alpha 0.2 minus ECE at alpha 0"
+    early = [one for one in results.outcomes if one.seed or one.trial.labels.get("alpha") != 0.2]
+    assert (suitable(early).quantity, suitable(early).verdict) == (
+        "ECE at alpha – minus ECE at alpha 0",
+        "not run yet",
+    )
 
 
 def test_too_few_runs_for_a_page_are_told_and_leave_nothing_behind(quick, tmp_path):

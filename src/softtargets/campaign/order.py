@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from softtargets.campaign.speeds import Speed
@@ -80,15 +81,16 @@ def next_group(
     taught = [one for one in wanted if one.needs not in waiting]
     can = [one for one in taught if one.id not in out]
     can.sort(key=lambda one: (one.rank, not one.begun))  # stable: the order of the campaign within these
+    many = Counter(one.kind for one in taught)
     shortened: Group | None = None
     for alike in _by_kind(can, seconds_left, set_up):
-        width = _width(alike[0], taught, sharing)
+        width = _width(alike[0], many, sharing)
         group = _whole(alike, seconds_left, set_up, width)
         found = _group(group, set_up, whole=True)
-        if seconds_left >= session or not _is_cut(group, alike, set_up, width, session):
+        if seconds_left >= session or alike[0].begun or not _is_cut(group, alike, set_up, width, session):
             return found
         shortened = shortened or found
-    return shortened or _begun(can, seconds_left, set_up, taught, sharing)
+    return shortened or _begun(can, seconds_left, set_up, many, sharing)
 
 
 def next_round(
@@ -175,18 +177,17 @@ def _is_cut(
 
 
 def _each(group: Sequence[Wanted], ready: Collection[Hashable]) -> float:
-    """Seconds for a unit of work."""
-    units = sum(one.units or 0.0 for one in group)
-    return cost(group, ready) / units if units else 0.0
+    """Seconds beside those that the same runs would take one by one, each kind set up: they may be slow or fast."""
+    alone = sum(cost([one], [one.kind, *(teacher.kind for teacher in one.again)]) for one in group)
+    return cost(group, ready) / alone if alone else 0.0
 
 
-def _width(first: Wanted, taught: Iterable[Wanted], sharing: int) -> int:
+def _width(first: Wanted, many: Mapping[Hashable, int], sharing: int) -> int:
     """How many runs train together at most: as many as train well, and no more than a device's share.
 
     What others are training counts too, so that the share of the last device is that of the first.
     """
-    alike = sum(one.kind == first.kind for one in taught)
-    return min(first.most_together, -(-alike // sharing))
+    return min(first.most_together, -(-many[first.kind] // sharing))
 
 
 def _joined(
@@ -206,7 +207,7 @@ def _begun(
     can: Sequence[Wanted],
     seconds_left: float,
     ready: set[Hashable],
-    taught: Sequence[Wanted],
+    many: Mapping[Hashable, int],
     sharing: int,
 ) -> Group | None:
     """The highest-ranked that has time to be set up and to train for a while."""
@@ -214,7 +215,7 @@ def _begun(
         setup = 0.0 if first.kind in ready else first.speed.setup
         if setup + WORTH_BEGINNING <= seconds_left:
             alike = [one for one in can if (one.kind, one.rank) == (first.kind, first.rank)]
-            return _group(alike[: _width(first, taught, sharing)], ready, whole=False)
+            return _group(alike[: _width(first, many, sharing)], ready, whole=False)
     return None
 
 

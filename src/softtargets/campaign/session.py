@@ -85,13 +85,15 @@ class Session:
     _told: set[str] = field(default_factory=set)  # what went wrong with measuring
     _careful: bool = False  # one kind at a time: something of the last round was refused
     _concluding: float = 0.0  # seconds that measuring and packing the last group took
-    _whole_time: float = 0.0  # seconds for training at the beginning: what the next session will have too
+    _whole_time: float = (
+        0.0  # seconds for training when the first group was chosen: as the next session will have
+    )
     _packing: float = 0.0  # seconds that the last pack took,
     _packed: float = -math.inf  # and when it was written
 
     def run(self) -> None:
         """Train until everything is done or the time is up; whatever happens, finished runs are packed."""
-        outlook, self._whole_time = self.outlook, self.seconds_left
+        outlook = self.outlook
         self._resources = Resources(outlook.store, outlook.device, self.data_dir)
         self._place = Place(self.data_dir, self.measured_on or str(outlook.device))
         if self.beside:
@@ -157,6 +159,7 @@ class Session:
         devices = 1 if self._careful else self.devices
         blocked = [*self.skipped, *running]
         left = self.seconds_left
+        self._whole_time = self._whole_time or left
         return next_round(wanted, left, devices, self._ready, blocked, self.sharing, self._whole_time)
 
     def _train(self, group: Group) -> None:

@@ -118,14 +118,14 @@ class Speeds:
         alike: dict[Hashable, list[Run]] = defaultdict(list)
         for run in runs:
             if run.status == "finished" and run.provenance.get("device_name") == self.device and _pace(run):
-                exact[kind_of_run(run.recipe)].append(run)
+                exact[_same(run.recipe)].append(run)
                 alike[_alike(run.recipe)].append(run)
         self._exact |= {key: _measured(found, self._beside(found[0].recipe)) for key, found in exact.items()}
         self._alike |= {key: _measured(found, self._beside(found[0].recipe)) for key, found in alike.items()}
 
     def of(self, recipe: Recipe) -> Speed:
         """The speed of trainings like this one."""
-        for found in (self._exact.get(kind_of_run(recipe)), self._alike.get(_alike(recipe))):
+        for found in (self._exact.get(_same(recipe)), self._alike.get(_alike(recipe))):
             if found is not None:
                 return found
         return self._beside(recipe)
@@ -212,6 +212,11 @@ def _measured(runs: Sequence[Run], beside: Speed) -> Speed:
     return Speed(points, statistics.median(setups) if setups else beside.setup, "measured")
 
 
+def _same(recipe: Recipe) -> Hashable:
+    """Students of words are of the kind of those without a teacher, which does not compute along."""
+    return kind_of_run(recipe), asks_in_every_step(recipe)
+
+
 def _alike(recipe: Recipe) -> Hashable:
     """What decides most of the speed, where no run of the very same kind is there."""
     return (
@@ -220,6 +225,7 @@ def _alike(recipe: Recipe) -> Hashable:
         recipe.precision,
         recipe.batch,
         recipe.teacher and recipe.teacher.model,
+        asks_in_every_step(recipe),
     )
 
 

@@ -70,23 +70,25 @@ def _left(outlook: Outlook, entry: Entry, keys: Iterable[str]) -> list[str]:
 
 def _status(outlook: Outlook, entry: Entry, own: list[Wanted], waits: bool) -> EntryStatus:
     counted = Counter(outlook.states[key].status_for(entry.study.name) for key in entry_recipes(entry))
-    claims = len(entry.study.claims(Results(())))
     seconds, source = estimate(own)
     cells = {name: counted[name] for name in STATUSES}
-    waiting = _undecided(outlook.campaign.path.parent / entry.page, claims) if waits else 0
-    return EntryStatus(entry, cells, claims, waiting, seconds, source)
+    verdicts = _verdicts(outlook.campaign.path.parent / entry.page)
+    if verdicts is None:
+        claims = waiting = len(entry.study.claims(Results(())))
+    else:
+        claims, waiting = len(verdicts), verdicts.count("not run yet")
+    return EntryStatus(entry, cells, claims, waiting if waits else 0, seconds, source)
 
 
-def _undecided(page: Path, claims: int) -> int:
-    """How many claims have no verdict on a page as it was last written; all where there is no page of these claims.
+def _verdicts(page: Path) -> list[str] | None:
+    """Those on a page as it was last written; None where there is none.
 
-    Which of them wait could be told from the runs as well, but not without their predictions, and not in a moment.
+    Which claims wait could be told from the runs as well, but not without their predictions, and not in a moment.
     """
     try:
-        verdicts = [claim["verdict"] for claim in read_json(page / RESULTS)["claims"]]
+        return [claim["verdict"] for claim in read_json(page / RESULTS)["claims"]]
     except (OSError, ValueError, LookupError, TypeError):
-        return claims
-    return verdicts.count("not run yet") if len(verdicts) == claims else claims
+        return None
 
 
 def estimate(wanted: Iterable[Wanted]) -> tuple[float | None, str]:

@@ -52,6 +52,19 @@ def best(results: Results, points: list[Row], measure: str = "error") -> Row:
     return min(finished, key=lambda labels: results.sample(measure, **labels).mean)
 
 
+def chosen(results: Results, points: list[Row], measure: str = "error") -> Row | None:
+    """The best of all points; None as long as one of them is still to be trained, or if all of them failed.
+
+    Runs end pack by pack, and neighbours together: the best of what happens to be there is not the best.
+    """
+    if any(results.lacks(**labels) for labels in points):
+        return None
+    try:
+        return best(results, points, measure)
+    except StudyError:
+        return None
+
+
 def curve_of(scenario: Scenario, x: Iterable[float], samples: Iterable[Sample]) -> Curve:
     """A scenario's samples over x, in per cent and in its own look."""
     colour, line, marker = LOOKS[scenario.name]

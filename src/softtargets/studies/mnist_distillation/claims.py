@@ -17,8 +17,7 @@ from softtargets.claims import (
     two_standard_errors,
     zone,
 )
-from softtargets.exceptions import StudyError
-from softtargets.studies.distilling import best
+from softtargets.studies.distilling import chosen
 from softtargets.studies.mnist_distillation.curves import BASELINES, OF_HARD, OF_SMOOTHED
 from softtargets.studies.mnist_distillation.grid import TABLE_ALPHAS
 from softtargets.studies.results import Results, Row, over
@@ -113,7 +112,7 @@ def _against_students_alone(results: Results) -> tuple[Claim, ...]:
 def _best_points(results: Results) -> tuple[Claim, ...]:
     choosing, judging = results.split()
     alone, of_hard, of_smoothed = (
-        _chosen(choosing, points) for points in (BASELINES.points, OF_HARD.points, OF_SMOOTHED.points[1:])
+        chosen(choosing, points) for points in (BASELINES.points, OF_HARD.points, OF_SMOOTHED.points[1:])
     )
     return (
         Claim(
@@ -171,13 +170,6 @@ def _errors(results: Results) -> tuple[Claim, ...]:
         one("The student of the dropout teacher", "student-error/mnist/hard", STUDENT_OF_HARD),
         one("The student of the smoothed teacher", "student-error/mnist/smoothed", STUDENT_OF_SMOOTHED),
     )
-
-
-def _chosen(choosing: Results, points: list[Row]) -> Row | None:
-    try:
-        return best(choosing, points)
-    except StudyError:
-        return None
 
 
 def _of(point: Row | None, label: str) -> str:

@@ -7,9 +7,8 @@ from typing import Any
 
 from softtargets.claims import Claim, Sample, above, published, sources, zone
 from softtargets.claims import judge as judged
-from softtargets.exceptions import StudyError
 from softtargets.report import Figure, Map, Section, Table, maps
-from softtargets.studies.distilling import best
+from softtargets.studies import distilling
 from softtargets.studies.muller_logit_matching.grid import BETA, DROPOUT, PLANS, SHARED, TEACHERS, Plan
 from softtargets.studies.results import Results, Row
 from softtargets.studies.study import Findings
@@ -58,21 +57,8 @@ def _size(results: Results) -> str:
 
 def chosen(results: Results, alpha: float) -> Row | None:
     """The rate and the clip at which the first seed's student of a teacher makes the fewest errors."""
-    return _best(results, plan_of(results).cells(alpha))
-
-
-def _best(results: Results, cells: list[Row]) -> Row | None:
-    """The cell where the first seed makes the fewest errors; none as long as one of them is still to be trained.
-
-    Runs end pack by pack, those of one clip together: the best of what happens to be there is not the best.
-    """
     choosing, _ = results.split()
-    if any(choosing.lacks(**cell) for cell in cells):
-        return None
-    try:
-        return best(choosing, cells)
-    except StudyError:  # all of them failed
-        return None
+    return distilling.chosen(choosing, plan_of(results).cells(alpha))
 
 
 def claims(results: Results) -> tuple[Claim, ...]:
@@ -232,8 +218,8 @@ def _mean(results: Results, alpha: float, lr: float, clip: float | None) -> floa
 
 
 def _best_table(results: Results, plan: Plan) -> Table:
-    _, judging = results.split()
-    alone = _best(results, plan.alone)
+    choosing, judging = results.split()
+    alone = distilling.chosen(choosing, plan.alone)
     rows = [
         {
             "student": f"of the teacher with {_NAMES[alpha]}",

@@ -133,8 +133,11 @@ def claims(results: Results) -> tuple[Claim, ...]:
     """Statements with the quantities that test them; without results they are not run yet."""
     # Chosen with the first seed, on validation digits; judged with the others, on test digits.
     choosing, judging = results.split()
-    tuned = _tuned_alpha(choosing)
+    # As long as one is still to be trained, the best may be that one.
+    complete = not any(choosing.lacks(role="model", alpha=alpha) for alpha in ALPHAS[1:])
+    tuned = _tuned_alpha(choosing) if complete else math.nan
     suitable = {"role": "model", "alpha": tuned}
+    strength = f"{tuned:g}" if complete else "–"
 
     hard_ece, hard_scaled, hard_temperature = (
         results.shown(key, form, HARD)
@@ -172,9 +175,9 @@ def claims(results: Results) -> tuple[Claim, ...]:
         Claim(
             "Label smoothing of a suitable strength lowers the calibration error.",
             sources("muller-2019/ece/imagenet", "hard", "smoothed"),
-            f"ECE at alpha {tuned:g} minus ECE at alpha 0",
+            f"ECE at alpha {strength} minus ECE at alpha 0",
             *below(0, judging.difference("ece", suitable, HARD)),
-            f"{judging.then('ece', '.3f', HARD, suitable)} at alpha = {tuned:g}",
+            f"{judging.then('ece', '.3f', HARD, suitable)} at alpha = {strength}",
             "The alpha with the lowest ECE on validation digits with the first seed; judged on test digits with the "
             "others.",
             seeds=SEEDS - 1,
