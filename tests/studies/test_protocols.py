@@ -74,20 +74,20 @@ def test_alexnet_decays_two_dense_layers_by_the_square_and_the_replication_by_th
 
 
 def test_names_of_runs_stay() -> None:
-    assert RESNET56_CIFAR10_ALL.id == "fdc8fdaf9a28b6dd"
+    assert RESNET56_CIFAR10_ALL.id == "091e0a3fa9394558"
     assert RESNET56_CIFAR10_ALL.replace({"measure_epochs": 1}).id == "302ca143a2a7203f"
     assert ALEXNET_CIFAR10.id == "a9c1b32a51bb72ae"
     # Of these there are committed runs.
     assert (FCN_TEACHER.id, FCN_STUDENT.id) == ("51f892b8395e3b32", "ad9b5be4a7ead5c4")
 
 
-def test_courses_of_convolutional_networks_have_some_hundred_points_with_several_at_every_rate() -> None:
+def test_courses_of_convolutional_networks_have_40_points_at_least_with_several_at_every_rate() -> None:
     for recipe in (RESNET56_CIFAR10, RESNET56_CIFAR100, ALEXNET_CIFAR10, training("cifar100", "resnet18")):
         every = recipe.measure_epochs
         measured = {*range(every, recipe.epochs, every), recipe.epochs}
-        assert 60 <= len(measured) <= 130
+        assert 40 <= len(measured) <= 130
         for begin, end in pairwise((0, *recipe.schedule.milestones, recipe.epochs)):
-            assert len(measured & set(range(begin + 1, end + 1))) >= 12
+            assert len(measured & set(range(begin + 1, end + 1))) >= 8
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
