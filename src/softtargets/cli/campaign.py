@@ -97,13 +97,18 @@ def run(
         )
     from softtargets.campaign import Session, has_room, load_campaign, outlook, outlook_elsewhere
     from softtargets.cli.console import watching
-    from softtargets.runs import EXTRAS, check_pack_name
+    from softtargets.runs import EXTRAS, check_pack_name, is_untraceable_copy
     from softtargets.training import choose_device
 
     if pack is not None:
         check_pack_name(pack)
     if unknown := set(extras or ()) - set(EXTRAS):
         raise CampaignError(f"--with must be one of {', '.join(EXTRAS)}, not {min(unknown)}")
+    if is_untraceable_copy():
+        _say(
+            "This copy of the code has no .git, so runs cannot say which commit trained them. Copy .git too, or set "
+            "SOFTTARGETS_COMMIT to what `git rev-parse HEAD` prints where the code is from."
+        )
     campaign = load_campaign(file)
     seen = {"campaign": following.digest([file.read_text(encoding="utf-8")])}
     following.follow(device, runs_dir, data_dir, executor=executor, workers=workers, facts=seen)

@@ -19,7 +19,7 @@ from softtargets.runs.packing import (
     predictions_of,
 )
 from softtargets.runs.progress import progress_of
-from softtargets.runs.provenance import code_version, environment, note_part, now
+from softtargets.runs.provenance import code_version, environment, is_untraceable_copy, note_part, now
 from softtargets.runs.run import SCORES, NotStoredError, Predictions, Run
 from softtargets.runs.store import RunStore, check_filter
 from softtargets.runs.writer import Checkpoint, RunWriter
@@ -58,6 +58,7 @@ __all__ = [
     "export_predictions",
     "export_table",
     "exporter",
+    "is_untraceable_copy",
     "keep_measures",
     "measured_by",
     "measured_in",

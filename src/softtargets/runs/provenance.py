@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -11,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import softtargets
+from softtargets.exceptions import RunError
 from softtargets.runs.engines import ENGINE
 
+# Where the code is a copy of a commit without its .git, as on a rented machine: which commit that is.
+COMMIT = "SOFTTARGETS_COMMIT"
 _PART = ("commit", "engine", "torch", "device_name")
 
 
@@ -23,7 +28,10 @@ def now() -> str:
 
 @cache
 def code_version() -> dict[str, Any]:
-    """Package version and, when the package runs from its own git checkout, commit and cleanliness."""
+    """Package version and, when the package runs from its own git checkout, commit and cleanliness.
+
+    Elsewhere the commit is what `COMMIT` says, if anything; whether the copy was changed nobody can tell then.
+    """
     package = Path(softtargets.__file__).parent
     commit = None
     # The tracked-file test keeps us from reporting the commit of a repository that merely contains the
@@ -31,7 +39,24 @@ def code_version() -> dict[str, Any]:
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is not None:
         commit = _git(package, "rev-parse", "HEAD")
     changed = bool(_git(package, "status", "--porcelain", "--", ".")) if commit else None
+    commit = commit or _stated_commit()
     return {"softtargets": softtargets.__version__, "commit": commit, "uncommitted_changes": changed}
+
+
+def _stated_commit() -> str | None:
+    stated = os.environ.get(COMMIT, "").strip().lower()
+    if stated and not re.fullmatch(r"[0-9a-f]{40}", stated):
+        raise RunError(
+            f"{COMMIT} is '{stated}', which is no commit; set it to the 40 digits that `git rev-parse HEAD` prints "
+            "where the code was copied from"
+        )
+    return stated or None
+
+
+def is_untraceable_copy() -> bool:
+    """Whether the code is a copy of a checkout that nobody can follow to a commit; installed releases are none."""
+    root = Path(softtargets.__file__).parents[2]
+    return code_version()["commit"] is None and (root / "pyproject.toml").is_file()
 
 
 def environment(device: str) -> dict[str, Any]:
