@@ -85,9 +85,7 @@ class Session:
     _told: set[str] = field(default_factory=set)  # what went wrong with measuring
     _careful: bool = False  # one kind at a time: something of the last round was refused
     _concluding: float = 0.0  # seconds that measuring and packing the last group took
-    _whole_time: float = (
-        0.0  # seconds for training when the first group was chosen: as the next session will have
-    )
+    _whole_time: float = 0.0  # seconds there were for the first group: what the next session will have
     _packing: float = 0.0  # seconds that the last pack took,
     _packed: float = -math.inf  # and when it was written
 

@@ -55,7 +55,7 @@ def _stated_commit() -> str | None:
 
 def is_untraceable_copy() -> bool:
     """Whether the code is a copy of a checkout that nobody can follow to a commit; installed releases are none."""
-    root = Path(softtargets.__file__).parents[2]
+    root = Path(softtargets.__file__).parent.parent.parent
     return code_version()["commit"] is None and (root / "pyproject.toml").is_file()
 
 
