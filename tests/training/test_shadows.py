@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -9,7 +11,7 @@ from torch.nn import functional as F
 from softtargets.models import CNN, MLP, Transformer
 from softtargets.randomness import key_words
 from softtargets.recipes import Adam
-from softtargets.training.nets import Single, Stacked
+from softtargets.training.nets import Forward, Single, Stacked, inner_linear
 from softtargets.training.optimisers import WeightUpdate, make_update
 
 KEYS = torch.stack([key_words(seed, "dropout") for seed in range(3)])
@@ -169,3 +171,87 @@ def test_a_state_that_is_gone_back_to_reaches_the_shadows():
         assert torch.equal(shadow, parameter.to(torch.bfloat16))
     assert learned(nets, *made[1:], steps=1)[0] == [first]
     assert {id(shadow) for shadow in nets.shadows} <= {id(each) for each in nets.changed()}
+
+
+# --- a Transformer that kernels compute as a whole ---
+
+
+@pytest.fixture
+def by_kernels(monkeypatch):
+    """On a CPU, by Triton's interpreter, which is wrong about bfloat16."""
+    pytest.importorskip("triton")
+    if os.environ.get("TRITON_INTERPRET") != "1":
+        pytest.skip("runs in Triton's interpreter, so without a GPU")
+    from softtargets.models.kernels import transformer
+
+    monkeypatch.setattr(transformer, "takes", lambda *_: True)
+
+
+def whole(low, share="all"):
+    """As `translating`, with what there is on a GPU: kernels, and gradients that go where updates read them."""
+    torch.manual_seed(0)
+    sizes = {"width": 16, "heads": 1, "inner": 24, "encoder_layers": 2, "decoder_layers": 1}
+    net = Transformer(vocabulary=20, dropout=0.2, share=share, **sizes)
+    update = make_update([Adam(lr=0.01)], [name for name, _ in net.named_parameters()], 0)
+    forward = None if low is None else Forward(net, False, worth=lambda shape: True, dynamic=True)
+    buckets = update.bucketed(inner_linear(net) if low is not None else ())
+    nets = Single(net, KEYS[:1], forward, buckets, low)
+    return nets, WeightUpdate(update, 1.0, None, 0), update.initial(nets.parameters)
+
+
+@pytest.mark.parametrize("share", ["all", "none"])
+def test_as_a_whole_it_learns_the_same(by_kernels, share):
+    plain, kernels = whole(None, share), whole(torch.float16, share)
+    (expected, _), (found, gradients) = steps_of(*plain, None), steps_of(*kernels, torch.float16)
+    assert found == pytest.approx(expected, abs=5e-3)
+    assert found[-1] < found[0] - 0.1
+    low = [each for each in gradients if each.dtype == torch.float16]
+    assert len(low) == 1
+    nets = kernels[0]
+    inner = set(inner_linear(nets.model))
+    for index, leaf in enumerate(nets.leaves):
+        assert (leaf.dtype == torch.float16) == (index in inner)
+
+
+def steps_of(nets, change, memory, low):
+    generator = torch.Generator().manual_seed(1)
+    source, prefix = torch.randint(3, 20, (2, 1, 4, 6), generator=generator)
+    losses = []
+    for step in range(4):
+        nets.set_place(torch.tensor([step]))
+        with torch.autocast("cpu", low, enabled=low is not None):
+            logits = nets.train((source, prefix))
+        loss = F.cross_entropy(logits.float().flatten(0, -2), prefix.flatten())
+        gradients = torch.autograd.grad(loss, nets.leaves)
+        collected = nets.collected(gradients)
+        for gradient, there in zip(gradients, nets.apart(collected), strict=True):
+            assert torch.equal(gradient.to(there.dtype), there)
+        change(nets.parameters, collected, memory, [], nets.shadows, torch.tensor(0.01), torch.tensor(step))
+        losses.append(loss.item())
+    return losses, collected
+
+
+def squared(nets):
+    """Gradients of some loss."""
+    source, prefix = torch.randint(3, 20, (2, 1, 4, 6))
+    with torch.autocast("cpu", torch.float16):
+        loss = nets.train((source, prefix)).float().square().mean()
+    return torch.autograd.grad(loss, nets.leaves)
+
+
+def test_weights_of_products_are_differentiated_into_what_updates_read(by_kernels):
+    nets, _, _ = whole(torch.float16)
+    gradients = squared(nets)
+    written = {
+        name
+        for name, leaf, gradient in zip(nets.names, nets.leaves, gradients, strict=True)
+        if leaf.dtype == torch.float16 and gradient.data_ptr() == leaf.gradient_goes_to.data_ptr()
+    }
+    assert "encoder.0.own.project.weight" in written
+    assert "decoder.0.feed_forward.narrow.weight" in written
+    assert not any(name.endswith("bias") for name in written)
+    room = nets.gather_into(2)
+    gradients = squared(nets)
+    assert all(each.untyped_storage().data_ptr() != room.untyped_storage().data_ptr() for each in gradients)
+    collected = nets.collected(gradients)
+    assert all(each.dtype == torch.float32 for each in collected)

@@ -37,6 +37,10 @@ ENGINES = {
         "of a stack in bf16 are what they are alone too; in bf16 basic blocks whose channels are no multiples of 16 "
         "are computed by the kernels of the others (19 November 2026)."
     ),
+    8: (
+        "In bf16 a GPU trains a Transformer as a whole, with sums and norms in single precision between its "
+        "products; gradients of looked-up rows are added up in other groups (19 November 2026)."
+    ),
 }
 ENGINE = max(ENGINES)
 
@@ -44,6 +48,11 @@ ENGINE = max(ENGINES)
 def _convolves_exactly(recipe: Recipe) -> bool:
     """Whether there may be convolutions in single precision, TF32 included."""
     return recipe.precision != "bf16" and recipe.model.name not in ("mlp", "transformer")
+
+
+def _looks_up(recipe: Recipe) -> bool:
+    """Whether it is a network of tokens."""
+    return recipe.model.name == "transformer"
 
 
 def _is_filled_up(recipe: Recipe) -> bool:
@@ -56,6 +65,7 @@ CONCERNED: dict[int, Callable[[Recipe, str], bool]] = {
     5: lambda recipe, device: recipe.model.name in ("preact_resnet", "resnet18", "resnet"),
     6: lambda recipe, device: recipe.clip is not None or (device != "cpu" and _convolves_exactly(recipe)),
     7: lambda recipe, device: device != "cpu" and (recipe.clip is not None or _is_filled_up(recipe)),
+    8: lambda recipe, device: device != "cpu" and _looks_up(recipe),
 }
 # Runs of before say nothing; which of the first two made them follows from their commit.
 _UNSAID = "1 or 2"

@@ -22,7 +22,7 @@ from softtargets.recipes import Recipe
 from softtargets.training.building import build_model
 from softtargets.training.course import Course
 from softtargets.training.machinery import Machinery
-from softtargets.training.nets import Nets, Single, Stacked
+from softtargets.training.nets import Nets, Single, Stacked, inner_linear
 from softtargets.training.optimisers import WeightUpdate, make_update
 from softtargets.training.pack_loss import SingleLoss, StackedLoss
 from softtargets.training.precision import autocast
@@ -275,7 +275,8 @@ class DeviceState:
             return Stacked(models, keys, forward, low)
         (model,) = models
         # Sequences, that is: nets of images have one linear layer, and are what they were.
-        buckets, low = self.update.bucketed(), low if self.task.shapes_vary else None
+        low = low if self.task.shapes_vary else None
+        buckets = self.update.bucketed(inner_linear(model) if low is not None else ())
         single = Single(model, keys, forward, buckets, low, sliced=self._whole is not None)
         if self._whole is not None:
             self._exchanged = single.gather_into(_SUMS)

@@ -102,6 +102,8 @@ class Forward:
 
             use_kernels(self._skeleton, stacked)
         self._links = self._kinds(worth is not None)
+        # What kernels compute as a whole in training has links for evaluation, and for where they do not.
+        self._whole = None if worth is None else self._as_a_whole()
 
     def __call__(
         self, parameters: Named, buffers: Named, inputs: Inputs, training: bool, shared: bool
@@ -110,6 +112,13 @@ class Forward:
         self._skeleton.train(training)
         shape = inputs[0].shape[1 if self._stacked and not shared else 0 :]
         compiled = self._worth is not None and (not training or self._worth(shape))
+        if compiled and training and self._whole is not None:
+            names, trains_whole, whole = self._whole
+            own = {name: parameters[known] for name, known in names.items()}
+            if trains_whole(inputs, {**own, **buffers}):
+                found = whole.plain(own, buffers, inputs, shared)
+                assert isinstance(found, Tensor)
+                return found
         for prefix, names, link in self._links:
             own = {name: parameters[known] for name, known in names.items()}
             kept = {n.removeprefix(prefix): value for n, value in buffers.items() if n.startswith(prefix)}
@@ -117,6 +126,13 @@ class Forward:
             inputs, shared = values if isinstance(values, tuple) else (values,), not self._stacked
         (said,) = inputs
         return said
+
+    def _as_a_whole(self) -> tuple[Mapping[str, str], Callable[..., bool], _Link] | None:
+        """The names of its weights, when kernels compute the net as a whole, and the net."""
+        trains_whole = getattr(self._skeleton, "trains_whole", None)
+        if trains_whole is None:
+            return None
+        return _first_names(self._skeleton), trains_whole, _Link(self._skeleton, self._stacked, False, False)
 
     def _kinds(self, compiled: bool) -> list[tuple[str, Mapping[str, str], _Link]]:
         """The links, those that are alike computed by the first of them, with what their names begin with in the net,
@@ -171,9 +187,10 @@ def _kind_of(link: nn.Module) -> object:
 class Single(Nets):
     """One net as it is; the weights that an update treats alike lie side by side, so that it is a few operations.
 
-    With a `low` precision all weights have a shadow in it, written together with them, and linear layers but for the
-    head read and are differentiated by theirs: autocast would copy each of them in every step, and each gradient back,
-    which is the same numbers and, in a small Transformer, a hundred kernels more.
+    With a `low` precision the weights of linear layers but for the head have a shadow in it, written together with
+    them, which these layers read and are differentiated by: autocast would copy each of them in every step, and each
+    gradient back, which is the same numbers and, in a small Transformer, a hundred kernels more. Where such weights lie
+    by themselves, so do their gradients, in the low precision, and a kernel that knows may write them there.
     """
 
     runs = 1
@@ -203,13 +220,28 @@ class Single(Nets):
         ]
         for leaf, view in zip(self.leaves, self.apart(self.parameters), strict=True):
             leaf.data = view
-        self.shadows = [None if low is None else parameter.to(low) for parameter in self.parameters]
-        if low is not None:
-            copies = self.apart([shadow for shadow in self.shadows if shadow is not None])
-            for index in _inner_linear(model):
-                # A parameter, whose shape the compiler takes for granted; of other tensors it may vary.
-                self.leaves[index] = nn.Parameter(copies[index].detach())
+        self.shadows: list[Tensor | None] = [None] * len(self.parameters)
         self._gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
+        if low is not None:
+            self._differentiate_in(low)
+
+    def _differentiate_in(self, low: torch.dtype) -> None:
+        """Take the shadows of linear layers for leaves, and let their gradients be written where updates read them."""
+        inner = inner_linear(self.model)
+        for number, group in enumerate(self._buckets):
+            if set(group) & set(inner):
+                self.shadows[number] = self.parameters[number].to(low)
+            if set(group) <= set(inner):
+                self._gradients[number] = self._gradients[number].to(low)
+        copies = self.apart(
+            [self.parameters[i] if own is None else own for i, own in enumerate(self.shadows)]
+        )
+        for index in inner:
+            # A parameter, whose shape the compiler takes for granted; of other tensors it may vary.
+            self.leaves[index] = nn.Parameter(copies[index].detach())
+        for leaf, place in zip(self.leaves, self.apart(self._gradients), strict=True):
+            if leaf.dtype == place.dtype:
+                leaf.gradient_goes_to = place  # type: ignore[attr-defined]
 
     def set_place(self, steps: Tensor) -> None:
         self.place[2:3] = steps
@@ -225,14 +257,18 @@ class Single(Nets):
         sizes = [parameter.numel() for parameter in self.parameters]
         assert not any(size % _ALIGNED for size in sizes)
         self._gradients = list(room[: sum(sizes)].split(sizes))
+        for leaf in self.leaves:
+            leaf.gradient_goes_to = None  # type: ignore[attr-defined]
         return room
 
     def collected(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """Side by side, as the weights."""
+        """Side by side, as the weights; where a kernel has written them there already, as they are."""
         # Of one precision at a time, and apart what lies otherwise in memory: a list that is not of one kind would be
         # copied tensor by tensor.
         kinds: dict[object, tuple[list[Tensor], list[Tensor]]] = {}
         for place, gradient in zip(self.apart(self._gradients), gradients, strict=True):
+            if gradient.data_ptr() == place.data_ptr() and gradient.numel():
+                continue  # written there
             kind = gradient.dtype, gradient.stride() == place.stride()
             into, of = kinds.setdefault(kind, ([], []))
             into.append(place)
@@ -359,7 +395,7 @@ def _first_names(model: nn.Module) -> dict[str, str]:
     return {name: first[value] for name, value in model.named_parameters(remove_duplicate=False)}
 
 
-def _inner_linear(model: Classifier) -> list[int]:
+def inner_linear(model: Classifier) -> list[int]:
     """Which of the parameters are weights and biases of linear layers, and not of the head nor shared with others."""
     owners: dict[nn.Parameter, list[nn.Module]] = {}
     for module in model.modules():

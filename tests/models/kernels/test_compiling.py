@@ -24,7 +24,9 @@ from softtargets.models.kernels import products
 from softtargets.models.kernels.attending import blocks as attention_blocks
 from softtargets.models.kernels.attention import attention_gradient_kernel, attention_kernel
 from softtargets.models.kernels.dropout import dropout_kernel
-from softtargets.models.kernels.look_up import table_gradient_kernel
+from softtargets.models.kernels.look_up import order_kernel, table_gradient_kernel
+from softtargets.models.kernels import joining
+from softtargets.models.kernels import residual
 from softtargets.models.kernels.sums import sum_kernel
 from softtargets.models.kernels.turning import turn_kernel
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
@@ -247,6 +249,42 @@ if capability == 90:
 summed = dict.fromkeys(("order", "begins"), "*i64") | dict.fromkeys(("upstream", "gradient"), "*fp32")
 ptx = compiled(table_gradient_kernel, dict(PLACES=launch.PLACES, BLOCK=launch.COLUMNS), width="i32", **summed)
 assert "v4.b32" in ptx, "reads number by number"
+listed = dict.fromkeys(("tokens", "order", "ordered"), "*i64")
+compiled(order_kernel, dict(OWN=launch.OWN, OTHERS=launch.OTHERS), count="i32", **listed)
+
+
+def check_between(kernel, width, **none):
+    single = "before gains_before shifts_before gains shifts normal spreads of_states of_before partials".split()
+    numbers = dict.fromkeys((*single, "table", "waves", "states"), "*fp32")
+    numbers |= dict.fromkeys(("place", "position", "tokens"), "*i64")
+    numbers |= dict.fromkeys(("rows", "least", "each", "length", "count", "parts"), "i32")
+    numbers |= dict.fromkeys(("eps", "scale", "factor"), "fp32")
+    constants = {}
+    if width:
+        wide = launch.power_of_2(width)
+        constants = dict(WIDTH=width, WIDE=wide, ROWS=max(1, min(joining.PART, joining.HELD // wide)), SLICED=False)
+    if kernel is residual.residual_gradient_kernel:
+        constants["PART"] = joining.PART
+    if kernel is residual.embed_gradient_kernel:
+        numbers["gradient"] = "*fp32"
+    ptx = compiled(kernel, constants | none, **numbers)
+    assert "v4.b32" in ptx, (kernel, width, none, "reads number by number")
+
+
+for width in (512, 256, 64) if capability == 90 else (512,):
+    plain = dict(place=None, position=None)
+    for none in ({}, plain, dict(gains_before=None, shifts_before=None), dict(SLICED=True)):
+        check_between(residual.residual_kernel, width, **none)
+    for none in ({}, plain, dict(of_states=None), dict(SLICED=True)):
+        check_between(residual.residual_gradient_kernel, width, **none)
+    for none in ({}, plain):
+        check_between(residual.embed_kernel, width, **none)
+        check_between(residual.embed_gradient_kernel, width, **none)
+columns = dict(ROWS=joining.SUMMED_ROWS, PART=joining.SUMMED_PART, COLUMNS=joining.SUMMED_COLUMNS)
+for none in ({}, dict(seen=None)):
+    check_between(residual.column_sums_kernel, 0, **columns, **none)
+together = dict(AT_A_TIME=joining.PARTS, COLUMNS=joining.PART_COLUMNS)
+compiled(residual.sum_of_parts_kernel, together, count="i32", sums="*fp32")
 
 
 check_norm(True)

@@ -18,7 +18,7 @@ from softtargets.models.kernels.convolution import (
     weight_gradient_kernel,
 )
 from softtargets.models.kernels.dropout import dropout_kernel
-from softtargets.models.kernels.look_up import table_gradient_kernel
+from softtargets.models.kernels.look_up import order_kernel, table_gradient_kernel
 from softtargets.models.kernels.pooling import max_pool_gradient_kernel, max_pool_kernel
 from softtargets.models.kernels.response_norm import norm_kernel
 
@@ -32,7 +32,9 @@ NORM_ROWS = 64
 # Draws of one program of dropout, each for four numbers.
 DRAWS = 512
 # Places that one program of the gradient of a table adds up at a time, and columns of its row.
-PLACES, COLUMNS = 64, 64
+PLACES, COLUMNS = 64, 128
+# So many places are put in order by comparing all with all, some of them with some others at a time.
+MOST_COMPARED, OWN, OTHERS = 2**14, 8, 256
 
 
 # --- convolutions and their gradients ---
@@ -358,13 +360,33 @@ def gradient_of_table(upstream: Tensor, rows: Tensor, count: int) -> Tensor:
     width = upstream.shape[-1]
     gradient = upstream.new_empty(count, width)
     upstream = upstream.contiguous()
-    sorted_rows, order = rows.sort(stable=True)
+    sorted_rows, order = _in_order(rows, count)
     begins = torch.searchsorted(sorted_rows, torch.arange(count + 1, device=rows.device))
     with on_device(upstream):
         table_gradient_kernel[(count, -(-width // COLUMNS))](
             upstream, order, begins, gradient, width, PLACES=PLACES, BLOCK=COLUMNS, num_warps=4
         )
     return gradient
+
+
+def _in_order(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Numbers below `count` from the smallest to the largest, and their places; those of one number as they come."""
+    places = len(rows)
+    if not rows.is_cuda or places > MOST_COMPARED or places * count >= 2**31:
+        ordered, order = rows.sort(stable=True)
+        return ordered, order
+    return in_order(rows)
+
+
+def in_order(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The same by our kernel."""
+    rows = rows.contiguous()
+    ordered, order = torch.empty_like(rows), torch.empty_like(rows)
+    with on_device(rows):
+        order_kernel[(-(-len(rows) // OWN),)](
+            rows, order, ordered, len(rows), OWN=OWN, OTHERS=OTHERS, num_warps=4
+        )
+    return ordered, order
 
 
 def power_of_2(number: int) -> int:

@@ -21,9 +21,11 @@ from softtargets.models.kernels.basic_blocks import FusedBasicBlock
 from softtargets.models.kernels.blocks import FusedPreActBlock
 from softtargets.models.kernels.launch import Pooling
 from softtargets.models.kernels.maps import MOST_NUMBERS, asked_for, channels_last
+from softtargets.models.kernels.transformer import FusedTransformer, is_whole
 from softtargets.models.pooling import SameMaxPool
 from softtargets.models.preact_resnet import PreActBlock
 from softtargets.models.resnet18 import BasicBlock
+from softtargets.models.transformer import Transformer
 
 # Wider layers of a net alone are faster in NVIDIA's library.
 WIDEST_ALONE = 64
@@ -222,6 +224,11 @@ def _is_alone(layer: nn.Module, stacked: bool) -> bool:
     return not stacked
 
 
+def _is_whole(net: Transformer, stacked: bool) -> bool:
+    """Whether a net alone is made of layers that are known."""
+    return not stacked and is_whole(net)
+
+
 def _always(layer: nn.Module, stacked: bool) -> bool:
     return True
 
@@ -237,6 +244,7 @@ OURS: dict[type[nn.Module], tuple[type[nn.Module], Callable[..., bool]]] = {
     Dropout: (KernelDropout, _is_alone),
     PreActBlock: (FusedPreActBlock, _fuses),
     BasicBlock: (FusedBasicBlock, _fuses),
+    Transformer: (FusedTransformer, _is_whole),
 }
 
 

@@ -31,3 +31,28 @@ def table_gradient_kernel(
         )
         sums += tl.sum(seen.to(tl.float32), axis=0)
     tl.store(gradient + row * width + columns, sums.to(gradient.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def order_kernel(
+    tokens,  # (count,), int64
+    order,  # places, int64: those of the smallest token first, and each token's from first to last
+    ordered,  # the tokens in that order
+    count,
+    OWN: tl.constexpr,  # places of a program
+    OTHERS: tl.constexpr,  # that they are compared with at a time
+):
+    """A stable sort by counting what comes before each place; tokens times places must fit into 31 bits."""
+    own = tl.program_id(0) * OWN + tl.arange(0, OWN)
+    token = tl.load(tokens + own, mask=own < count, other=0).to(tl.int32)
+    key = token * count + own
+    before = tl.zeros([OWN, OTHERS], tl.int32)
+    for begin in range(0, count, OTHERS):
+        other = begin + tl.arange(0, OTHERS)
+        there = other < count
+        others = tl.load(tokens + other, mask=there, other=0).to(tl.int32) * count + other
+        others = tl.where(there, others, 2**31 - 1)
+        before += (others[None, :] < key[:, None]).to(tl.int32)
+    rank = tl.sum(before, 1)
+    tl.store(order + rank, own.to(tl.int64), mask=own < count)
+    tl.store(ordered + rank, token.to(tl.int64), mask=own < count)

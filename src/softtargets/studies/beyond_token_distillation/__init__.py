@@ -1,8 +1,7 @@
 """Do students of smoothed teachers translate worse? Distillation between translation models, beyond the papers."""
 
 from softtargets.studies.beyond_token_distillation.findings import claims, findings
-from softtargets.studies.beyond_token_distillation.grid import AXES, Agreement, trials
-from softtargets.studies.labo_translation.protocol import SEEDS
+from softtargets.studies.beyond_token_distillation.grid import AXES, SEEDS, Agreement, trials
 from softtargets.studies.study import MULLER, Study
 from softtargets.studies.translation.protocols import KEEP, SIZES
 

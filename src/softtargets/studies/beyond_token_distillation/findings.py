@@ -7,8 +7,8 @@ from typing import Any
 from softtargets.claims import Claim, above, below, judge, zone
 from softtargets.report import Curve, Figure, Panel, Section, Table, lines
 from softtargets.report.drawing import BLUE, ORANGE
-from softtargets.studies.beyond_token_distillation.grid import TEACHERS, trials
-from softtargets.studies.labo_translation.protocol import HARD, LS, SEEDS, SMALL_BLEU
+from softtargets.studies.beyond_token_distillation.grid import SEEDS, TEACHERS, trials
+from softtargets.studies.labo_translation.protocol import HARD, LS, SMALL_BLEU
 from softtargets.studies.labo_translation.telling import how_trained
 from softtargets.studies.results import Results, Row
 from softtargets.studies.sizes import by_protocol, size_of

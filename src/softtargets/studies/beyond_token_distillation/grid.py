@@ -18,6 +18,8 @@ from softtargets.studies.translation.protocols import AXES as OTHERS
 from softtargets.translation import TokenPredictions
 
 AXES = (*OTHERS, "model")
+# Seeds that decide: small differences between students are what it is about.
+SEEDS = 5
 TEACHERS = (HARD, LS)
 # What makes the student's model of the teacher's: an eighth of the weights in its layers.
 STUDENT: Mapping[str, Mapping[str, Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
@@ -96,15 +96,16 @@ class Update(ABC):
         a stack, on the device of the parameters. A run's state is that of `initial` while its step is 0.
         """
 
-    def bucketed(self) -> list[list[int]]:
-        """Group the parameters of one net by rate and decay; from now on one tensor a group is expected.
+    def bucketed(self, apart: Collection[int] = ()) -> list[list[int]]:
+        """Group the parameters of one net by rate and decay, and some `apart` from the others; from now on one tensor a
+        group is expected.
 
         Norms are of each parameter: with ``decay_form: norm`` those that are decayed stay by themselves.
         """
         groups: dict[tuple[object, ...], list[int]] = {}
         for index, (factor, decay) in enumerate(zip(self._factors, self._decays, strict=True)):
             alone = index if self._form == "norm" and decay != 0 else -1
-            groups.setdefault((factor, decay, alone), []).append(index)
+            groups.setdefault((factor, decay, alone, index in apart), []).append(index)
         chosen = list(groups.values())
         self._factors = [self._factors[group[0]] for group in chosen]
         self._decays = [self._decays[group[0]] for group in chosen]

@@ -1,0 +1,185 @@
+"""From tensors to launches: sums with their norms, embeddings, and sums over the rows of a batch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softtargets.models.dropout import Dropout
+from softtargets.models.kernels.launch import on_device, power_of_2
+from softtargets.models.kernels.residual import (
+    column_sums_kernel,
+    embed_gradient_kernel,
+    embed_kernel,
+    residual_gradient_kernel,
+    residual_kernel,
+    sum_of_parts_kernel,
+)
+
+# Numbers of some rows that a program of four warps holds at a time, and rows whose gradients it adds up.
+HELD, PART = 2048, 16
+# The same where only columns are added up.
+SUMMED_ROWS, SUMMED_PART, SUMMED_COLUMNS = 16, 64, 128
+# Of parts that are added up.
+PARTS, PART_COLUMNS = 32, 128
+
+
+class States(NamedTuple):
+    """What a norm leaves: normalised sums (rows, width) with what scales and shifts them, and its result, low.
+
+    Of embedded tokens there are no gains and shifts: the sums are the states.
+    """
+
+    normal: Tensor
+    low: Tensor
+    gains: Tensor | None = None
+    shifts: Tensor | None = None
+
+
+class Norm(NamedTuple):
+    """What the gradient of a norm needs of it: normalised sums (rows, width), and what they were multiplied by."""
+
+    normal: Tensor
+    spreads: Tensor
+
+
+class Drawing(NamedTuple):
+    """How a dropout draws: from which place, which it is in its net, and what a kernel asks of a draw."""
+
+    place: Tensor | None
+    position: Tensor | None
+    least: int = 0
+    scale: float = 1.0
+
+    @classmethod
+    def of(cls, dropout: Dropout) -> Drawing:
+        """Of a dropout in training that has a place to draw from, or drops nothing."""
+        if dropout.p == 0:
+            return cls(None, None)
+        # uniform >= p in single precision, where a uniform number is 24 bits of a word.
+        least = math.ceil(float(np.float32(dropout.p)) * 2**24)
+        return cls(dropout.place, dropout.position, least, 1 / (1 - dropout.p))
+
+    @property
+    def sliced(self) -> bool:
+        """Whether other processes have rows of the batch before these."""
+        return self.place is not None and len(self.place) > 3
+
+
+def add_and_norm(
+    before: States,
+    branch: Tensor,
+    drawing: Drawing,
+    gains: Tensor,
+    shifts: Tensor,
+    eps: float,
+    length: int,
+) -> tuple[States, Norm]:
+    """norm(states + dropout(branch)), of sentences with so many places."""
+    rows, width = branch.shape
+    normal, low = torch.empty_like(before.normal), torch.empty_like(branch)
+    spreads = torch.empty(rows, device=branch.device)
+    held, numbers = _numbers(width, drawing)
+    with on_device(branch):
+        residual_kernel[(-(-rows // held),)](
+            before.normal, before.gains, before.shifts, branch, drawing.place, drawing.position, gains, shifts,
+            normal, low, spreads, rows, eps, drawing.least, drawing.scale, length * width // 4, **numbers
+        )  # fmt: skip
+    return States(normal, low, gains, shifts), Norm(normal, spreads)
+
+
+def gradients_before(
+    of_states: Tensor | None,
+    of_low: Tensor,
+    norm: Norm,
+    gains: Tensor,
+    drawing: Drawing,
+    partials: Tensor,
+    length: int,
+) -> tuple[Tensor, Tensor]:
+    """The gradients of the states before, float32, and of the branch; sums over rows are left in `partials`."""
+    rows, width = norm.normal.shape
+    before, branch = torch.empty_like(norm.normal), torch.empty_like(of_low)
+    _, numbers = _numbers(width, drawing)
+    with on_device(before):
+        residual_gradient_kernel[(programs_of(rows),)](
+            of_states, of_low, norm.normal, norm.spreads, gains, drawing.place, drawing.position,
+            before, branch, partials, rows, drawing.least, drawing.scale, length * width // 4,
+            PART=PART, **numbers
+        )  # fmt: skip
+    return before, branch
+
+
+def programs_of(rows: int) -> int:
+    """How many programs add up gradients of norms."""
+    return -(-rows // PART)
+
+
+def embedded(
+    tokens: Tensor, table: Tensor, waves: Tensor, drawing: Drawing, factor: float, dtype: torch.dtype
+) -> States:
+    """dropout(factor * embedding + waves) of tokens (sentences, places)."""
+    rows, width = tokens.numel(), table.shape[1]
+    states = torch.empty(rows, width, device=table.device)
+    low = torch.empty(rows, width, device=table.device, dtype=dtype)
+    length = tokens.shape[1]
+    held, numbers = _numbers(width, drawing)
+    with on_device(table):
+        embed_kernel[(-(-rows // held),)](
+            tokens, table, waves, drawing.place, drawing.position, states, low, rows, length, factor,
+            drawing.least, drawing.scale, length * width // 4, **numbers
+        )  # fmt: skip
+    return States(states, low)
+
+
+def gradient_of_embedded(
+    of_states: Tensor, of_low: Tensor, drawing: Drawing, factor: float, length: int, into: Tensor
+) -> None:
+    """Write the gradient of every row that was looked up, (rows, width), float32."""
+    rows, width = of_states.shape
+    held, numbers = _numbers(width, drawing)
+    with on_device(into):
+        embed_gradient_kernel[(-(-rows // held),)](
+            of_states, of_low, drawing.place, drawing.position, into, rows, factor,
+            drawing.least, drawing.scale, length * width // 4, **numbers
+        )  # fmt: skip
+
+
+def partial_sums(matrix: Tensor, partials: Tensor, seen: Tensor | None = None) -> None:
+    """Leave the sums of columns in `partials` (programs, columns).
+
+    If a ReLU has given what is `seen`, its gradient is put to 0 where that is nothing, in place.
+    """
+    rows, count = matrix.shape
+    with on_device(matrix):
+        column_sums_kernel[(parts_of(rows), -(-count // SUMMED_COLUMNS))](
+            matrix, seen, partials, rows, count,
+            ROWS=SUMMED_ROWS, PART=SUMMED_PART, COLUMNS=SUMMED_COLUMNS, num_warps=4
+        )  # fmt: skip
+
+
+def parts_of(rows: int) -> int:
+    """How many programs add up columns of so many rows."""
+    return -(-rows // SUMMED_PART)
+
+
+def sums_of(partials: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """(layers, parts, columns) added up to (layers, columns)."""
+    layers, parts, count = partials.shape
+    sums = torch.empty(layers, count, device=partials.device, dtype=dtype)
+    with on_device(partials):
+        sum_of_parts_kernel[(layers, -(-count // PART_COLUMNS))](
+            partials, sums, parts, count, AT_A_TIME=PARTS, COLUMNS=PART_COLUMNS, num_warps=4
+        )
+    return sums
+
+
+def _numbers(width: int, drawing: Drawing) -> tuple[int, dict[str, Any]]:
+    """Rows at a time, and what kernels are compiled for."""
+    wide = power_of_2(width)
+    rows = max(1, min(PART, HELD // wide))
+    return rows, {"SLICED": drawing.sliced, "WIDTH": width, "WIDE": wide, "ROWS": rows, "num_warps": 4}
