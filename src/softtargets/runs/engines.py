@@ -41,6 +41,10 @@ ENGINES = {
         "In bf16 a GPU trains a Transformer as a whole, with sums and norms in single precision between its "
         "products; gradients of looked-up rows are added up in other groups (19 November 2026)."
     ),
+    9: (
+        "Gradients of a Transformer's norms, biases and looked-up rows are added up in smaller parts on a GPU, and "
+        "those of padding by themselves (20 November 2026)."
+    ),
 }
 ENGINE = max(ENGINES)
 
@@ -66,6 +70,7 @@ CONCERNED: dict[int, Callable[[Recipe, str], bool]] = {
     6: lambda recipe, device: recipe.clip is not None or (device != "cpu" and _convolves_exactly(recipe)),
     7: lambda recipe, device: device != "cpu" and (recipe.clip is not None or _is_filled_up(recipe)),
     8: lambda recipe, device: device != "cpu" and _looks_up(recipe),
+    9: lambda recipe, device: device != "cpu" and _looks_up(recipe) and recipe.precision == "bf16",
 }
 # Runs of before say nothing; which of the first two made them follows from their commit.
 _UNSAID = "1 or 2"

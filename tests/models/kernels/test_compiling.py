@@ -247,7 +247,8 @@ for size in (64, 128):
 if capability == 90:
     check_attention(48, 48, 16, False, 99)
 summed = dict.fromkeys(("order", "begins"), "*i64") | dict.fromkeys(("upstream", "gradient"), "*fp32")
-ptx = compiled(table_gradient_kernel, dict(PLACES=launch.PLACES, BLOCK=launch.COLUMNS), width="i32", **summed)
+summed |= dict.fromkeys(("width", "apart"), "i32")
+ptx = compiled(table_gradient_kernel, dict(PLACES=launch.PLACES, BLOCK=launch.COLUMNS), **summed)
 assert "v4.b32" in ptx, "reads number by number"
 listed = dict.fromkeys(("tokens", "order", "ordered"), "*i64")
 compiled(order_kernel, dict(OWN=launch.OWN, OTHERS=launch.OTHERS), count="i32", **listed)
@@ -257,17 +258,16 @@ def check_between(kernel, width, **none):
     single = "before gains_before shifts_before gains shifts normal spreads of_states of_before partials".split()
     numbers = dict.fromkeys((*single, "table", "waves", "states"), "*fp32")
     numbers |= dict.fromkeys(("place", "position", "tokens"), "*i64")
-    numbers |= dict.fromkeys(("rows", "least", "each", "length", "count", "parts"), "i32")
+    numbers |= dict.fromkeys(("rows", "least", "each", "length", "count", "parts", "only"), "i32")
     numbers |= dict.fromkeys(("eps", "scale", "factor"), "fp32")
-    constants = {}
+    constants, warps = {}, 4
     if width:
-        wide = launch.power_of_2(width)
-        constants = dict(WIDTH=width, WIDE=wide, ROWS=max(1, min(joining.PART, joining.HELD // wide)), SLICED=False)
-    if kernel is residual.residual_gradient_kernel:
-        constants["PART"] = joining.PART
+        backwards = kernel is residual.residual_gradient_kernel
+        constants = joining.numbers_of(width, joining.Drawing(None, None), backwards)
+        warps = constants.pop("num_warps")
     if kernel is residual.embed_gradient_kernel:
         numbers["gradient"] = "*fp32"
-    ptx = compiled(kernel, constants | none, **numbers)
+    ptx = compiled(kernel, constants | none, warps, **numbers)
     assert "v4.b32" in ptx, (kernel, width, none, "reads number by number")
 
 
@@ -281,7 +281,7 @@ for width in (512, 256, 64) if capability == 90 else (512,):
         check_between(residual.embed_kernel, width, **none)
         check_between(residual.embed_gradient_kernel, width, **none)
 columns = dict(ROWS=joining.SUMMED_ROWS, PART=joining.SUMMED_PART, COLUMNS=joining.SUMMED_COLUMNS)
-for none in ({}, dict(seen=None)):
+for none in (dict(tokens=None), dict(tokens=None, seen=None), dict(seen=None)):
     check_between(residual.column_sums_kernel, 0, **columns, **none)
 together = dict(AT_A_TIME=joining.PARTS, COLUMNS=joining.PART_COLUMNS)
 compiled(residual.sum_of_parts_kernel, together, count="i32", sums="*fp32")

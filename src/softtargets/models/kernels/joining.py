@@ -20,12 +20,12 @@ from softtargets.models.kernels.residual import (
     sum_of_parts_kernel,
 )
 
-# Numbers of some rows that a program of four warps holds at a time, and rows whose gradients it adds up.
-HELD, PART = 2048, 16
+# Numbers of rows that a program of four warps holds, and one of eight, which adds up the gradients of as many rows.
+HELD, HELD_BACKWARDS = 2048, 4096
 # The same where only columns are added up.
-SUMMED_ROWS, SUMMED_PART, SUMMED_COLUMNS = 16, 64, 128
+SUMMED_ROWS, SUMMED_PART, SUMMED_COLUMNS = 16, 32, 128
 # Of parts that are added up.
-PARTS, PART_COLUMNS = 32, 128
+PARTS, PART_COLUMNS = 32, 64
 
 
 class States(NamedTuple):
@@ -83,9 +83,9 @@ def add_and_norm(
     rows, width = branch.shape
     normal, low = torch.empty_like(before.normal), torch.empty_like(branch)
     spreads = torch.empty(rows, device=branch.device)
-    held, numbers = _numbers(width, drawing)
+    numbers = numbers_of(width, drawing)
     with on_device(branch):
-        residual_kernel[(-(-rows // held),)](
+        residual_kernel[(-(-rows // numbers["ROWS"]),)](
             before.normal, before.gains, before.shifts, branch, drawing.place, drawing.position, gains, shifts,
             normal, low, spreads, rows, eps, drawing.least, drawing.scale, length * width // 4, **numbers
         )  # fmt: skip
@@ -104,19 +104,19 @@ def gradients_before(
     """The gradients of the states before, float32, and of the branch; sums over rows are left in `partials`."""
     rows, width = norm.normal.shape
     before, branch = torch.empty_like(norm.normal), torch.empty_like(of_low)
-    _, numbers = _numbers(width, drawing)
+    numbers = numbers_of(width, drawing, backwards=True)
     with on_device(before):
-        residual_gradient_kernel[(programs_of(rows),)](
+        residual_gradient_kernel[(programs_of(rows, width),)](
             of_states, of_low, norm.normal, norm.spreads, gains, drawing.place, drawing.position,
-            before, branch, partials, rows, drawing.least, drawing.scale, length * width // 4,
-            PART=PART, **numbers
+            before, branch, partials, rows, drawing.least, drawing.scale, length * width // 4, **numbers
         )  # fmt: skip
     return before, branch
 
 
-def programs_of(rows: int) -> int:
+def programs_of(rows: int, width: int) -> int:
     """How many programs add up gradients of norms."""
-    return -(-rows // PART)
+    own: int = numbers_of(width, Drawing(None, None), backwards=True)["ROWS"]
+    return -(-rows // own)
 
 
 def embedded(
@@ -127,9 +127,9 @@ def embedded(
     states = torch.empty(rows, width, device=table.device)
     low = torch.empty(rows, width, device=table.device, dtype=dtype)
     length = tokens.shape[1]
-    held, numbers = _numbers(width, drawing)
+    numbers = numbers_of(width, drawing)
     with on_device(table):
-        embed_kernel[(-(-rows // held),)](
+        embed_kernel[(-(-rows // numbers["ROWS"]),)](
             tokens, table, waves, drawing.place, drawing.position, states, low, rows, length, factor,
             drawing.least, drawing.scale, length * width // 4, **numbers
         )  # fmt: skip
@@ -141,9 +141,9 @@ def gradient_of_embedded(
 ) -> None:
     """Write the gradient of every row that was looked up, (rows, width), float32."""
     rows, width = of_states.shape
-    held, numbers = _numbers(width, drawing)
+    numbers = numbers_of(width, drawing)
     with on_device(into):
-        embed_gradient_kernel[(-(-rows // held),)](
+        embed_gradient_kernel[(-(-rows // numbers["ROWS"]),)](
             of_states, of_low, drawing.place, drawing.position, into, rows, factor,
             drawing.least, drawing.scale, length * width // 4, **numbers
         )  # fmt: skip
@@ -157,9 +157,21 @@ def partial_sums(matrix: Tensor, partials: Tensor, seen: Tensor | None = None) -
     rows, count = matrix.shape
     with on_device(matrix):
         column_sums_kernel[(parts_of(rows), -(-count // SUMMED_COLUMNS))](
-            matrix, seen, partials, rows, count,
+            matrix, seen, None, partials, rows, count, 0,
             ROWS=SUMMED_ROWS, PART=SUMMED_PART, COLUMNS=SUMMED_COLUMNS, num_warps=4
         )  # fmt: skip
+
+
+def sum_of_rows(matrix: Tensor, tokens: Tensor, only: int, into: Tensor) -> None:
+    """Add up the rows (rows, columns) of one of the tokens (rows,), in parts: there may be very many."""
+    rows, count = matrix.shape
+    partials = torch.empty(1, parts_of(rows), count, device=matrix.device)
+    with on_device(matrix):
+        column_sums_kernel[(parts_of(rows), -(-count // SUMMED_COLUMNS))](
+            matrix, None, tokens, partials, rows, count, only,
+            ROWS=SUMMED_ROWS, PART=SUMMED_PART, COLUMNS=SUMMED_COLUMNS, num_warps=4
+        )  # fmt: skip
+    sums_of(partials, into=into.unsqueeze(0))
 
 
 def parts_of(rows: int) -> int:
@@ -167,10 +179,10 @@ def parts_of(rows: int) -> int:
     return -(-rows // SUMMED_PART)
 
 
-def sums_of(partials: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+def sums_of(partials: Tensor, into: Tensor | None = None) -> Tensor:
     """(layers, parts, columns) added up to (layers, columns)."""
     layers, parts, count = partials.shape
-    sums = torch.empty(layers, count, device=partials.device, dtype=dtype)
+    sums = torch.empty(layers, count, device=partials.device) if into is None else into
     with on_device(partials):
         sum_of_parts_kernel[(layers, -(-count // PART_COLUMNS))](
             partials, sums, parts, count, AT_A_TIME=PARTS, COLUMNS=PART_COLUMNS, num_warps=4
@@ -178,8 +190,9 @@ def sums_of(partials: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     return sums
 
 
-def _numbers(width: int, drawing: Drawing) -> tuple[int, dict[str, Any]]:
-    """Rows at a time, and what kernels are compiled for."""
+def numbers_of(width: int, drawing: Drawing, backwards: bool = False) -> dict[str, Any]:
+    """What kernels of rows are compiled for."""
     wide = power_of_2(width)
-    rows = max(1, min(PART, HELD // wide))
-    return rows, {"SLICED": drawing.sliced, "WIDTH": width, "WIDE": wide, "ROWS": rows, "num_warps": 4}
+    held, warps = (HELD_BACKWARDS, 8) if backwards else (HELD, 4)
+    rows = max(1, min(16, held // wide))
+    return {"SLICED": drawing.sliced, "WIDTH": width, "WIDE": wide, "ROWS": rows, "num_warps": warps}

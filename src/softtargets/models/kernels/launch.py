@@ -32,7 +32,7 @@ NORM_ROWS = 64
 # Draws of one program of dropout, each for four numbers.
 DRAWS = 512
 # Places that one program of the gradient of a table adds up at a time, and columns of its row.
-PLACES, COLUMNS = 64, 128
+PLACES, COLUMNS = 32, 128
 # So many places are put in order by comparing all with all, some of them with some others at a time.
 MOST_COMPARED, OWN, OTHERS = 2**14, 8, 256
 
@@ -352,10 +352,11 @@ def drop(activations: Tensor, place: Tensor, position: Tensor, p: float) -> Tens
 # --- tables ---
 
 
-def gradient_of_table(upstream: Tensor, rows: Tensor, count: int) -> Tensor:
+def gradient_of_table(upstream: Tensor, rows: Tensor, count: int, apart: int = -1) -> Tensor:
     """The gradient (count, D) of a table whose `rows` (places,) were looked up, of what comes back, (places, D).
 
-    A row's places are added up from the first to the last; it does not matter which others there are.
+    A row's places are added up from the first to the last; it does not matter which others there are. The row `apart`
+    is left to the caller, who knows that it has very many places, which one program would take long to go through.
     """
     width = upstream.shape[-1]
     gradient = upstream.new_empty(count, width)
@@ -364,7 +365,7 @@ def gradient_of_table(upstream: Tensor, rows: Tensor, count: int) -> Tensor:
     begins = torch.searchsorted(sorted_rows, torch.arange(count + 1, device=rows.device))
     with on_device(upstream):
         table_gradient_kernel[(count, -(-width // COLUMNS))](
-            upstream, order, begins, gradient, width, PLACES=PLACES, BLOCK=COLUMNS, num_warps=4
+            upstream, order, begins, gradient, width, apart, PLACES=PLACES, BLOCK=COLUMNS, num_warps=4
         )
     return gradient
 

@@ -11,15 +11,18 @@ def table_gradient_kernel(
     begins,  # of each row of the table, and the end of the last
     gradient,  # (rows, width), dense
     width,
+    apart,  # a row that somebody else adds up; -1: none
     PLACES: tl.constexpr,  # added up at a time
     BLOCK: tl.constexpr,  # columns of a program
 ):
     """Some columns of one row; places are added in the order they are given in, whatever else there is."""
     row = tl.program_id(0).to(tl.int64)
+    if row == apart:
+        return
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = columns < width
     first, last = tl.load(begins + row), tl.load(begins + row + 1)
-    sums = tl.zeros([BLOCK], tl.float32)
+    sums = tl.zeros([PLACES, BLOCK], tl.float32)
     for begin in range(first, last, PLACES):
         chosen = begin + tl.arange(0, PLACES)
         there = chosen < last
@@ -29,8 +32,9 @@ def table_gradient_kernel(
             mask=there[:, None] & inside[None, :],
             other=0.0,
         )
-        sums += tl.sum(seen.to(tl.float32), axis=0)
-    tl.store(gradient + row * width + columns, sums.to(gradient.dtype.element_ty), mask=inside)
+        sums += seen.to(tl.float32)
+    found = tl.sum(sums, axis=0)
+    tl.store(gradient + row * width + columns, found.to(gradient.dtype.element_ty), mask=inside)
 
 
 @triton.jit

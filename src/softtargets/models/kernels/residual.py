@@ -66,6 +66,12 @@ def residual_kernel(
 
 
 @triton.jit
+def both_sums(one, other, next_one, next_other):
+    """Two sums at a time: threads wait for each other once."""
+    return one + next_one, other + next_other
+
+
+@triton.jit
 def residual_gradient_kernel(
     of_states,  # what comes back from the next sum, float32; or None
     of_results,  # what comes back from layers, in low precision
@@ -84,40 +90,32 @@ def residual_gradient_kernel(
     SLICED: tl.constexpr,
     WIDTH: tl.constexpr,
     WIDE: tl.constexpr,
-    ROWS: tl.constexpr,  # at a time
-    PART: tl.constexpr,  # of a program
+    ROWS: tl.constexpr,
 ):
     """The gradients of `residual_kernel`; masks are drawn again."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, WIDE)
     inside = columns < WIDTH
-    gain = tl.load(gains + columns, mask=inside, other=0.0)[None, :]
-    of_gains, of_shifts = tl.zeros([WIDE], tl.float32), tl.zeros([WIDE], tl.float32)
-    summed = tl.zeros([WIDE], tl.float32)
-    for begin in range(0, PART, ROWS):
-        row = tl.program_id(0).to(tl.int64) * PART + begin + tl.arange(0, ROWS)
-        there = (row < rows)[:, None] & inside[None, :]
-        offsets = row[:, None] * WIDTH + columns[None, :]
-        upstream = tl.load(of_results + offsets, mask=there, other=0.0).to(tl.float32)
-        if of_states is not None:
-            upstream += tl.load(of_states + offsets, mask=there, other=0.0)
-        found = tl.load(normal + offsets, mask=there, other=0.0)
-        of_gains += tl.sum(upstream * found, 0)
-        of_shifts += tl.sum(upstream, 0)
-        upstream *= gain
-        straight = upstream - tl.sum(upstream, 1)[:, None] / WIDTH
-        straight -= found * (tl.sum(upstream * found, 1)[:, None] / WIDTH)
-        straight *= tl.load(spreads + row, mask=row < rows, other=0.0)[:, None]
-        straight = tl.where(there, straight, 0.0)
-        tl.store(of_before + offsets, straight, mask=there)
-        if place is not None:
-            kept = kept_of(place, position, row, least, each, SLICED, WIDTH, WIDE, ROWS)
-            straight = tl.where(kept, straight * scale, 0.0)
-        summed += tl.sum(straight, 0)
-        tl.store(of_branch + offsets, straight.to(of_branch.dtype.element_ty), mask=there)
+    there = (row < rows)[:, None] & inside[None, :]
+    offsets = row[:, None] * WIDTH + columns[None, :]
+    upstream = tl.load(of_results + offsets, mask=there, other=0.0).to(tl.float32)
+    if of_states is not None:
+        upstream += tl.load(of_states + offsets, mask=there, other=0.0)
+    found = tl.load(normal + offsets, mask=there, other=0.0)
     partials += tl.program_id(0) * (3 * WIDTH) + columns
-    tl.store(partials, of_gains, mask=inside)
-    tl.store(partials + WIDTH, of_shifts, mask=inside)
-    tl.store(partials + 2 * WIDTH, summed, mask=inside)
+    tl.store(partials, tl.sum(upstream * found, 0), mask=inside)
+    tl.store(partials + WIDTH, tl.sum(upstream, 0), mask=inside)
+    upstream *= tl.load(gains + columns, mask=inside, other=0.0)[None, :]
+    sums, products = tl.reduce((upstream, upstream * found), 1, both_sums)
+    straight = upstream - sums[:, None] / WIDTH - found * (products[:, None] / WIDTH)
+    straight *= tl.load(spreads + row, mask=row < rows, other=0.0)[:, None]
+    straight = tl.where(there, straight, 0.0)
+    tl.store(of_before + offsets, straight, mask=there)
+    if place is not None:
+        kept = kept_of(place, position, row, least, each, SLICED, WIDTH, WIDE, ROWS)
+        straight = tl.where(kept, straight * scale, 0.0)
+    tl.store(of_branch + offsets, straight.to(of_branch.dtype.element_ty), mask=there)
+    tl.store(partials + 2 * WIDTH, tl.sum(straight, 0), mask=inside)
 
 
 @triton.jit
@@ -189,27 +187,32 @@ def embed_gradient_kernel(
 def column_sums_kernel(
     matrix,  # (rows, columns), dense
     seen,  # what a ReLU has given, (rows, columns); or None
+    tokens,  # (rows,), int64, if only the rows of one of them count; or None
     partials,  # (programs, columns), float32
     rows,
     count,  # columns
+    only,  # the token
     ROWS: tl.constexpr,  # at a time
     PART: tl.constexpr,  # of a program
     COLUMNS: tl.constexpr,
 ):
     """The sums of columns over some rows; of the gradient of a ReLU first it is put to 0 where nothing was given."""
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    sums = tl.zeros([COLUMNS], tl.float32)
+    sums = tl.zeros([ROWS, COLUMNS], tl.float32)
     for begin in range(0, PART, ROWS):
         row = tl.program_id(0).to(tl.int64) * PART + begin + tl.arange(0, ROWS)
-        there = (row < rows)[:, None] & (columns < count)[None, :]
+        counts = row < rows
+        if tokens is not None:
+            counts = counts & (tl.load(tokens + row, mask=counts, other=0) == only)
+        there = counts[:, None] & (columns < count)[None, :]
         offsets = row[:, None] * count + columns[None, :]
         found = tl.load(matrix + offsets, mask=there, other=0.0)
         if seen is not None:
             given = tl.load(seen + offsets, mask=there, other=0.0)
             found = tl.where(given > 0, found, 0.0).to(matrix.dtype.element_ty)
             tl.store(matrix + offsets, found, mask=there)
-        sums += tl.sum(found.to(tl.float32), 0)
-    tl.store(partials + tl.program_id(0) * count + columns, sums, mask=columns < count)
+        sums += found.to(tl.float32)
+    tl.store(partials + tl.program_id(0) * count + columns, tl.sum(sums, 0), mask=columns < count)
 
 
 @triton.jit

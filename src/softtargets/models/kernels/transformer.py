@@ -383,7 +383,7 @@ def _before(
     """Through a norm, its sum and dropout: what goes straight on, and what goes back into the branch."""
     rows, width = norm.normal.shape
     owners = (join.gains, 0), (join.shifts, width), (bias, 2 * width)
-    room = gradients.room(joining.programs_of(rows), 3 * width, *owners)
+    room = gradients.room(joining.programs_of(rows, width), 3 * width, *owners)
     return joining.gradients_before(*back, norm, join.gains, join.drawing, room, length)
 
 
@@ -471,10 +471,17 @@ def _back_to_tables(
         )
     flat = [each.flatten() for each in tokens]
     if plan.tables[0] is plan.tables[1]:
-        gradients.note(plan.tables[0], gradient_of_table(found, torch.cat(flat), len(plan.tables[0])))
+        gradients.note(plan.tables[0], _table_gradient(found, torch.cat(flat), plan.tables[0]))
         return
     for table, side, own in zip(plan.tables, sides, flat, strict=True):
-        gradients.note(table, gradient_of_table(side, own, len(table)))
+        gradients.note(table, _table_gradient(side, own, table))
+
+
+def _table_gradient(upstream: Tensor, tokens: Tensor, table: Tensor) -> Tensor:
+    """Padding is looked up more often than anything else, so that its row is added up in parts."""
+    gradient = gradient_of_table(upstream, tokens, len(table), apart=PAD)
+    joining.sum_of_rows(upstream, tokens, PAD, into=gradient[PAD])
+    return gradient
 
 
 # --- pieces ---
