@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton")
 
-from softtargets.models.kernels import launch
+from softtargets.models.kernels import joining, launch
 from softtargets.models.look_up import _by_kernel
 
 from .running import DTYPES, interpreted, near, numbers
@@ -49,3 +49,32 @@ def test_what_lies_otherwise_in_memory_is_read_in_order():
     upstream, rows = numbers(4, 6).T, torch.tensor([1, 0, 1, 1, 0, 1])
     dense = upstream.contiguous()
     assert torch.equal(launch.gradient_of_table(upstream, rows, 2), launch.gradient_of_table(dense, rows, 2))
+
+
+@interpreted
+@pytest.mark.parametrize(
+    ("places", "most"), [(1, 1), (7, 3), (launch.OTHERS + 5, 40), (2 * launch.OTHERS, 9)]
+)
+def test_places_are_put_in_order_as_a_stable_sort_does(places, most):
+    rows = drawn(places, most=most)
+    for found, wanted in zip(launch.in_order(rows), rows.sort(stable=True), strict=True):
+        assert torch.equal(found, wanted)
+
+
+@interpreted
+def test_a_row_apart_is_left_to_the_caller():
+    upstream, rows = numbers(60, 20), drawn(60, most=3)
+    whole = launch.gradient_of_table(upstream, rows, 5)
+    rest = launch.gradient_of_table(upstream, rows, 5, apart=1)
+    assert torch.equal(rest[[0, 2, 3, 4]], whole[[0, 2, 3, 4]])
+    joining.sum_of_rows(upstream, rows, 1, into=rest[1])
+    assert torch.allclose(rest[1], whole[1], atol=1e-5)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("places", [1, 4000, launch.MOST_COMPARED, launch.MOST_COMPARED + 1])
+def test_on_a_gpu_many_places_are_put_in_order(places):
+    rows = drawn(places, most=8000).cuda()
+    rows[::5] = 0
+    for found, wanted in zip(launch._in_order(rows, 8000), rows.sort(stable=True), strict=True):
+        assert torch.equal(found, wanted)
