@@ -16,7 +16,7 @@ from softtargets.runs import Run, RunStore, measured_by, merge_runs
 from softtargets.studies import Place
 from softtargets.training import train
 
-from .making import PARTS, Study, campaign_of, measure, session_of
+from .making import PARTS, Clock, Study, campaign_of, measure, session_of
 
 HINT = "SOFTTARGETS_TEST_BESIDE"  # a file that a measurement waits for
 
@@ -195,25 +195,30 @@ def test_time_is_kept_for_what_is_still_to_be_measured(tmp_path):
     campaign = campaign_of(tmp_path, {"study": "asking"}, {"study": "again"}, studies=(ASKING, AGAIN))
     store = finished(tmp_path / "runs", campaign)
     helper = Beside(campaign.pages, store, Place(device="cpu"))
-    assert helper.seconds_left() == 0.0
+    assert helper.seconds_left() == helper.seconds_for_another() == 0.0
     helper._hear = lambda: None  # as if it had not begun yet
     helper.give([*cells_of(campaign), "no run at all"])
     # Three runs of each study: half a second each, and ten seconds each where the model is asked again; and as much for
     # the group that comes.
-    assert helper.seconds_left() == 2 * (3 * 0.5 + 3 * 10.0)
-    session = session_of(campaign, tmp_path / "runs", end=1000.0, reserve=20.0, _helper=helper)
-    assert session._until == 1000.0 - 1.5 * 63.0
+    assert helper.seconds_left() == helper.seconds_for_another() == 3 * 0.5 + 3 * 10.0
+    how = {"reserve": 20.0, "_helper": helper, "clock": Clock()}
+    session = session_of(campaign, tmp_path / "runs", end=2000.0, **how)
+    assert session.seconds_left == 1000.0 - 1.5 * 31.5, "the group that comes is measured at the end"
+    session.end = 1090.0  # not enough for both
+    assert session.seconds_left == 90.0 - 1.5 * 63.0
     del helper._hear
     helper.wait()
     rates = dict(helper._rates)
     assert set(rates) == {"asking", "again"}
-    assert helper.seconds_left() == pytest.approx(3 * sum(rates.values())), "for a group like the last one"
+    assert helper.seconds_left() == 0.0
+    assert helper.seconds_for_another() == pytest.approx(3 * sum(rates.values()))
     helper._hear = lambda: None
     helper._given = [{"again": 20}, {"asking": 30}]
     helper._rates = {"asking": 2.0, "again": 3.0}
-    assert helper.seconds_left() == 20 * 3.0 + 30 * 2.0 + 3 * 5.0
+    assert helper.seconds_left() == 20 * 3.0 + 30 * 2.0
+    assert helper.seconds_for_another() == 3 * 5.0
     helper._rates, helper._given = {}, [{"again": 200}]
-    assert helper.seconds_left() == 120.0 + 31.5, "a guess is no more than two minutes"
+    assert helper.seconds_left() == 120.0, "a guess is no more than two minutes"
     helper._given = []
     helper.close()
 

@@ -15,6 +15,7 @@ from softtargets.campaign.order import (
     next_group,
     next_round,
     schedule,
+    soonest,
 )
 from softtargets.campaign.speeds import Speed
 
@@ -31,6 +32,16 @@ def test_the_cost_of_a_group_is_its_set_up_once_and_its_work():
     assert cost([wants("a"), wants("b")]) == pytest.approx(MARGIN * (10 + 20))
     assert cost([wants("a")], ready=["k"]) == pytest.approx(MARGIN * 10)
     assert cost([wants("a"), wants("b", units=None)]) == math.inf
+
+
+def test_a_run_may_be_done_sooner_than_its_group():
+    group = [wants("a", units=5000.0), wants("b", begun=True), wants("c", units=9000.0)]
+    assert soonest(group) == pytest.approx((10 + 10) / MARGIN)
+    assert soonest(group, ready=["k"]) == pytest.approx(10 / MARGIN)
+    assert soonest([*group, wants("d", units=None)]) == 0.0, "nobody can tell"
+    assert next_group(group, 1000.0).soonest == soonest(group)
+    several = [*group, wants("d", kind="l", units=100.0)]
+    assert next_round(several, 1000.0, devices=2).soonest == soonest(several[3:])
 
 
 def test_packs_that_a_device_has_room_for_cost_nothing_more():

@@ -15,6 +15,8 @@ import torch
 
 from softtargets.campaign import cells_of
 from softtargets.campaign import session as session_module
+from softtargets.campaign.order import Group, Wanted
+from softtargets.campaign.speeds import Speed
 from softtargets.exceptions import DataError, SofttargetsError, StorageError, Unfinished
 from softtargets.recipes import CIFAR10
 from softtargets.runs import Run, RunStore, measured_by, merge_runs
@@ -282,6 +284,109 @@ def test_the_end_leaves_the_reserve_and_what_concluding_took(tmp_path):
     assert session.seconds_left == 40.0
     session.end = None
     assert session.seconds_left == float("inf")
+
+
+class Measuring:
+    """Somebody who measures beside the training: 200 seconds of work are there, and a group makes 100."""
+
+    pages, answers, failed = (), 0, False
+    seconds_left = staticmethod(lambda: 200.0)
+    seconds_for_another = staticmethod(lambda: 100.0)
+    problems = staticmethod(lambda: [])
+
+    def give(self, keys):
+        pass
+
+    def wait(self):
+        pass
+
+    def close(self):
+        pass
+
+
+def beside(tmp_path, left, *entries, **how):
+    """A session with so many seconds left, in which somebody measures."""
+    campaign = campaign_of(tmp_path, *entries or [TINY])
+    how = {"reserve": 20.0, "clock": Clock(), "_helper": Measuring(), **how}
+    return session_of(campaign, tmp_path / "runs", end=1000.0 + left, **how)
+
+
+def test_what_is_measured_beside_the_training_takes_no_time_from_it(tmp_path):
+    session = beside(tmp_path, 1000.0)
+    assert session.seconds_left == 850.0, "150 for what the next group makes; the rest is done by then"
+    assert session._seconds_left(finishing=False) == 980.0
+    session._concluding = 40.0
+    assert (session.seconds_left, session._seconds_left(finishing=False)) == (790.0, 940.0)
+    session._helper.failed = True
+    assert session._seconds_left(finishing=False) == 790.0, "what it has left is measured at the end"
+    session.end = None
+    assert session.seconds_left == session._seconds_left(finishing=False) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("left", "finishing", "going_on"),
+    [(451.0, 301.0, 431.0), (449.0, -1.0, 429.0), (301.0, -149.0, 281.0), (299.0, -151.0, -1.0)],
+)
+def test_nothing_is_begun_while_measuring_may_last_until_the_end(tmp_path, left, finishing, going_on):
+    session = beside(tmp_path, left)
+    assert (session.seconds_left, session._seconds_left(finishing=False)) == (finishing, going_on)
+
+
+@pytest.mark.parametrize(
+    ("whole", "soonest", "kept"),
+    [
+        (True, 90.0, 150.0),
+        (False, 981.0, 20.0),
+        (False, 979.0, 150.0),  # one of them was begun before
+        (False, 0.0, 150.0),  # nobody can tell
+    ],
+)
+def test_a_group_of_which_no_run_ends_trains_until_the_reserve(tmp_path, monkeypatch, whole, soonest, kept):
+    asked = []
+
+    def engine(recipes, store, **how):
+        asked.append(how["until"])
+        raise Unfinished([], recipes)
+
+    session = beside(tmp_path, 1000.0, engine=engine)
+    first = session.outlook.wanted()[0].id
+    groups = iter([Group((first,), None if soonest == 0.0 else 5000.0, whole, soonest)])
+    monkeypatch.setattr(session_module, "next_round", lambda *given: next(groups, None))
+    session.run()
+    assert asked == [2000.0 - kept]
+
+
+def test_where_measuring_a_group_would_come_too_late_runs_without_an_end_go_on(tmp_path):
+    session = beside(tmp_path, 400.0)
+    assert session.seconds_left < 0 < session._seconds_left(finishing=False)
+    steady = Speed({1: 1.0}, setup=0.0, source="table")
+
+    def wanted(name, units, **more):
+        return Wanted(name, 1, name, units, steady, 8, **more)
+
+    short, long, unknown = wanted("short", 50.0), wanted("long", 1000.0), wanted("unknown", None)
+    assert session._group([short, unknown], ()) is None
+    assert session._group([short, wanted("student", 1000.0, needs="short")], ()) is None
+    group = session._group([short, unknown, long], ())
+    assert (group.ids, group.whole) == (("long",), False)
+    assert session._until_of(group) == 1400.0 - 20.0
+    session.end = 2000.0
+    assert session._group([short, unknown, long], ()).ids == ("short",)
+    session.end = 1299.0
+    assert session._group([long], ()) is None, "measuring may last until the end"
+
+
+def test_an_engine_that_does_nothing_until_the_end_is_not_asked_for_ever_either(tmp_path):
+    calls = []
+
+    def idle(recipes, store, **how):
+        calls.append((len(recipes), how["until"]))
+        raise Unfinished([], recipes)
+
+    session = beside(tmp_path, 400.0, {**TINY, "set": {"epochs": 10**9}}, engine=idle)
+    session.run()
+    assert calls == [(2, 1380.0), (1, 1380.0)]
+    assert len(session.skipped) == 3
 
 
 def test_the_next_session_is_taken_to_have_as_much_time_as_this_one_had_for_its_first_group(

@@ -84,9 +84,14 @@ class Beside:
         return bool(self._given)
 
     def seconds_left(self) -> float:
-        """How long it should take to measure what was given, and then another group like the last one."""
+        """How long it should take to measure what was given, and is not measured yet."""
         self._hear()
-        return sum(map(self._estimate, [*self._given, self._last]))
+        return sum(map(self._estimate, self._given))
+
+    def seconds_for_another(self) -> float:
+        """How long it should take to measure another group like the last one."""
+        self._hear()
+        return self._estimate(self._last)
 
     def wait(self) -> None:
         """Until everything is measured that was given, or it cannot be."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,11 +48,13 @@ class Group:
     """Trainings to be given to the engine at once; `seconds` is how long they should take (None: unknown).
 
     `whole` says that they should be finished in the time there is; otherwise they are begun and go on another time.
+    None of them should be done before so many seconds (`soonest`).
     """
 
     ids: tuple[str, ...]
     seconds: float | None
     whole: bool
+    soonest: float
 
 
 def next_group(
@@ -120,13 +123,14 @@ def next_round(
         return found[0] if found else None
     known = all(group.seconds is not None for group in found)
     ids = tuple(key for group in found for key in group.ids)
-    return Group(ids, max(busy) if known else None, all(group.whole for group in found))
+    whole, first_done = all(group.whole for group in found), min(group.soonest for group in found)
+    return Group(ids, max(busy) if known else None, whole, first_done)
 
 
 def cost(group: Sequence[Wanted], ready: Iterable[Hashable] = ()) -> float:
     """Seconds that runs of one kind take together, with some margin; infinite where nobody can tell."""
     if any(one.units is None for one in group):
-        return float("inf")
+        return math.inf
     first, set_up = group[0], set(ready)
     width = min(len(group), first.most_together)
     # Of one kind some may have a teacher beside them: each takes its own time.
@@ -136,6 +140,15 @@ def cost(group: Sequence[Wanted], ready: Iterable[Hashable] = ()) -> float:
     training = sum((one.units or 0.0) / rates[id(one.speed)] for one in group)
     setup = 0.0 if first.kind in set_up else first.speed.setup
     return MARGIN * (setup + training) + _teachers(group, set_up)
+
+
+def soonest(group: Sequence[Wanted], ready: Collection[Hashable] = ()) -> float:
+    """Seconds before which none of these runs should be done; zero where nobody can tell.
+
+    Each has a pack to itself, and may take as much less than its estimate as `MARGIN` allows it to take more.
+    """
+    alone = [cost([one], ready) for one in group]
+    return 0.0 if math.inf in alone else min(alone) / MARGIN**2
 
 
 def _teachers(group: Sequence[Wanted], ready: set[Hashable]) -> float:
@@ -221,7 +234,8 @@ def _begun(
 
 def _group(group: Sequence[Wanted], ready: set[Hashable], whole: bool) -> Group:
     seconds = cost(group, ready)
-    return Group(tuple(one.id for one in group), None if seconds == float("inf") else seconds, whole)
+    ids = tuple(one.id for one in group)
+    return Group(ids, None if seconds == math.inf else seconds, whole, soonest(group, ready))
 
 
 def schedule(

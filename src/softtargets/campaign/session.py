@@ -14,7 +14,7 @@ from softtargets.campaign.beside import Beside
 from softtargets.campaign.cells import State, wanted_lessons
 from softtargets.campaign.file import PlannedPage
 from softtargets.campaign.measuring import measure_page, to_measure
-from softtargets.campaign.order import Group, Wanted, next_round
+from softtargets.campaign.order import Group, Wanted, next_round, soonest
 from softtargets.campaign.planning import Outlook
 from softtargets.data import status
 from softtargets.exceptions import SofttargetsError, StorageError, Unfinished
@@ -33,6 +33,8 @@ from softtargets.training import (
 )
 
 RESERVE = 30.0  # seconds of the time there is, for checkpoints, measurements and the pack
+# Estimates of what comes after training are rough: so many times as long is kept for it.
+SLACK = 1.5
 POLL_SECONDS = 1.0  # between two looks at what other processes are doing
 # A pack has all finished runs in it. Where writing it takes longer than this many seconds, it is not written after
 # every group but so that it takes at most this share of the time: a campaign of n runs would cost n squared.
@@ -126,15 +128,32 @@ class Session:
 
     @property
     def seconds_left(self) -> float:
-        """For training, from now."""
-        return math.inf if self._until is None else self._until - self.clock.monotonic()
+        """For training runs that come to their end, from now."""
+        return self._seconds_left(finishing=True)
 
-    @property
-    def _until(self) -> float | None:
+    def _seconds_left(self, finishing: bool) -> float:
+        until = self._until(finishing)
+        return math.inf if until is None else until - self.clock.monotonic()
+
+    def _until(self, finishing: bool) -> float | None:
+        """When training is to end, whether runs come to their end in it, which are then measured, or only go on."""
         if self.end is None:
             return None
-        concluding = self._concluding + (self._helper.seconds_left() if self._helper is not None else 0.0)
-        return self.end - max(self.reserve, 1.5 * concluding)
+        helper, backlog, after = self._helper, 0.0, self._concluding
+        if helper is not None:
+            backlog = helper.seconds_left()
+            # What one that died has left is measured here, at the end.
+            if finishing or helper.failed:
+                after += helper.seconds_for_another()
+        # The backlog is measured while training goes on, and takes no time from it as long as all should be measured by
+        # the end. If it may not be, nothing more is trained, so that the other process has the device to itself.
+        if self.clock.monotonic() + SLACK * (backlog + after) > self.end:
+            after += backlog
+        return self.end - max(self.reserve, SLACK * after)
+
+    def _until_of(self, group: Group) -> float | None:
+        """When training a group is to end."""
+        return self._until(finishing=group.soonest <= self._seconds_left(finishing=False))
 
     def _next(self) -> Group | None:
         """What is trained next; where other processes have it all, whatever becomes free."""
@@ -151,12 +170,20 @@ class Session:
             self.clock.sleep(POLL_SECONDS)
 
     def _group(self, wanted: Sequence[Wanted], running: Collection[str]) -> Group | None:
+        left, blocked = self.seconds_left, [*self.skipped, *running]
+        group = self._round(wanted, left, blocked)
+        longer = self._seconds_left(finishing=False)
+        if group is None and longer > left:
+            # Too late for runs that would have to be measured. Others may go on until the end, and leave checkpoints.
+            blocked += [one.id for one in wanted if soonest([one], self._ready) <= longer]
+            group = self._round(wanted, longer, blocked)
+        return group
+
+    def _round(self, wanted: Sequence[Wanted], left: float, blocked: Collection[str]) -> Group | None:
         # Also with time enough for a group a clock that has run out ends the session.
-        if self.seconds_left <= 0:
+        if left <= 0:
             return None
         devices = 1 if self._careful else self.devices
-        blocked = [*self.skipped, *running]
-        left = self.seconds_left
         self._whole_time = self._whole_time or left
         return next_round(wanted, left, devices, self._ready, blocked, self.sharing, self._whole_time)
 
@@ -166,8 +193,9 @@ class Session:
         kinds = {kind_of_run(outlook.cells[key].recipe) for key in group.ids}
         refused = False
         self._tell(group)
+        until = self._until_of(group)
         try:
-            self._call_engine(group)
+            self._call_engine(group, until)
         except Unfinished:
             pass
         except StorageError:
@@ -181,11 +209,11 @@ class Session:
         outlook.look()
         ended = [key for key in group.ids if _is_concluded(outlook.states[key])]
         if not self._careful:
-            self._check_progress(group, before)
+            self._check_progress(group, before, until)
         self._conclude(ended)
         outlook.learn(key for key in ended if outlook.states[key].status == "done")
 
-    def _call_engine(self, group: Group) -> None:
+    def _call_engine(self, group: Group, until: float | None) -> None:
         outlook = self.outlook
         cells = [outlook.cells[key] for key in group.ids]
         with self.watching() as watcher:
@@ -201,7 +229,7 @@ class Session:
                 progress=False,
                 checkpoint_seconds=self.checkpoint_seconds,
                 workers=self.workers,
-                until=self._until,
+                until=until,
                 wait=False,
                 resources=self._resources,
                 afresh=[key for key in group.ids if outlook.states[key].light],
@@ -221,11 +249,12 @@ class Session:
         ending = "" if group.whole else ", more than the time left, so they leave checkpoints"
         self.say(f"Entry {rank}: {what}{going_on}, {estimate}{ending}.")
 
-    def _check_progress(self, group: Group, before: dict[str, State]) -> None:
+    def _check_progress(self, group: Group, before: dict[str, State], until: float | None) -> None:
         """A group that comes back as it was would come back for ever."""
         after = self.outlook.states
         stuck = [key for key in group.ids if key not in self.skipped and after[key] == before[key]]
-        if len(stuck) == len(group.ids) and self.seconds_left > 0:
+        early = until is None or self.clock.monotonic() < until
+        if len(stuck) == len(group.ids) and early:
             self._skip(stuck, "the engine returned without training")
 
     def _conclude(self, ended: Sequence[str]) -> None:
