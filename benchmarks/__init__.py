@@ -4,4 +4,5 @@
 sentences. What lies beside them is the harness they share. From a checkout: ``python -m benchmarks losses --help``.
 
 `noise` measures no speed: how often the estimate of label noise is right (``python -m benchmarks.noise``).
+`kernels` has no rivals: what a step of a study's training consists of (``python -m benchmarks.kernels``).
 """
