@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from softtargets.recipes import CNN, MLP, Digits, PreActResNet, Recipe
+from softtargets.recipes import CNN, MLP, Digits, Multi30k, PreActResNet, Recipe, Transformer
 from softtargets.runs import ENGINE, ENGINES, engine_of, environment, mixed_engines
 
 PLAIN = Recipe(data=Digits(), model=MLP(), epochs=1)
@@ -46,6 +46,15 @@ def test_recipes_that_versions_concern_differently_are_no_mixture_where_one_vers
     assert mixed_engines([(PLAIN, {"engine": 4}), (clipped, {"engine": 6})]) == []
     (said,) = mixed_engines([(PLAIN, {"engine": 4}), (clipped, {"engine": 6}), (clipped, {"engine": 4})])
     assert "(4: 2 runs, 6: 1 run)" in said
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_gradients_of_tables_are_added_up_otherwise_since_version_9(precision):
+    tokens = Recipe(data=Multi30k(), model=Transformer(), epochs=1, batch=4096, precision=precision)
+    for device, mixture in (("cuda", True), ("cpu", False)):
+        made = [{"engine": engine, "device": device} for engine in (8, 9)]
+        assert bool(mixed_engines((tokens, one) for one in made)) is mixture
+    assert mixed_engines((PLAIN, {"engine": engine, "device": "cuda"}) for engine in (7, 9)) == []
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32"])

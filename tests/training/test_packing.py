@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from softtargets.recipes import CNN, Adam, Distillation, LabelSmoothing
+from softtargets.recipes import CNN, Adam, Distillation, LabelSmoothing, Multi30k, Recipe, Transformer
 from softtargets.training.packing import (
     CPU_RUNS,
     CPU_WEIGHTS,
@@ -36,6 +36,13 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 )
 def test_runs_that_train_together(recipe, changes):
     assert kind_of_run(recipe) == kind_of_run(recipe.replace(changes))
+
+
+def test_translations_whose_losses_want_logits_do_not_share_what_gives_states():
+    smoothed = Recipe(data=Multi30k(), model=Transformer(), epochs=1, batch=4096)
+    online = smoothed.replace({"regulariser": "online_label_smoothing"})
+    assert kind_of_run(smoothed) != kind_of_run(online)
+    assert kind_of_run(smoothed) == kind_of_run(smoothed.replace({"regulariser": "labo"}))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ CONCERNED: dict[int, Callable[[Recipe, str], bool]] = {
     6: lambda recipe, device: recipe.clip is not None or (device != "cpu" and _convolves_exactly(recipe)),
     7: lambda recipe, device: device != "cpu" and (recipe.clip is not None or _is_filled_up(recipe)),
     8: lambda recipe, device: device != "cpu" and _looks_up(recipe),
-    9: lambda recipe, device: device != "cpu" and _looks_up(recipe) and recipe.precision == "bf16",
+    9: lambda recipe, device: device != "cpu" and _looks_up(recipe),
 }
 # Runs of before say nothing; which of the first two made them follows from their commit.
 _UNSAID = "1 or 2"

@@ -49,12 +49,16 @@ def kind_of_run(recipe: Recipe) -> tuple[Any, ...]:
     """
     optimiser = recipe.optimiser
     choices = tuple((name, value) for name, value in vars(optimiser).items() if name not in _FREE)
-    kind = (
+    kind: tuple[Any, ...] = (
         recipe.data, recipe.model, recipe.batch, recipe.augmentation, recipe.precision, optimiser.name, choices,
         recipe.clip, recipe.average, recipe.average_last, recipe.best_by,
     )  # fmt: skip
-    if issubclass(REGULARISERS[recipe.regulariser.name], ALONE):
+    loss = REGULARISERS[recipe.regulariser.name]
+    if issubclass(loss, ALONE):
         return (*kind, recipe.regulariser.name)
+    if recipe.model.name == "transformer":
+        # Losses that keep tables want logits, for others the net gives states: they do not share what computes it.
+        kind += (loss.shares_state,)
     through, teacher = asked_through(recipe), recipe.teacher
     if through is None or teacher is None:
         return kind

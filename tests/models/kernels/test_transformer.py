@@ -106,6 +106,16 @@ def test_the_same_bits_every_time(on_a_cpu):
 
 
 @interpreted
+def test_gradients_are_made_once(on_a_cpu):
+    net = fused(made(encoder_layers=1, decoder_layers=1))
+    loss = net(*sentences()).square().sum()
+    weights = [net.encoder[0].own.merge.weight]
+    torch.autograd.grad(loss, weights, retain_graph=True)
+    with pytest.raises(RuntimeError, match="call the net again"):
+        torch.autograd.grad(loss, weights)
+
+
+@interpreted
 def test_gradients_of_products_go_where_somebody_wants_them(on_a_cpu):
     net, given = fused(made()), sentences()
     _, wanted = learnt(net, given, numbers(5, 6, 32))

@@ -355,8 +355,8 @@ def drop(activations: Tensor, place: Tensor, position: Tensor, p: float) -> Tens
 def gradient_of_table(upstream: Tensor, rows: Tensor, count: int, apart: int = -1) -> Tensor:
     """The gradient (count, D) of a table whose `rows` (places,) were looked up, of what comes back, (places, D).
 
-    A row's places are added up from the first to the last; it does not matter which others there are. The row `apart`
-    is left to the caller, who knows that it has very many places, which one program would take long to go through.
+    A row's places are added up in one order; it does not matter which others there are. The row `apart` is left to the
+    caller, who knows that it has very many places, which one program would take long to go through.
     """
     width = upstream.shape[-1]
     gradient = upstream.new_empty(count, width)

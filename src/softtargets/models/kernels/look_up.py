@@ -15,7 +15,7 @@ def table_gradient_kernel(
     PLACES: tl.constexpr,  # added up at a time
     BLOCK: tl.constexpr,  # columns of a program
 ):
-    """Some columns of one row; places are added in the order they are given in, whatever else there is."""
+    """Some columns of one row; its places are added up in one order, whatever else there is."""
     row = tl.program_id(0).to(tl.int64)
     if row == apart:
         return

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import Function
+from torch.autograd.function import Function, once_differentiable
 
 from softtargets.models.attention import SelfAttention
 from softtargets.models.dropout import Dropout
@@ -30,11 +30,15 @@ from softtargets.models.transformer_layers import DecoderLayer, EncoderLayer, Fe
 # Kernels hold a row of states as a whole.
 WIDEST = 4096
 # Layers whose sums of parts lie in one tensor, to be added up by one kernel.
-_TOGETHER = 18
+_TOGETHER = 6
 
 
 class FusedTransformer(Transformer):
-    """A Transformer that normalises after each sum and drops nothing inside of attention or feed-forward nets."""
+    """A Transformer that normalises after each sum, whose training is computed as a whole where `trains_whole` says so.
+
+    Weights may have an attribute `gradient_goes_to`, a tensor like them: their gradient is then written there. So a net
+    must not be asked twice before the gradients of the first time are used.
+    """
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """Logits, or penultimate states where they are `fused`; by its layers where kernels do not know what to do."""
@@ -48,8 +52,8 @@ class FusedTransformer(Transformer):
     def trains_whole(self, inputs: tuple[Tensor, ...], tensors: Mapping[str, Tensor]) -> bool:
         """Whether kernels compute it in training, with these weights and buffers by their names.
 
-        They do where products are made of matrices in the low precision that autocast asks for, and on sentences that
-        are short enough for our attention.
+        They do where products are made of matrices in the low precision that autocast asks for, on sentences that are
+        short enough for our attention, and if nothing is dropped inside of attention and feed-forward nets.
         """
         source, prefix = inputs
         if not (self.training and self._draws_from_a_place(tensors)):
@@ -221,11 +225,16 @@ class _Gradients:
         """This one is known."""
         self._of[id(tensor)] = gradient
 
-    def room(self, parts: int, columns: int, *owners: tuple[Tensor, int]) -> Tensor:
-        """Where a kernel leaves sums of parts (parts, columns), those of each tensor from a column on."""
+    def room(
+        self, parts: int, columns: int, *owners: tuple[Tensor, int], together: int = _TOGETHER
+    ) -> Tensor:
+        """Where a kernel leaves sums of parts (parts, columns), those of each tensor from a column on.
+
+        Those of so many layers lie `together`.
+        """
         rooms = self._rooms.setdefault((parts, columns), [])
-        if not rooms or len(rooms[-1].owners) == _TOGETHER:
-            rooms.append(_Room(torch.empty(_TOGETHER, parts, columns, device=owners[0][0].device), []))
+        if not rooms or len(rooms[-1].owners) == len(rooms[-1].whole):
+            rooms.append(_Room(torch.empty(together, parts, columns, device=owners[0][0].device), []))
         whole, there = rooms[-1]
         there.append(owners)
         return whole[len(there) - 1]
@@ -264,7 +273,12 @@ class _Whole(Function):
         return _forward(ctx, plan, source, prefix)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        if not ctx.decoder:
+            raise RuntimeError(
+                "what a step has kept is used up by its gradients; call the net again for others"
+            )
         gradients = _backward(ctx, upstream)
         return None, None, None, *gradients.all_of(ctx.plan.learnt())
 
@@ -452,7 +466,9 @@ def _back_through_memory(
         gradients.note(layer.remember.weight, of_weight[begin : begin + outputs])
         owners.append((layer.remember.bias, begin))
         begin += outputs
-    joining.partial_sums(upstream, gradients.room(joining.parts_of(len(upstream)), begin, *owners))
+    joining.partial_sums(
+        upstream, gradients.room(joining.parts_of(len(upstream)), begin, *owners, together=1)
+    )
     return upstream @ remember.weight
 
 
@@ -497,7 +513,11 @@ _waves: dict[tuple[int, int, torch.device], Tensor] = {}
 
 
 def waves_for(length: int, width: int, device: torch.device) -> Tensor:
-    """What is added to so many places of a sentence, computed once for each length."""
+    """What is added to so many places of a sentence, computed once for each length.
+
+    Never while a step is recorded, since trials come before, and a recording begins when the device is done: so other
+    streams find it complete.
+    """
     known = length, width, device
     if known not in _waves:
         _waves[known] = sinusoids(torch.arange(length, device=device), width)
