@@ -7,7 +7,7 @@ values in one product, whose gradient is one product too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any, NamedTuple, cast
 
@@ -15,22 +15,20 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import Function, once_differentiable
 
-from softtargets.models.attention import SelfAttention
 from softtargets.models.dropout import Dropout
 from softtargets.models.embedding import PAD, sinusoids
 from softtargets.models.kernels import attending, joining
 from softtargets.models.kernels.attending import Parts
-from softtargets.models.kernels.joining import Drawing, Norm, States
+from softtargets.models.kernels.joining import Norm, States
 from softtargets.models.kernels.launch import gradient_of_table
 from softtargets.models.kernels.maps import asked_for
+from softtargets.models.kernels.transformer_parts import Gradients, Join, Layer, Linear, Plan
 from softtargets.models.short_attention import takes
 from softtargets.models.transformer import Transformer
-from softtargets.models.transformer_layers import DecoderLayer, EncoderLayer, FeedForward, Residual
+from softtargets.models.transformer_layers import DecoderLayer, EncoderLayer, Residual
 
 # Kernels hold a row of states as a whole.
 WIDEST = 4096
-# Layers whose sums of parts lie in one tensor, to be added up by one kernel.
-_TOGETHER = 6
 
 
 class FusedTransformer(Transformer):
@@ -44,7 +42,7 @@ class FusedTransformer(Transformer):
         """Logits, or penultimate states where they are `fused`; by its layers where kernels do not know what to do."""
         if not self.trains_whole(inputs, self._tensors()):
             return super().forward(*inputs)
-        plan = _Plan.of(self)
+        plan = Plan.of(self)
         states = _Whole.apply(plan, *inputs, *plan.learnt())  # type: ignore[no-untyped-call]
         logits: Tensor = self.head(states)
         return logits
@@ -112,156 +110,6 @@ def is_whole(net: Transformer) -> bool:
     )
 
 
-# --- what has been learnt, and where the gradients of it go ---
-
-
-class Linear(NamedTuple):
-    """A matrix (outputs, inputs) and a bias."""
-
-    weight: Tensor
-    bias: Tensor
-
-    @classmethod
-    def of(cls, layer: nn.Linear) -> Linear:
-        return cls(layer.weight, layer.bias)
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Of rows (n, inputs)."""
-        return torch.addmm(self.bias, rows, self.weight.t())
-
-
-class Join(NamedTuple):
-    """The dropout, the sum and the norm around a layer."""
-
-    drawing: Drawing
-    gains: Tensor
-    shifts: Tensor
-    eps: float
-
-    @classmethod
-    def of(cls, around: Residual) -> Join:
-        norm = around.norm
-        return cls(Drawing.of(around.dropout), norm.weight, norm.bias, norm.eps)
-
-    def __call__(self, before: States, branch: Tensor, length: int) -> tuple[States, Norm]:
-        """norm(states + dropout(branch)), of sentences with so many places."""
-        return joining.add_and_norm(before, branch, self.drawing, self.gains, self.shifts, self.eps, length)
-
-
-class Layer(NamedTuple):
-    """A layer of either stack; `ask` and `remember` are for attention over the source."""
-
-    heads: int
-    project: Linear
-    merge: Linear
-    widen: Linear
-    narrow: Linear
-    joins: tuple[Join, ...]
-    ask: Linear | None = None
-    remember: Linear | None = None
-    merge_found: Linear | None = None
-
-    @classmethod
-    def of(cls, layer: EncoderLayer | DecoderLayer) -> Layer:
-        forward: FeedForward = layer.feed_forward
-        own: SelfAttention = layer.own
-        joins = tuple(Join.of(each) for each in cast("Iterable[Residual]", layer.around))
-        project, merge = Linear.of(own.project), Linear.of(own.merge)
-        widen, narrow = Linear.of(forward.widen), Linear.of(forward.narrow)
-        found = cls(own.heads, project, merge, widen, narrow, joins)
-        if isinstance(layer, EncoderLayer):
-            return found
-        cross = layer.cross
-        ask, remember, merge = (Linear.of(each) for each in (cross.project, cross.remember, cross.merge))
-        return found._replace(ask=ask, remember=remember, merge_found=merge)
-
-    def learnt(self) -> list[Tensor]:
-        """Weights and biases of products, then gains and shifts of norms."""
-        products = [each for each in self if isinstance(each, Linear)]
-        return [tensor for one in products for tensor in one] + [
-            tensor for join in self.joins for tensor in (join.gains, join.shifts)
-        ]
-
-
-class _Plan(NamedTuple):
-    """A net as this call finds it."""
-
-    tables: tuple[Tensor, Tensor]  # of source and target, perhaps the same
-    dropouts: tuple[Drawing, Drawing]
-    encoder: list[Layer]
-    decoder: list[Layer]
-
-    @classmethod
-    def of(cls, net: FusedTransformer) -> _Plan:
-        embed = net.embed
-        return cls(
-            (embed.source.weight, embed.target.weight),
-            (Drawing.of(embed.source_dropout), Drawing.of(embed.target_dropout)),
-            [Layer.of(each) for each in cast("Iterable[EncoderLayer]", net.encoder)],
-            [Layer.of(each) for each in cast("Iterable[DecoderLayer]", net.decoder)],
-        )
-
-    def learnt(self) -> list[Tensor]:
-        """All that a gradient is wanted of, each once."""
-        tables = self.tables[: 1 if self.tables[0] is self.tables[1] else 2]
-        return [*tables, *(tensor for layer in [*self.encoder, *self.decoder] for tensor in layer.learnt())]
-
-
-class _Gradients:
-    """The gradients that have been found, by what they belong to; sums over rows are added up at the end at once."""
-
-    def __init__(self) -> None:
-        self._of: dict[int, Tensor] = {}
-        self._rooms: dict[tuple[int, int], list[_Room]] = {}
-
-    def of_product(self, linear: Linear, upstream: Tensor, seen: Tensor) -> Tensor:
-        """Note the gradient of the matrix; gives that of the rows it has seen."""
-        # Whoever trains may want it at a place of their own.
-        into: Tensor | None = getattr(linear.weight, "gradient_goes_to", None)
-        self._of[id(linear.weight)] = torch.mm(upstream.t(), seen, out=into)
-        return upstream @ linear.weight
-
-    def note(self, tensor: Tensor, gradient: Tensor) -> None:
-        """This one is known."""
-        self._of[id(tensor)] = gradient
-
-    def room(
-        self, parts: int, columns: int, *owners: tuple[Tensor, int], together: int = _TOGETHER
-    ) -> Tensor:
-        """Where a kernel leaves sums of parts (parts, columns), those of each tensor from a column on.
-
-        Those of so many layers lie `together`.
-        """
-        rooms = self._rooms.setdefault((parts, columns), [])
-        if not rooms or len(rooms[-1].owners) == len(rooms[-1].whole):
-            rooms.append(_Room(torch.empty(together, parts, columns, device=owners[0][0].device), []))
-        whole, there = rooms[-1]
-        there.append(owners)
-        return whole[len(there) - 1]
-
-    def all_of(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """Of each of these tensors, in its precision."""
-        for whole, there in (room for rooms in self._rooms.values() for room in rooms):
-            sums = joining.sums_of(whole[: len(there)])
-            in_dtype = {sums.dtype: sums}
-            for place, owners in enumerate(there):
-                for tensor, begin in owners:
-                    if (
-                        tensor.dtype not in in_dtype
-                    ):  # all at once: a kernel for each would take longer than the sums
-                        in_dtype[tensor.dtype] = sums.to(tensor.dtype)
-                    found = in_dtype[tensor.dtype]
-                    self._of[id(tensor)] = found[place, begin : begin + tensor.numel()]
-        return [self._of[id(tensor)] for tensor in tensors]
-
-
-class _Room(NamedTuple):
-    """Sums of parts of several layers, and whose they are."""
-
-    whole: Tensor
-    owners: list[tuple[tuple[Tensor, int], ...]]
-
-
 # --- both ways through it ---
 
 
@@ -269,7 +117,7 @@ class _Whole(Function):
     """From tokens to penultimate states in low precision, (sentences, places, width)."""
 
     @staticmethod
-    def forward(ctx: Any, plan: _Plan, source: Tensor, prefix: Tensor, *learnt: Tensor) -> Tensor:
+    def forward(ctx: Any, plan: Plan, source: Tensor, prefix: Tensor, *learnt: Tensor) -> Tensor:
         return _forward(ctx, plan, source, prefix)
 
     @staticmethod
@@ -302,7 +150,7 @@ class _Kept(NamedTuple):
     norm: Norm
 
 
-def _forward(ctx: Any, plan: _Plan, source: Tensor, prefix: Tensor) -> Tensor:
+def _forward(ctx: Any, plan: Plan, source: Tensor, prefix: Tensor) -> Tensor:
     ctx.plan, ctx.tokens, ctx.seen = plan, (source, prefix), seen_of(source)
     width = plan.tables[0].shape[1]
     dtype = plan.encoder[0].project.weight.dtype
@@ -362,10 +210,10 @@ def _feed(
     return joined
 
 
-def _backward(ctx: Any, upstream: Tensor) -> _Gradients:
-    plan: _Plan = ctx.plan
+def _backward(ctx: Any, upstream: Tensor) -> Gradients:
+    plan: Plan = ctx.plan
     source, prefix = ctx.tokens
-    gradients = _Gradients()
+    gradients = Gradients()
     upstream = upstream.flatten(0, 1).contiguous()
     back: tuple[Tensor | None, Tensor] = (None, upstream)
     of_remembered = torch.empty_like(ctx.remembered)
@@ -392,7 +240,7 @@ Back = tuple[
 
 
 def _before(
-    gradients: _Gradients, join: Join, bias: Tensor, norm: Norm, back: Back, length: int
+    gradients: Gradients, join: Join, bias: Tensor, norm: Norm, back: Back, length: int
 ) -> tuple[Tensor, Tensor]:
     """Through a norm, its sum and dropout: what goes straight on, and what goes back into the branch."""
     rows, width = norm.normal.shape
@@ -401,14 +249,14 @@ def _before(
     return joining.gradients_before(*back, norm, join.gains, join.drawing, room, length)
 
 
-def _columns(gradients: _Gradients, bias: Tensor, matrix: Tensor, seen: Tensor | None = None) -> None:
+def _columns(gradients: Gradients, bias: Tensor, matrix: Tensor, seen: Tensor | None = None) -> None:
     """Leave what belongs to a bias, and mask the matrix by what a ReLU has given."""
     room = gradients.room(joining.parts_of(len(matrix)), matrix.shape[1], (bias, 0))
     joining.partial_sums(matrix, room, seen)
 
 
 def _back_through_feed(
-    gradients: _Gradients, layer: Layer, kept: _Kept, back: Back, length: int
+    gradients: Gradients, layer: Layer, kept: _Kept, back: Back, length: int
 ) -> tuple[Tensor, Tensor]:
     straight, branch = _before(gradients, layer.joins[-1], layer.narrow.bias, kept.norm, back, length)
     of_given = gradients.of_product(layer.narrow, branch, kept.given)
@@ -417,7 +265,7 @@ def _back_through_feed(
 
 
 def _back_through_own(
-    gradients: _Gradients, layer: Layer, kept: _Seen, back: Back, seen: Tensor | None, causal: bool
+    gradients: Gradients, layer: Layer, kept: _Seen, back: Back, seen: Tensor | None, causal: bool
 ) -> tuple[Tensor, Tensor]:
     length = kept.projected.shape[1]
     straight, branch = _before(gradients, layer.joins[0], layer.merge.bias, kept.norm, back, length)
@@ -432,7 +280,7 @@ def _back_through_own(
 
 
 def _back_through_cross(
-    gradients: _Gradients,
+    gradients: Gradients,
     layer: Layer,
     kept: _Seen | None,
     back: Back,
@@ -455,7 +303,7 @@ def _back_through_cross(
 
 
 def _back_through_memory(
-    gradients: _Gradients, layers: Sequence[Layer], remember: Linear, upstream: Tensor, memory: Tensor
+    gradients: Gradients, layers: Sequence[Layer], remember: Linear, upstream: Tensor, memory: Tensor
 ) -> Tensor:
     """All layers' gradients of what they remember are one product; so are those of their weights."""
     of_weight = upstream.t() @ memory
@@ -473,7 +321,7 @@ def _back_through_memory(
 
 
 def _back_to_tables(
-    gradients: _Gradients, plan: _Plan, tokens: tuple[Tensor, Tensor], back: tuple[Back, Back]
+    gradients: Gradients, plan: Plan, tokens: tuple[Tensor, Tensor], back: tuple[Back, Back]
 ) -> None:
     """What comes back to embedded tokens, added up for each row of the tables; of one table both sides together."""
     rows, width = [each.numel() for each in tokens], plan.tables[0].shape[1]
