@@ -36,6 +36,8 @@ FIGURE = "lu-2023/probabilities/iwslt14-de-en"
 ON_09, AROUND_04, HIGH = Region(0.8, 0.95), Region(0.3, 0.5), 0.8
 # How near to the theory the peak must lie, and a difference of spreads too small to count.
 NEAR, SMALL_SPREAD = 0.1, 0.01
+# Where label smoothing peaks was judged with so many seeds before three came to decide about LABO, and stays so.
+SMOOTHED_SEEDS = 5
 
 
 def trials(settings: Settings) -> list[Trial]:
@@ -201,7 +203,7 @@ def claims(results: Results) -> tuple[Claim, ...]:
             ON_09,
             shown(LS),
             "“On 0.9” is a peak between 0.80 and 0.95.",
-            **fixed,
+            **fixed | {"seeds": SMOOTHED_SEEDS},
         ),
         Claim.every(
             "With LABO as printed they concentrate around 0.4, on every third.",
@@ -260,7 +262,7 @@ study = Study(
     again=ChosenTokens,
     findings=findings,
     claims=claims,
-    seeds=SEEDS,
+    seeds=SMOOTHED_SEEDS,
     axes=AXES,
     sizes=SIZES,
 )
