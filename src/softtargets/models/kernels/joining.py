@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from softtargets.models.dropout import Dropout
-from softtargets.models.kernels.launch import on_device, power_of_2
+from softtargets.models.kernels.launch import least_of, on_device, power_of_2
 from softtargets.models.kernels.residual import (
     column_sums_kernel,
     embed_gradient_kernel,
@@ -60,9 +58,7 @@ class Drawing(NamedTuple):
         """Of a dropout in training that has a place to draw from, or drops nothing."""
         if dropout.p == 0:
             return cls(None, None)
-        # uniform >= p in single precision, where a uniform number is 24 bits of a word.
-        least = math.ceil(float(np.float32(dropout.p)) * 2**24)
-        return cls(dropout.place, dropout.position, least, 1 / (1 - dropout.p))
+        return cls(dropout.place, dropout.position, least_of(dropout.p), 1 / (1 - dropout.p))
 
     @property
     def sliced(self) -> bool:
@@ -149,15 +145,22 @@ def gradient_of_embedded(
         )  # fmt: skip
 
 
-def partial_sums(matrix: Tensor, partials: Tensor, seen: Tensor | None = None) -> None:
+def partial_sums(
+    matrix: Tensor,
+    partials: Tensor,
+    seen: Tensor | None = None,
+    tokens: Tensor | None = None,
+    only: int = 0,
+) -> None:
     """Leave the sums of columns in `partials` (programs, columns).
 
-    If a ReLU has given what is `seen`, its gradient is put to 0 where that is nothing, in place.
+    If a ReLU has given what is `seen`, its gradient is put to 0 where that is nothing, in place. With `tokens` (rows,),
+    `only` the rows of one of them count.
     """
     rows, count = matrix.shape
     with on_device(matrix):
         column_sums_kernel[(parts_of(rows), -(-count // SUMMED_COLUMNS))](
-            matrix, seen, None, partials, rows, count, 0,
+            matrix, seen, tokens, partials, rows, count, only,
             ROWS=SUMMED_ROWS, PART=SUMMED_PART, COLUMNS=SUMMED_COLUMNS, num_warps=4
         )  # fmt: skip
 
@@ -166,11 +169,7 @@ def sum_of_rows(matrix: Tensor, tokens: Tensor, only: int, into: Tensor) -> None
     """Add up the rows (rows, columns) of one of the tokens (rows,), in parts: there may be very many."""
     rows, count = matrix.shape
     partials = torch.empty(1, parts_of(rows), count, device=matrix.device)
-    with on_device(matrix):
-        column_sums_kernel[(parts_of(rows), -(-count // SUMMED_COLUMNS))](
-            matrix, None, tokens, partials, rows, count, only,
-            ROWS=SUMMED_ROWS, PART=SUMMED_PART, COLUMNS=SUMMED_COLUMNS, num_warps=4
-        )  # fmt: skip
+    partial_sums(matrix, partials, tokens=tokens, only=only)
     sums_of(partials, into=into.unsqueeze(0))
 
 

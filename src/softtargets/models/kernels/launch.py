@@ -339,14 +339,20 @@ def drop(activations: Tensor, place: Tensor, position: Tensor, p: float) -> Tens
     """Dense activations times 0 or 1 / (1 - p), as `softtargets.models.Dropout` draws them."""
     results = torch.empty_like(activations)
     count = activations.numel()
-    # uniform >= p in single precision, where a uniform number is 24 bits of a word.
-    least = math.ceil(float(np.float32(p)) * 2**24)
     with on_device(activations):
         dropout_kernel[(-(-count // (4 * DRAWS)),)](
-            activations, results, place, position, count, least, 1 / (1 - p), count // activations.shape[0] // 4,
+            activations, results, place, position, count, least_of(p), 1 / (1 - p), count // activations.shape[0] // 4,
             SLICED=len(place) > 3, BLOCK=DRAWS, num_warps=4
         )  # fmt: skip
     return results
+
+
+def least_of(p: float) -> int:
+    """The upper 24 bits that a word must have for a number to be kept.
+
+    That is, uniform >= p in single precision, where a uniform number is 24 bits of a word.
+    """
+    return math.ceil(float(np.float32(p)) * 2**24)
 
 
 # --- tables ---

@@ -227,11 +227,9 @@ def sum_of_parts_kernel(
     """Parts are added up in one order."""
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     partials += tl.program_id(0).to(tl.int64) * parts * count
-    found = tl.zeros([COLUMNS], tl.float32)
+    found = tl.zeros([AT_A_TIME, COLUMNS], tl.float32)
     for begin in range(0, parts, AT_A_TIME):
         part = begin + tl.arange(0, AT_A_TIME)
         there = (part < parts)[:, None] & (columns < count)[None, :]
-        found += tl.sum(
-            tl.load(partials + part[:, None] * count + columns[None, :], mask=there, other=0.0), 0
-        )
-    tl.store(sums + tl.program_id(0) * count + columns, found, mask=columns < count)
+        found += tl.load(partials + part[:, None] * count + columns[None, :], mask=there, other=0.0)
+    tl.store(sums + tl.program_id(0) * count + columns, tl.sum(found, 0), mask=columns < count)

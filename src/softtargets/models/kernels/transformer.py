@@ -234,9 +234,8 @@ def _backward(ctx: Any, upstream: Tensor) -> Gradients:
     return gradients
 
 
-Back = tuple[
-    "Tensor | None", Tensor
-]  # what comes back to states: in single precision, and in that of products
+# What comes back to states: in single precision, and in that of products.
+Back = tuple["Tensor | None", Tensor]
 
 
 def _before(

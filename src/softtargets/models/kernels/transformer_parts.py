@@ -149,9 +149,8 @@ class Gradients:
             in_dtype = {sums.dtype: sums}
             for place, owners in enumerate(there):
                 for tensor, begin in owners:
-                    if (
-                        tensor.dtype not in in_dtype
-                    ):  # all at once: a kernel for each would take longer than the sums
+                    # All at once: a kernel for each would take longer than the sums.
+                    if tensor.dtype not in in_dtype:
                         in_dtype[tensor.dtype] = sums.to(tensor.dtype)
                     found = in_dtype[tensor.dtype]
                     self._of[id(tensor)] = found[place, begin : begin + tensor.numel()]
